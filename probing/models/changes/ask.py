@@ -1,4 +1,4 @@
-"""Asks a model and its base about one sentence: attention of every head, how far it moved, the same word twice; and minimal pairs."""
+"""Attention of a model and of its base on one sentence, the distance between the two, repeated words, and minimal pairs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class RepeatedWord:
     """A word that occurs more than once in a sentence.
 
     Attributes:
-        word: in small letters where the model makes no difference.
-        places: of the pieces of each occurrence.
+        word: in lower case if the model is uncased.
+        places: positions of each occurrence's pieces.
         similarity: (layers,) mean cosine of its states, from layer 0 on.
-        before: the same in the base; None without one.
+        before: the same in the base; None without a base.
     """
 
     word: str
@@ -39,13 +39,13 @@ class RepeatedWord:
 
 @dataclass(frozen=True)
 class OneModel:
-    """What one model attends to; layers are 1..L.
+    """The attention of one model in layers 1..L.
 
     Attributes:
         name: of the model.
-        maps: (layers, heads, tokens, tokens), from the second last axis to the last.
+        maps: (layers, heads, tokens, tokens), from the last axis but one to the last.
         entropy: (layers, heads, tokens) of each token's attention, in nats.
-        shares: target -> (layers, heads, tokens) what each token gives to ``first``, ``separator``, ``punctuation`` and ``self``.
+        shares: target -> (layers, heads, tokens), the attention of each token to ``first``, ``separator``, ``punctuation`` and ``self``.
     """
 
     name: str
@@ -56,13 +56,13 @@ class OneModel:
 
 @dataclass(frozen=True)
 class SentenceAttention:
-    """One sentence, or pair of sentences, in a model and in its base.
+    """Attention on one sentence, or pair of sentences, in a model and in its base.
 
     Attributes:
         tokens: word pieces, special ones included.
-        own: of the model.
-        before: of its base; None without one.
-        distance: (layers, heads, tokens) earth mover's distance of each token's attention in the two, in tokens; None without a base.
+        own: attention of the model.
+        before: attention of its base; None without a base.
+        distance: (layers, heads, tokens) earth mover's distance of each token's attention in both models, in tokens; None without a base.
         variation: (layers, heads, tokens) total variation; None without a base.
         repeated: words that occur more than once.
     """
@@ -104,13 +104,13 @@ def ask_attention(
     Args:
         text: the sentence.
         model: the model, kept ready.
-        base: what it was fine-tuned from, kept ready.
+        base: the model that it was fine-tuned from, kept ready.
         pair: the second sentence, if there is one.
-        check: called before each pass; what it raises ends the asking.
+        check: called before each pass; an error that it raises stops the computation.
 
     Raises:
         PromptError: if there is no text, or it is too long.
-        ModelError: if the two models cut it into other pieces.
+        ModelError: if the two models split the text into different pieces.
     """
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
@@ -127,7 +127,9 @@ def ask_attention(
                 reader.encoder.max_pieces,
             )
     if base is not None and base.encoder.tokenizer(*given, verbose=False)["input_ids"] != row:
-        raise ModelError(f"{model.encoder.name} and {base.encoder.name} cut the sentence into other pieces, so they cannot be compared")
+        raise ModelError(
+            f"{model.encoder.name} and {base.encoder.name} split the sentence into different tokens, so they cannot be compared"
+        )
     kinds, models, states = model.kinds([row]), [], []
     for reader in readers:
         if check:
@@ -180,10 +182,10 @@ def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, sta
 def pair_scores(pair: MinimalPair, encoder: Encoder) -> np.ndarray:
     """(layers, 2) log-probabilities of the good and of the bad word of a minimal pair, by the logit lens at layers 0..L.
 
-    Every piece of a word is masked, and the pieces' log-probabilities are added up: words of several pieces are at a disadvantage.
+    Every piece of a word is masked, and the log-probabilities of its pieces are added. So words of several pieces are at a disadvantage.
 
     Raises:
-        PromptError: if a sentence is too long, or the word cannot be found among its pieces.
+        PromptError: if a sentence is too long, or its pieces do not contain the word.
     """
     return np.stack([_gap_score(gap, encoder) for gap in (pair.good, pair.bad)], axis=1)
 
@@ -200,7 +202,7 @@ def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
     places = [place for place, (first, last) in enumerate(coded["offset_mapping"]) if first < end and last > start and last > first]
     wanted = [row[place] for place in places]
     if not places or encoder.tokenizer.unk_token_id in wanted:
-        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}; take another word")
+        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}; choose another word")
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
     states = all_hidden_states([row], encoder)

@@ -1,4 +1,4 @@
-"""Passes that give the attention of every layer and head beside the states."""
+"""Forward passes that return the attention of every layer and head with the states."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,17 @@ from probing.models.encoders.layer_swap import sharing_copy
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.token_text import token_texts
 
-#: Pieces that are passed at once: attention takes their number times the length of a row, for every layer and head.
+#: Word pieces per forward pass. Attention needs this number times the length of a row, for every layer and head.
 _PIECES_A_BATCH = 1024
 
 
 @dataclass(frozen=True)
 class Passed:
-    """What one pass gives of rows of equal length.
+    """The result of one forward pass over rows of equal length.
 
     Attributes:
-        numbers: (rows,) of the rows among all that were given.
-        maps: (layers, rows, heads, tokens, tokens) attention of layers 1..L, from the second last axis to the last.
+        numbers: (rows,) indices of these rows among all rows.
+        maps: (layers, rows, heads, tokens, tokens) attention of layers 1..L, from the last axis but one to the last.
         states: (layers, rows, tokens, hidden) of layers 0..L, float64.
     """
 
@@ -35,13 +35,13 @@ class Passed:
 
 
 class Attending:
-    """An encoder that says what it attends to; it shares every weight with the one that it is made of."""
+    """An encoder that returns its attention; it shares all weights with the encoder that it is made from."""
 
     def __init__(self, encoder: Encoder):
-        # transformers hooks a model's layers at its first pass: without one, a copy has the hooks twice or lacks them.
+        # transformers hooks a model's layers at its first pass. A copy made before that pass has the hooks twice or not at all.
         all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
         body = sharing_copy(encoder.body)
-        # Faster kernels compute no attention that could be given: they answer with an empty tuple, and say so in a log line alone.
+        # Faster kernels do not return attention: they return an empty tuple and write one log line.
         body.set_attn_implementation("eager")
         self.encoder = replace(encoder, body=body)
         self.heads = int(body.config.num_attention_heads)
@@ -54,7 +54,7 @@ class Attending:
             types: token types, for pairs of sentences.
 
         Raises:
-            ModelError: if the model gives no attention.
+            ModelError: if the model returns no attention.
         """
         device = self.encoder.device
         ids = torch.tensor([list(row) for row in rows], device=device)
@@ -65,22 +65,22 @@ class Attending:
             )
         found = output.attentions or ()
         if len(found) != self.encoder.layers:
-            raise ModelError(f"{self.encoder.name} gave the attention of {len(found)} layers, expected {self.encoder.layers}")
+            raise ModelError(f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.layers}")
         return as_distributions(torch.stack(found).cpu().numpy()), torch.stack(output.hidden_states).double().cpu().numpy()
 
     def passes(self, rows: Sequence[Sequence[int]]) -> Iterator[Passed]:
-        """All rows, those of equal length together; nothing is padded, so that no number depends on other rows."""
+        """All rows, batched by length; nothing is padded, so no number depends on other rows."""
         for batch in batches_of_equal_length([len(row) for row in rows]):
             yield Passed(np.array(batch), *self.read([rows[number] for number in batch]))
 
     def kinds(self, rows: Sequence[Sequence[int]]) -> TokenKinds:
-        """Which tokens of rows of equal length are separators, and which punctuation."""
+        """Masks of the separators and of the punctuation in rows of equal length."""
         ids = np.array([list(row) for row in rows])
         separator, punctuation = self._by_id
         return TokenKinds(separator[ids], punctuation[ids])
 
     def no_words(self) -> np.ndarray:
-        """(tokens,) bool: which tokens are special or punctuation, and no part of a word."""
+        """(tokens,) bool: the tokens of the vocabulary that are special or punctuation, so no part of a word."""
         found = self._by_id[1].copy()
         found[list(self.encoder.tokenizer.all_special_ids)] = True
         return found
@@ -91,7 +91,7 @@ class Attending:
 
 
 def batches_of_equal_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of the rows of each batch, shorter ones first: rows of one length, at most some thousand tokens."""
+    """Indices of the rows of each batch, shorter rows first: rows of one length, at most a few thousand tokens per batch."""
     of_length: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):
         of_length.setdefault(length, []).append(number)

@@ -1,4 +1,4 @@
-"""Attention and states of a model, beside those of its base, on the same sentences: one pass of each."""
+"""Compares attention and states of a model with those of its base on the same sentences, with one forward pass of each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from probing.models.changes.attending import Attending, Passed
 from probing.models.changes.words import WordStates, word_places
 from probing.models.encoders.load import Encoder
 
-#: Pieces of the shortest row: of one piece no attention can be anywhere else.
+#: Word pieces of the shortest row. With a single piece, attention has only one place to go.
 _SHORTEST = 2
 
 
 @dataclass(frozen=True)
 class Value:
-    """A measure at a layer, with its interval; ``head`` is None of what is not of one head, ``n`` counts sentences or words."""
+    """A measure at a layer, with its interval; ``head`` is None for a measure of the whole layer, ``n`` counts sentences or words."""
 
     measure: str
     layer: int
@@ -35,9 +35,9 @@ class Value:
 @dataclass(frozen=True)
 class Measured:
     """Attributes:
-    values: in order.
+    values: all measures, in order.
     sentences: how many were measured.
-    left_out: reason -> sentences that were not.
+    left_out: reason -> number of sentences that were not measured.
     """
 
     values: tuple[Value, ...]
@@ -51,14 +51,14 @@ def measure(
     """Every measure of attention and states.
 
     Args:
-        sentences: what is read.
+        sentences: the input of both models.
         encoder: the model.
-        base: what it was fine-tuned from; without it, the model's own measures alone are taken.
-        seed: of the draws of intervals.
-        passed: called with the number of sentences after each batch.
+        base: the model that it was fine-tuned from; None: only the model's own measures are taken.
+        seed: seed of the bootstrap of the intervals.
+        passed: called after each batch with its number of sentences.
 
     Raises:
-        ModelError: if the two models cut sentences into other pieces, or have other numbers of layers and heads.
+        ModelError: if the two models split sentences into different pieces, or differ in their number of layers or heads.
         TextError: if fewer than two sentences can be read.
     """
     if base:
@@ -106,11 +106,13 @@ def check_comparable(encoder: Encoder, base: Encoder) -> None:
 
 def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str], ids: Sequence) -> None:
     if base.tokenizer(list(sentences), verbose=False)["input_ids"] != ids:
-        raise ModelError(f"{encoder.name} and {base.name} cut the sentences into other pieces, so no token can be compared; name its base")
+        raise ModelError(
+            f"{encoder.name} and {base.name} split the sentences into different tokens, so they cannot be compared; name its base"
+        )
 
 
 class _Taken:
-    """What is kept of every batch."""
+    """Accumulates the measures of every batch."""
 
     words: WordStates
 
@@ -123,7 +125,7 @@ class _Taken:
         self._same_token = np.empty((layers, count))
 
     def add(self, batch: Passed, other: Passed | None) -> None:
-        """Takes one batch of the model, and the same of its base."""
+        """Adds one batch of the model, and the same batch of its base."""
         kinds = self._own.kinds([self._rows[number] for number in batch.numbers])
         found = of_model(batch.maps, kinds)
         if other is not None:
@@ -155,7 +157,7 @@ class _Taken:
             yield from (Value(name, layer, None, *three, n) for layer, three in enumerate(ends))
 
     def _alike(self) -> Iterator[Value]:
-        """CKA and RSA by layer and pooling; nothing where all states are the same."""
+        """CKA and RSA by layer and pooling; none if all states are the same."""
         for pooling in ("first", "mean"):
             own, before = self._pooled[pooling, 0], self._pooled[pooling, 1]
             for name, alike, most in (("cka", _cka, None), ("rsa", _rsa, MAX_IN_MATRIX)):
@@ -175,6 +177,6 @@ def _rsa(x: np.ndarray, y: np.ndarray, kept: np.ndarray) -> float | None:
 
 
 def _rows_of(name: str, by_sentence: np.ndarray, first_layer: int, head: int | None, seed: int) -> Iterator[Value]:
-    """Of (layers, sentences) the means."""
+    """Means over sentences of (layers, sentences) values."""
     for number, (value, low, high) in enumerate(zip(*mean_intervals(by_sentence.T, seed), strict=True)):
         yield Value(name, first_layer + number, head, float(value), float(low), float(high), by_sentence.shape[1])

@@ -1,7 +1,7 @@
-"""Masked language modelling before and after fine-tuning: the cross-entropy of one head on any body, with layers put back to the base's.
+"""Masked language modelling before and after fine-tuning: cross-entropy of one head on any body, with layers replaced by the base's.
 
 After Mosbach et al. (2020, section 5.2): the head is always the base's complete one, the bodies differ. A block's masks depend on its
-number and the seed alone, so every model with the same tokenizer, every epoch and every number of replaced layers is asked the same.
+number and the seed alone. So all models with the same tokenizer, all epochs and all numbers of replaced layers predict the same tokens.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from probing.models.encoders.layer_swap import replaced_batch
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.masking import mask_pieces
 
-#: Word pieces of a block, its special tokens among them, and how many blocks are measured unless asked.
+#: Default number of word pieces per block, special tokens included, and default number of blocks.
 BLOCK_PIECES, BLOCKS = 128, 300
 MASKED_SHARE = 0.15
-#: Pieces that are passed at once.
+#: Word pieces per forward pass.
 _PIECES_A_BATCH = 2048
 #: Lines tokenised at once.
 _LINES = 1000
@@ -33,13 +33,13 @@ Replaced = Literal["none", "last", "first", "single"]
 
 @dataclass(frozen=True)
 class MaskedBlocks:
-    """Blocks of a text, some of whose pieces are masked.
+    """Blocks of a text in which some word pieces are masked.
 
     Attributes:
-        ids: (blocks, pieces) token ids as a model gets them.
+        ids: (blocks, pieces) token ids of the input, masks included.
         labels: (blocks, pieces) token ids of the text.
-        at: (blocks, pieces) bool, the pieces that are asked.
-        numbers: (blocks,) their places in the text.
+        at: (blocks, pieces) bool, the pieces that are predicted.
+        numbers: (blocks,) their positions in the text.
     """
 
     ids: np.ndarray
@@ -52,7 +52,7 @@ class MaskedBlocks:
 
     @property
     def sha256(self) -> str:
-        """Fingerprint of what is asked."""
+        """Checksum of inputs, labels and masks."""
         digest = hashlib.sha256(repr(self.ids.shape).encode())
         for array in (self.ids, self.labels, self.at):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -60,11 +60,11 @@ class MaskedBlocks:
 
     @property
     def masked(self) -> np.ndarray:
-        """(blocks,) how many pieces of each block are asked."""
+        """(blocks,) number of predicted pieces of each block."""
         return self.at.sum(1)
 
     def batches(self) -> Iterator[slice]:
-        """Blocks that are passed together; sums depend in their last digits on which those are, so they are always the same."""
+        """Blocks of each forward pass. The last digits of a sum depend on the batch, so batches are always the same."""
         step = max(1, _PIECES_A_BATCH // self.ids.shape[1])
         yield from (slice(first, min(first + step, len(self))) for first in range(0, len(self), step))
 
@@ -72,18 +72,18 @@ class MaskedBlocks:
 def masked_blocks(
     lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, blocks: int = BLOCKS, pieces: int = BLOCK_PIECES, seed: int = 0
 ) -> MaskedBlocks:
-    """Blocks of the lines end to end, masked as BERT's training masks: 15 % of the pieces, of which 80 % become the mask, 10 % another
-    token and 10 % stay.
+    """Blocks of the concatenated lines, masked as in BERT's training: 15 % of the pieces, of which 80 % become the mask, 10 % another
+    token and 10 % stay unchanged.
 
     Args:
         lines: of the text.
-        tokenizer: whose special tokens enclose every block.
-        blocks: how many; they are spread over the text, and fewer are some of more.
-        pieces: of a block, special tokens included.
-        seed: of the choice of blocks and of the masks.
+        tokenizer: its special tokens enclose every block.
+        blocks: number of blocks, spread over the text; a smaller number is a subset of a larger one.
+        pieces: pieces per block, special tokens included.
+        seed: seed of the choice of blocks and of the masks.
 
     Raises:
-        TextError: if the text has too few pieces, or a block too few for a piece of text.
+        TextError: if the text has too few pieces, or a block has no space for text between its special tokens.
     """
     ends = tokenizer("")["input_ids"]
     inside = pieces - len(ends)
@@ -101,7 +101,7 @@ def masked_blocks(
     ordinary = np.setdiff1d(np.arange(len(tokenizer)), special)
     ids, at = labels.copy(), np.zeros(labels.shape, bool)
     for row, number in enumerate(numbers):
-        # As many draws for every block, whatever it holds: one block's masks say nothing of another's.
+        # Every block takes the same number of draws, so the masks of one block do not depend on the text of another.
         rng = np.random.default_rng([seed, int(number)])
         chosen, dice, other = rng.random(pieces), rng.random(pieces), rng.choice(ordinary, pieces)
         at[row] = (chosen < MASKED_SHARE) & ~np.isin(labels[row], special)
@@ -123,12 +123,12 @@ def _pieces(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> np.ndar
 def cross_entropy(
     body: PreTrainedModel, head: DecodingHead, blocks: MaskedBlocks, passed: Callable[[], object] | None = None
 ) -> np.ndarray:
-    """(blocks,) sums of cross-entropy in nats at the masked pieces of each block.
+    """(blocks,) cross-entropy in nats, summed over the masked pieces of each block.
 
     Args:
-        body: any encoder without a head; one in training mode is asked as in use, and put back.
-        head: what reads its last layer: the base's, on the same device.
-        blocks: what is asked.
+        body: any encoder without a head; it runs in evaluation mode and returns to its own mode afterwards.
+        head: the base's decoding head, which reads the last layer, on the same device.
+        blocks: the masked text.
         passed: called after each batch.
     """
     training = body.training
@@ -156,7 +156,7 @@ def replaced_cross_entropy(
 ) -> np.ndarray:
     """(n, blocks) sums of cross-entropy with n = 0..L layers of a fine-tuned body replaced by its base's, read by the base's head.
 
-    What several n have in common is computed once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit. ``single``
+    Computation that several n share is done once (``replaced_batch``). n = 0 is the fine-tuned model to the last bit. ``single``
     replaces layer n alone.
 
     Raises:
@@ -172,7 +172,7 @@ def replaced_cross_entropy(
 
 
 def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[], object] | None = None) -> np.ndarray:
-    """(blocks,) sums of the base itself, which is what is left of a fine-tuned model whose layers and embeddings are all put back."""
+    """(blocks,) sums of the base itself: the fine-tuned model after all layers and embeddings are replaced by the base's."""
     found = []
     for some in blocks.batches():
         found.append(_sums(all_hidden_states(blocks.ids[some].tolist(), base)[-1], base.head, blocks, some))
@@ -182,7 +182,7 @@ def base_cross_entropy(base: Encoder, blocks: MaskedBlocks, passed: Callable[[],
 
 
 def _sums(states: torch.Tensor, head: DecodingHead, blocks: MaskedBlocks, some: slice) -> np.ndarray:
-    """(blocks,) sums of one batch; each block is decoded by itself, so that its sum does not depend on the others."""
+    """(blocks,) sums of one batch; each block is decoded separately, so its sum does not depend on the others."""
     sums = []
     with torch.inference_mode():
         for row, number in zip(states, range(some.start, some.stop), strict=True):

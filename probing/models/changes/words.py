@@ -1,4 +1,4 @@
-"""Words and where they occur, and how alike their states are: self-similarity and anisotropy (Ethayarajh 2019)."""
+"""Occurrences of words and the similarity of their states: self-similarity and anisotropy (Ethayarajh 2019)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from transformers import BatchEncoding
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import GROUPS, jackknife, mean_cosine, unit_rows
 
-#: Sentences that a word must occur in.
+#: A word must occur in at least this many sentences.
 CONTEXTS = 5
 
 
@@ -18,7 +18,7 @@ class WordPlaces:
     """Every word of a text, once for each sentence that it occurs in.
 
     Attributes:
-        of_row: for each row its words: number of the word, and places of its pieces.
+        of_row: for each row its words, each as the number of the word and the positions of its pieces.
         contexts: (words,) number of sentences of each word.
     """
 
@@ -27,16 +27,16 @@ class WordPlaces:
 
     @property
     def often(self) -> np.ndarray:
-        """Numbers of the words that have enough contexts."""
+        """Numbers of the words with enough contexts."""
         return np.flatnonzero(self.contexts >= CONTEXTS)
 
 
 def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int]) -> WordPlaces:
-    """The words of some of the encoded sentences, as the tokenizer cuts them; their pieces tell them apart.
+    """The words of some of the encoded sentences, as the tokenizer splits them; words with the same pieces are the same word.
 
     Args:
-        coded: of the tokenizer.
-        left_out: (tokens,) bool, which tokens are no part of a word: special ones and punctuation.
+        coded: the output of the tokenizer.
+        left_out: (tokens,) bool, the tokens that are no part of a word: special tokens and punctuation.
         chosen: numbers of the sentences.
     """
     numbers: dict[tuple[int, ...], int] = {}
@@ -63,7 +63,7 @@ def word_places(coded: BatchEncoding, left_out: np.ndarray, chosen: Sequence[int
 
 
 class WordStates:
-    """Sums of the words' states of every layer, each of length 1: cosines of all pairs follow from them."""
+    """Sums of the words' states of every layer, each scaled to length 1; the cosines of all pairs follow from these sums."""
 
     def __init__(self, places: WordPlaces, layers: int, hidden: int):
         self._places = places
@@ -75,7 +75,7 @@ class WordStates:
         self._first = _first_rows(places)
 
     def add(self, numbers: np.ndarray, states: np.ndarray) -> None:
-        """Takes the states of some rows, (layers, rows, tokens, hidden)."""
+        """Adds the states of some rows, (layers, rows, tokens, hidden)."""
         for row, number in enumerate(numbers):
             for word, places in self._places.of_row[number]:
                 slot, first = self._slot[word], self._first[word] == number
@@ -87,7 +87,7 @@ class WordStates:
                         self._any[word % GROUPS] += state
 
     def self_similarity(self, seed: int) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and by layer the mean over words of the mean cosine of a word's states in its sentences, with intervals."""
+        """Number of words, and per layer the mean over words of the mean cosine of a word's states in its sentences, with intervals."""
         often = self._places.often
         if not len(often):
             return 0, []
@@ -97,14 +97,14 @@ class WordStates:
         ]
 
     def anisotropy(self) -> tuple[int, list[tuple[float, float, float]]]:
-        """Number of words, and by layer the mean cosine of two different words' states, each of one sentence, with intervals."""
+        """Number of words, and per layer the mean cosine of the states of two different words, each from one sentence, with intervals."""
         words = len(self._places.contexts)
         if words < 2 * GROUPS:
             return 0, []
         counted = np.bincount(np.arange(words) % GROUPS, minlength=GROUPS)
 
         def of_layer(layer: int):
-            # Groups are what is left out, so they stand for the rows here.
+            # The jackknife leaves out groups, so each group counts as one row here.
             return jackknife(lambda kept: float(mean_cosine(self._any[kept, layer].sum(0), counted[kept].sum())), GROUPS)
 
         return words, [of_layer(layer) for layer in range(self._any.shape[1])]

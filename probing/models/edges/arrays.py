@@ -1,4 +1,4 @@
-"""A part of a task as arrays: which pieces each span has, and which labels each target."""
+"""A part of a task as arrays: the word pieces of each span and the labels of each target."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from probing.core.edges.target import Part
 
 
 class States(Protocol):
-    """Where states come from: memory maps of a cache, or an array in memory."""
+    """A source of states: memory maps of a cache, or an array in memory."""
 
     @property
     def layers(self) -> int:
@@ -23,7 +23,7 @@ class States(Protocol):
         """Size of a state."""
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
-        """(pieces, layers, hidden) of piece numbers in rising order."""
+        """(pieces, layers, hidden) states of piece numbers in ascending order."""
 
 
 class ArrayStates:
@@ -60,7 +60,7 @@ class Ragged:
     pieces: np.ndarray
 
     def of(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The pieces of some targets one after the other, and for each the place of its target among them."""
+        """The concatenated pieces of some targets, and for each piece the position of its target among them."""
         counts = self.starts[targets + 1] - self.starts[targets]
         owner = np.repeat(np.arange(len(targets)), counts)
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -68,21 +68,21 @@ class Ragged:
 
 
 def ragged(lists: Sequence[np.ndarray]) -> Ragged:
-    """Puts lists of piece numbers one after the other."""
+    """Concatenates lists of piece numbers."""
     starts = np.cumsum([0, *(len(one) for one in lists)])
     return Ragged(starts, np.concatenate(lists).astype(np.int64) if lists else np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
 class PartArrays:
-    """What probes of a task are trained or tested on.
+    """Training or test data of a task's probes.
 
     Attributes:
-        spans: one or two.
-        gold: (variants, targets, labels) bool; variant 0 has the task's labels, 1 those of the control task where it is asked for.
-        unknown: (targets,), gold labels that count and that training does not have.
-        record: (targets,), number of each target's sentence, rising.
-        target: (targets,), each target's number among all of the part, those that were left out counted in.
+        spans: the pieces of each span; one or two spans.
+        gold: (variants, targets, labels) bool; variant 0 has the task's labels, variant 1 those of the control task, if there is one.
+        unknown: (targets,), number of gold labels that count and are missing from training.
+        record: (targets,), number of each target's sentence, ascending.
+        target: (targets,), each target's number among all targets of the part, including those that were left out.
         left_out: reason -> number of targets without states.
     """
 
@@ -101,7 +101,7 @@ class PartArrays:
         return np.unique(self.record)
 
     def of_records(self, records: np.ndarray) -> np.ndarray:
-        """Places of the targets of some sentences, in the order of these sentences."""
+        """Positions of the targets of some sentences, in the order of these sentences."""
         first = np.searchsorted(self.record, records)
         last = np.searchsorted(self.record, records, side="right")
         counts = last - first
@@ -117,9 +117,9 @@ def part_arrays(
     Args:
         part: sentences with targets.
         states: ``WordStates`` of these sentences.
-        labels: of the training part, in order.
+        labels: labels of the training part, in order.
         variants: the same targets with other labels, such as those of the control task.
-        counts: whether F1 counts a label: one that training does not have is missed where it counts.
+        counts: whether F1 counts a label; a counted label that training does not have is a miss.
     """
     number_of = {label: number for number, label in enumerate(labels)}
     lists: list[list[np.ndarray]] = [[], []]
@@ -159,10 +159,10 @@ class Batch:
     """Some targets with the states of their spans.
 
     Attributes:
-        targets: places in ``PartArrays``.
-        states: of each span, (distinct pieces, layers, hidden) float32.
-        pieces: of each span, (pairs,) places in ``states``.
-        owners: of each span, (pairs,) places in ``targets``, rising.
+        targets: positions in ``PartArrays``.
+        states: for each span, (distinct pieces, layers, hidden) float32.
+        pieces: for each span, (pairs,) positions in ``states``.
+        owners: for each span, (pairs,) positions in ``targets``, ascending.
         gold: (variants, targets, labels) float32.
     """
 
@@ -174,7 +174,7 @@ class Batch:
 
 
 def batch_of(arrays: PartArrays, states: States, targets: np.ndarray, device: torch.device) -> Batch:
-    """Reads the states of some targets; each distinct piece once for each span."""
+    """Reads the states of some targets; each distinct piece is read once per span."""
     read, pieces, owners = [], [], []
     for span in arrays.spans:
         wanted, owner = span.of(targets)

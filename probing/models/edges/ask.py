@@ -1,4 +1,4 @@
-"""Asks the probes of every layer about spans of one sentence."""
+"""Predictions of the probes of every layer for spans of one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from probing.models.encoders.load import Encoder
 
 @dataclass(frozen=True)
 class SpanAnswer:
-    """What one task's probes say of the chosen spans.
+    """Predictions of one task's probes for the chosen spans.
 
     Attributes:
         probes: the probes.
-        p: (layers, labels), the sigmoid of each label by P(0)..P(L).
+        p: (layers, labels), sigmoid of each label's logit, by the probes P(0)..P(L).
     """
 
     probes: TaskProbes
@@ -33,12 +33,12 @@ class SpanAnswer:
 
     @property
     def normalised(self) -> np.ndarray:
-        """(layers, labels), each layer's probabilities over their sum."""
+        """(layers, labels), each layer's probabilities divided by their sum."""
         return self.p / np.maximum(self.p.sum(1, keepdims=True), 1e-12)
 
 
 class _Sentence:
-    """States of one sentence, with spans of words as numbers of pieces."""
+    """States of one sentence; spans of words are lists of piece numbers."""
 
     def __init__(self, states: np.ndarray, cut: Cut):
         self.states, self.cut = ArrayStates(states), cut
@@ -49,7 +49,7 @@ class _Sentence:
 
 
 def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray, Cut]:
-    """States of all layers at all pieces of a sentence, (pieces, layers, hidden) float32, and how it was cut."""
+    """States of all layers at all pieces of a sentence, (pieces, layers, hidden) float32, and its tokenization."""
     (cut,) = cut_words([words], encoder)
     states = all_hidden_states([cut.ids], encoder)
     with torch.inference_mode():
@@ -59,13 +59,13 @@ def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray,
 
 
 def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None) -> list[SpanAnswer]:
-    """What every task that fits the spans says at every layer.
+    """Predictions of every task with as many spans as are chosen, at every layer.
 
     Args:
         encoder: the encoder that the probes were trained on.
-        probes: of some tasks; those of another number of spans than is chosen are left out.
+        probes: probes of some tasks; tasks with another number of spans are left out.
         words: the sentence.
-        span1, span2: half-open spans of words; None where one span is chosen.
+        span1, span2: half-open spans of words; ``span2`` is None if one span is chosen.
 
     Raises:
         EdgeDataError: if a span is outside the sentence, or has no word pieces within the model's longest input.
@@ -77,7 +77,7 @@ def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[st
 
 
 def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
-    """(layers, targets, labels): what a task's probes say of all targets of a sentence, the sigmoid of each label.
+    """(layers, targets, labels): predictions of a task's probes for all targets of a sentence, the sigmoid of each label's logit.
 
     Raises:
         As ``ask_spans`` does.
@@ -90,16 +90,16 @@ def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarr
 def ask_sentence(
     encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None = None, weights: str = ""
 ) -> list[SpanTrace]:
-    """What all tasks say: those of one span of each chosen span, those of two of the pair; the sentence is encoded once.
+    """Predictions of all tasks: one-span tasks for each chosen span, two-span tasks for the pair. The sentence is encoded once.
 
-    Tasks whose spans are single words are left out where a chosen span is longer.
+    Tasks whose spans are single words are left out if a chosen span is longer.
 
     Args:
-        encoder: the encoder that is asked.
-        probes: of some tasks.
+        encoder: the encoder.
+        probes: probes of some tasks.
         words: the sentence.
-        span1, span2: half-open spans of words; None where one span is chosen.
-        weights: identity of the encoder that the probes were trained on, where that is another one, such as its base.
+        span1, span2: half-open spans of words; ``span2`` is None if one span is chosen.
+        weights: identity of the encoder that the probes were trained on, if it is another one, such as its base.
 
     Raises:
         As ``ask_spans`` does.
@@ -124,11 +124,11 @@ def _spans(target: Target) -> tuple[Span, ...]:
 def _answers(
     encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], targets: Mapping[int, Sequence[Target]], weights: str
 ) -> list[list[SpanAnswer]]:
-    """Of each task's probes the answers to the targets with as many spans as the task has.
+    """Predictions of each task's probes for the targets with as many spans as the task has.
 
     Args:
         encoder, probes, words: as ``ask_spans`` has them.
-        targets: number of spans -> what is asked.
+        targets: number of spans -> targets.
         weights: identity of the encoder that the probes were trained on.
     """
     for span in dict.fromkeys(span for of_number in targets.values() for target in of_number for span in _spans(target)):

@@ -1,7 +1,7 @@
-"""Online code: how short a code the labels have when probes predict them from ever more of the training data (Voita and Titov 2020).
+"""Online code: code length of the labels under probes that are trained on growing data (Voita and Titov 2020).
 
-The training part is cut into portions. The first is sent with the uniform code; each further one with the probabilities of a probe that was
-trained on all before it. The code length is the sum. A probe that reads its labels easily needs few targets, so its code is short.
+The training part is split into portions. The first is sent with the uniform code, each further one with the probabilities of a probe
+that was trained on all portions before it. The code length is the sum. A probe that learns its labels from few targets has a short code.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from probing.models.edges.training import TrainingData, train_probes
 
 #: Shares of the training part at which portions end, as in the authors' code.
 ENDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
-#: Sentences of the development part that say when a portion's training ends.
+#: Sentences of the development part that decide when a portion's training ends.
 CHECK_RECORDS = 500
 
 
@@ -30,8 +30,8 @@ class Codes:
 
     Attributes:
         targets: (portions,), number of targets in each.
-        bits: (probes, portions), code length of the labels; of the first portion that of the uniform code.
-        uniform: (portions,), that of the uniform code.
+        bits: (probes, portions), code length of the labels; the first portion has the uniform code.
+        uniform: (portions,), length of the uniform code.
     """
 
     targets: np.ndarray
@@ -40,7 +40,7 @@ class Codes:
 
 
 def portions_of(arrays: PartArrays) -> list[np.ndarray]:
-    """Sentences of each portion, in a fixed random order; portions end at whole sentences, and empty ones are left out."""
+    """Sentences of each portion, in a fixed random order; portions end at the end of a sentence, and empty ones are left out."""
     records = order_of(arrays.records(), 0)
     counts = np.array([len(arrays.of_records(np.array([record]))) for record in records])
     reached = np.cumsum(counts)
@@ -58,22 +58,22 @@ def online_codes(
     folder: Path,
     passed: Callable[[int, int], None] | None = None,
 ) -> Codes:
-    """Code lengths of the training labels by each probe.
+    """Code length of the training labels under each probe.
 
     Args:
-        data: training and development part; the latter stops each training by its code length.
-        keys: which probes.
+        data: training and development part; the code length on the development part stops each training.
+        keys: the probes.
         recipe: how each is trained.
-        device: where.
-        folder: in which trainings and finished portions are kept, so that a killed one goes on.
-        passed: called with the portions that are coded and all of them.
+        device: device of the training.
+        folder: keeps trainings and finished portions, so that a killed run resumes.
+        passed: called with the number of coded portions and the number of all portions.
 
     Returns:
         Bits by probe and portion.
     """
     portions = portions_of(data.train)
     kinds = data.train.gold.shape[2]
-    # A label that only the development part has is none that a probe could have given.
+    # No probe can predict a label that only the development part has.
     one_label = bool((data.train.gold[0].sum(1) == 1).all() and (data.dev.gold[0].sum(1) <= 1).all())
     score = CodeScore(one_label)
     recipe = recipe.model_copy(update={"check_records": min(recipe.check_records, CHECK_RECORDS)})

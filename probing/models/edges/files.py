@@ -1,4 +1,4 @@
-"""Files of trained probes: a tensor for each kind of parameter, all layers of a task together, and what they answer."""
+"""Files of trained probes: one tensor per kind of parameter with all layers of a task, and the labels."""
 
 import json
 import zlib
@@ -20,26 +20,26 @@ from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
 from probing.models.runtime.checked_arrays import sum_of
 
 FILE = "probes.safetensors"
-#: The probes that ship: of each model a folder by its name.
+#: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "edges"
 _VERSION = 1
-#: Bits of a stored weight: 16 are float16; 8 and 6 are integers with a scale for each row, 6 compressed besides.
+#: Bits per stored weight: 16 is float16; 8 and 6 are integers with a scale per row, and 6 is also compressed.
 BITS = (16, 8, 6)
 _SCALE, _PACKED = ".scale", ".packed"
 
 
 @dataclass(frozen=True)
 class TaskProbes:
-    """The probes P(0)..P(L) of one task, ready to answer.
+    """The probes P(0)..P(L) of one task, ready for prediction.
 
     Attributes:
         task: name of the task.
-        title: as readers see it.
-        labels: what they answer, in order.
-        counts: of each label, whether F1 counts it.
+        title: name that readers see.
+        labels: labels that they predict, in order.
+        counts: for each label, whether F1 counts it.
         weights: identity of the encoder that they were trained on.
-        recipe: canonical JSON of their training.
-        f1: (layers,), on the development part.
+        recipe: canonical JSON of their training recipe.
+        f1: (layers,), F1 on the development part.
         flat: (layers, size) parameters.
     """
 
@@ -61,16 +61,16 @@ class TaskProbes:
 
 
 def probes_folder(cache: Path, weights: str, task: str) -> Path:
-    """Where the probes of a task lie that were trained on an encoder with these weights."""
+    """Folder of the probes of a task that were trained on an encoder with these weights."""
     return cache / "edges" / weights[:16] / task
 
 
 def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
-    """The files of all probes of an encoder: those that were trained here, then those that ship, by task in the paper's order.
+    """Files of all probes of an encoder, by task in the paper's order; locally trained probes come before shipped ones.
 
     Args:
-        model: its name.
-        weights: its identity; files that were made with other weights are left out.
+        model: name of the encoder.
+        weights: identity of the encoder; files for other weights are left out.
         cache: the cache folder.
     """
     found: dict[str, Path] = {}
@@ -83,7 +83,7 @@ def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
 
 
 def _weights_of(path: Path) -> str:
-    """Identity of the encoder of a file's probes; empty where the file cannot be read, which reading it says."""
+    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
     try:
         with safe_open(path, framework="numpy") as stream:
             return str(json.loads((stream.metadata() or {})["probes"])["weights"])
@@ -92,10 +92,10 @@ def _weights_of(path: Path) -> str:
 
 
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
-    """Writes probes whole or not at all; equal probes are equal bytes.
+    """Writes probes with an atomic write; equal probes are equal bytes.
 
     Raises:
-        HeadError: for a number of bits that files do not have.
+        HeadError: if ``bits`` is none of ``BITS``.
     """
     if bits not in BITS:
         raise HeadError(f"got {bits} bits for stored probes, expected {', '.join(map(str, BITS))}")
@@ -119,14 +119,14 @@ def read_probes(path: Path) -> TaskProbes:
     """The probes of a file.
 
     Raises:
-        HeadError: if it is missing, damaged or not a file of probes.
+        HeadError: if the file is missing, damaged or not a file of probes.
     """
     try:
         with safe_open(path, framework="numpy") as stream:
             about = json.loads((stream.metadata() or {})["probes"])
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
         if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
-            raise ValueError("the sum of its bytes is another than when it was written")
+            raise ValueError("its checksum differs from the one that it was written with")
         shape = Shape(**about["shape"])
         layers = len(about["f1"])
         parts = []
@@ -144,12 +144,12 @@ def read_probes(path: Path) -> TaskProbes:
 
 
 def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
-    """The arrays that a kind of parameter is stored as. Rows of one value, which are few, are float16 always."""
+    """Stored arrays of a kind of parameter. Rows of one value, which are few, are always float16."""
     if bits == 16 or values.shape[-1] == 1:
         return {name: np.ascontiguousarray(values.astype(np.float16))}
     largest = 2 ** (bits - 1) - 1
     scale = (np.abs(values).max(-1, keepdims=True) / largest).astype(np.float16)
-    # A row whose scale is 0 in float16 is one of zeros.
+    # A row whose scale is 0 in float16 is all zeros.
     steps = np.rint(values / np.where(scale > 0, scale.astype(np.float32), np.inf)).clip(-largest, largest).astype(np.int8)
     if bits == 8:
         return {name: np.ascontiguousarray(steps), name + _SCALE: scale}
@@ -157,7 +157,7 @@ def _stored(name: str, values: np.ndarray, bits: int) -> dict[str, np.ndarray]:
 
 
 def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) -> np.ndarray:
-    """What ``_stored`` stored, as float32."""
+    """Inverse of ``_stored``, as float32."""
     if name + _PACKED in arrays:
         values = np.frombuffer(zlib.decompress(arrays[name + _PACKED].tobytes()), np.int8).reshape(form).astype(np.float32)
     else:
@@ -166,5 +166,5 @@ def _read(name: str, arrays: Mapping[str, np.ndarray], form: tuple[int, ...]) ->
 
 
 def _sum_of(arrays: Mapping[str, np.ndarray], about: Mapping[str, object]) -> str:
-    """CRC-32 of the tensors and of what the header says of them."""
+    """CRC-32 of the tensors and of their header."""
     return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -1,6 +1,6 @@
-"""Layer 0 as edge probing reads it: what a word piece is, wherever it is.
+"""Layer 0 of edge probing: embeddings of word pieces without their position.
 
-The authors' layer 0 is the word embedding behind the embeddings' layer norm, without positions and token types (jiant, branch
+The authors' layer 0 is the word embedding after the embeddings' layer norm, without positions and token types (jiant, branch
 ``ep_frozen_20190723``). ``hidden_states[0]`` of transformers has both, and a probe of dependencies reads positions from it.
 """
 
@@ -11,8 +11,8 @@ from transformers import PreTrainedModel
 
 from probing.core.errors import ModelError
 
-#: Model type -> the modules that make layer 0 of token ids, one after the other; one that the model lacks is left out where it is marked
-#: with a question mark (ELECTRA projects its embeddings only where their size differs).
+#: Model type -> the modules that turn token ids into layer 0, in order. A module with a question mark is skipped if the model lacks it
+#: (ELECTRA projects its embeddings only if their size differs from that of the states).
 STEPS = {
     "bert": ("embeddings.word_embeddings", "embeddings.LayerNorm"),
     "roberta": ("embeddings.word_embeddings", "embeddings.LayerNorm"),
@@ -27,11 +27,11 @@ def lexical_states(body: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
     """Layer 0 without positions and token types: (rows, tokens) ids -> (rows, tokens, hidden).
 
     Raises:
-        ModelError: for an architecture whose embeddings are not known.
+        ModelError: if the architecture is none of ``STEPS``.
     """
     kind = body.config.model_type
     if kind not in STEPS:
-        raise ModelError(f"where {kind!r} keeps its word embeddings is not known; known are {', '.join(STEPS)}")
+        raise ModelError(f"got the model type {kind!r}, whose word embeddings are unknown; expected {', '.join(STEPS)}")
     states = ids
     for step in STEPS[kind]:
         name = step.rstrip("?")
@@ -41,7 +41,7 @@ def lexical_states(body: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
 
 
 def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
-    """Names of the modules that make the embeddings: all that is kept where only the layers above them are random."""
+    """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
     projections = {"albert": ("encoder.embedding_hidden_mapping_in",), "electra": ("embeddings_project",)}
     return "embeddings", *(name for name in projections.get(body.config.model_type, ()) if _has(body, name))
 

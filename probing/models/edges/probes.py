@@ -1,4 +1,4 @@
-"""Many probes side by side: the authors' probe with a leading axis, so that all layers, seeds and controls are one computation.
+"""Many probes at once: the authors' probe with a leading axis, so that all layers, seeds and controls are one computation.
 
 A probe (Tenney et al. 2019; jiant's ``edge_probing.py``): a scalar mix of layers (softmax weights times a scale); a projection with its own
 weights for each span; self-attentive pooling inside the span; an MLP with tanh, layer norm and dropout; one logit per label.
@@ -17,13 +17,13 @@ from probing.models.edges.arrays import Batch
 
 @dataclass(frozen=True)
 class ProbeKey:
-    """Which probe of many.
+    """Identifies one probe of many.
 
     Attributes:
-        kind: cumulative, at or full.
-        layer: its l.
-        labels: of the task, or of the control task.
-        seed: of its start and its dropout.
+        kind: ``cumulative``, ``at`` or ``full``.
+        layer: l of the probe.
+        labels: labels of the task, or of the control task.
+        seed: seed of initialisation and dropout.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class ProbeKey:
 
 
 def keys_of(kinds: Sequence[str], labels: Sequence[str], seeds: Sequence[int], last: int) -> list[ProbeKey]:
-    """The probes of all series, in a fixed order."""
+    """Keys of all probes, in a fixed order."""
     return [
         ProbeKey(kind, layer, which, seed) for seed in seeds for which in labels for kind in kinds for layer in layers_of_kind(kind, last)
     ]
@@ -70,7 +70,7 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """Number of a probe's parameters."""
+        """Number of parameters per probe."""
         return sum(math.prod(shape) for shape in self.parts().values())
 
 
@@ -90,7 +90,7 @@ def start_of(shape: Shape, seed: int) -> torch.Tensor:
 
 
 def mask_of(keys: Sequence[ProbeKey], layers: int) -> torch.Tensor:
-    """(probes, layers): 0 where a probe reads a layer, -inf where not."""
+    """(probes, layers): 0 if a probe reads a layer, else -inf."""
     mask = torch.full((len(keys), layers), -math.inf)
     for number, key in enumerate(keys):
         mask[number, list(layers_read(key.kind, key.layer))] = 0.0
@@ -105,13 +105,13 @@ def unpacked(flat: torch.Tensor, shape: Shape) -> dict[str, torch.Tensor]:
 
 
 def mixing_weights(flat: torch.Tensor, shape: Shape, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(probes, layers) softmax weights, exactly 0 where a probe does not read, and (probes,) scales."""
+    """(probes, layers) softmax weights, exactly 0 for layers that a probe does not read, and (probes,) scales."""
     given = unpacked(flat, shape)
     return torch.softmax(given["mix"] + mask, 1), given["gamma"][:, 0]
 
 
 def logits_of(flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None) -> torch.Tensor:
-    """What probes answer.
+    """Logits of the probes.
 
     Args:
         flat: (probes, size) parameters.
@@ -129,7 +129,7 @@ def logits_of(flat: torch.Tensor, shape: Shape, mask: torch.Tensor, batch: Batch
 def logits_of_parts(
     given: Mapping[str, torch.Tensor], mask: torch.Tensor, batch: Batch, dropped: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """As ``logits_of``, of parameters as ``unpacked`` names them."""
+    """As ``logits_of``, but with parameters by name, from ``unpacked``."""
     weights = torch.softmax(given["mix"] + mask, 1) * given["gamma"]
     pooled = []
     for span, (states, pieces, owners) in enumerate(zip(batch.states, batch.pieces, batch.owners, strict=True), 1):
@@ -146,9 +146,9 @@ def logits_of_parts(
 
 
 def _pooled(projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor, owners: torch.Tensor, targets: int) -> torch.Tensor:
-    """Softmax of the scores inside each span, and the sum of its states by it: (probes, targets, width)."""
+    """Softmax of the scores inside each span, and the sum of its states with these weights: (probes, targets, width)."""
     if len(pieces) == targets:
-        # Every span is one piece: its weight is 1.
+        # Every span is one piece, so its weight is 1.
         return projected.index_select(1, pieces)
     of_pairs = scores.index_select(1, pieces)
     highest = torch.full((len(scores), targets), -math.inf, device=scores.device)
@@ -161,7 +161,7 @@ def _pooled(projected: torch.Tensor, scores: torch.Tensor, pieces: torch.Tensor,
 
 
 def dropout_of(keys: Sequence[ProbeKey], rate: float, targets: int, width: int, step: int) -> torch.Tensor | None:
-    """(probes, targets, width) factors of one step: equal for all probes of a seed, whatever trains beside them."""
+    """(probes, targets, width) dropout factors of one step; they depend on a probe's seed alone, not on the other probes."""
     if rate == 0:
         return None
     seeds = sorted({key.seed for key in keys})
@@ -175,7 +175,7 @@ def dropout_of(keys: Sequence[ProbeKey], rate: float, targets: int, width: int, 
 
 
 def order_of(records: np.ndarray, epoch: int) -> np.ndarray:
-    """The order of sentences in a pass over them: equal for all probes, so that they share every batch."""
+    """Order of the sentences in an epoch; it is the same for all probes, so that they share every batch."""
     return np.random.default_rng([epoch]).permutation(records)
 
 
@@ -184,5 +184,5 @@ def _seed_of(seed: int, step: int) -> int:
 
 
 def label_variants(keys: Sequence[ProbeKey]) -> list[int]:
-    """Of each probe, which variant of the gold labels it learns: 0 the task's, 1 the control's."""
+    """For each probe the variant of the gold labels that it learns: 0 the task's, 1 the control's."""
     return [0 if key.labels == TASK else 1 for key in keys]

@@ -1,4 +1,4 @@
-"""Encoders of the same shape without what training gave them: what a probe reads from such a one, no model knows."""
+"""Encoders of the same shape with random weights, a baseline: a score that a probe reaches on them is not due to pre-training."""
 
 import copy
 import hashlib
@@ -13,7 +13,7 @@ from probing.core.errors import OptionError
 from probing.models.edges.lexical import embedding_modules
 from probing.models.encoders.load import Encoder
 
-#: The random weights are drawn once: another draw is another encoder.
+#: Seed of the random weights. It is fixed, because another draw is another encoder.
 SEED = 0
 
 
@@ -22,14 +22,14 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
 
     Args:
         encoder: the trained encoder.
-        kind: ``trained``; ``random``, all weights drawn as before pre-training; or ``random-body``, the layers drawn so under the
-            trained embeddings.
+        kind: ``trained``; ``random``, all weights initialised as before pre-training; or ``random-body``, the layers initialised so, on
+            top of the trained embeddings.
 
     Returns:
         An encoder whose identity names the kind, with the same tokenizer.
 
     Raises:
-        OptionError: for another kind.
+        OptionError: if ``kind`` is none of these.
     """
     if kind == TRAINED:
         return encoder
@@ -38,7 +38,7 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
     parameter = next(encoder.body.parameters())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        # A config with attention kernels of its own is copied, for from_config may write into it.
+        # A config that sets its attention kernels is copied, because from_config may write into it.
         body = AutoModel.from_config(copy.deepcopy(encoder.body.config)).to(parameter.dtype)
     if kind == RANDOM_BODY:
         for name in embedding_modules(encoder.body):

@@ -1,4 +1,4 @@
-"""What decides a probe's weights."""
+"""The recipe of a probe's training, which decides its weights."""
 
 from probing.core.errors import OptionError
 from probing.core.files.frozen import Frozen
@@ -9,20 +9,20 @@ DTYPES = ("float16", "float32")
 
 
 class EdgeRecipe(Frozen):
-    """How probes are trained. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
+    """Training settings of probes. The form of the probe, dropout, clipping and the loss are those of the authors' code (jiant).
 
     Attributes:
-        width: of the projection and of the hidden layer; the authors' is 256.
-        dropout: in front of the last layer.
-        learning_rate: at the start, of Adam with amsgrad; the authors' is 0.0001.
-        batch: sentences a step.
-        clip: greatest norm of a probe's gradient.
-        check_every: steps from one look at the development part to the next; 0 is half a pass over the training part, but at least 50.
-        most_checks: looks after which a probe ends at the latest.
-        halve_after: looks in a row without a better F1 after which a probe's learning rate is halved.
-        patience: looks in a row without a better F1 after which a probe ends.
-        check_records: sentences of the development part that a look is at; the first ones.
-        states_dtype: how hidden states are kept on disk, one of ``DTYPES``.
+        width: width of the projection and of the hidden layer; the authors' is 256.
+        dropout: dropout before the last layer.
+        learning_rate: initial learning rate of Adam with amsgrad; the authors' is 0.0001.
+        batch: sentences per step.
+        clip: maximum norm of a probe's gradient.
+        check_every: steps between evaluations on the development part; 0 is half an epoch, but at least 50.
+        most_checks: maximum number of evaluations before a probe ends.
+        halve_after: evaluations in a row without a better F1 after which a probe's learning rate is halved.
+        patience: evaluations in a row without a better F1 after which a probe ends.
+        check_records: number of sentences of the development part, from its start, that an evaluation uses.
+        states_dtype: number format of hidden states on disk, one of ``DTYPES``.
     """
 
     width: int = 256
@@ -38,7 +38,7 @@ class EdgeRecipe(Frozen):
     states_dtype: str = "float16"
 
     def check(self) -> None:
-        """Raises ``OptionError`` for a setting that no probe can be trained with."""
+        """Raises an ``OptionError`` if no probe can be trained with a setting."""
         least = {"width": 1, "batch": 1, "most_checks": 1, "halve_after": 1, "patience": 1, "check_records": 1, "check_every": 0}
         for name, bound in least.items():
             if getattr(self, name) < bound:

@@ -1,4 +1,4 @@
-"""What probes answer, and what their answers are worth."""
+"""Predictions of probes and their scores."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 #: A label is predicted from this probability on.
 THRESHOLD = 0.5
-#: Targets that are answered at a time.
+#: Targets per batch of predictions.
 DEV_TARGETS = 512
 
 
 class Score(Protocol):
-    """What is minimised, and what says which checkpoint is better."""
+    """The loss that is minimised and the score that compares checkpoints."""
 
     def losses(self, logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
         """(probes, targets, labels) twice -> (probes,)."""
@@ -36,7 +36,7 @@ class Score(Protocol):
         targets: np.ndarray,
         device: torch.device,
     ) -> np.ndarray:
-        """(probes,), the higher the better, on some targets of the development part."""
+        """(probes,) scores on some targets of the development part; higher is better."""
 
 
 def answers(
@@ -48,7 +48,7 @@ def answers(
     targets: np.ndarray,
     device: torch.device,
 ) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
-    """Some targets at a time with their logits, (probes, targets, labels)."""
+    """Batches of targets with their logits, (probes, targets, labels)."""
     with torch.inference_mode():
         for start in range(0, len(targets), DEV_TARGETS):
             chosen = targets[start : start + DEV_TARGETS]
@@ -73,7 +73,7 @@ class F1Score:
         return binary_cross_entropy_with_logits(logits, gold, reduction="none").mean((1, 2))
 
     def __call__(self, flat, keys, shape, mask, data, targets, device) -> np.ndarray:
-        """As ``Score`` has it. Gold labels that training does not have are missed."""
+        """As ``Score`` has it. Gold labels that training does not have are misses."""
         variants = label_variants(keys)
         total = np.zeros((len(keys), shape.labels, 4), np.int64)
         for chosen, logits in answers(flat, shape, mask, data.dev, data.dev_states, targets, device):
@@ -85,7 +85,7 @@ class F1Score:
 
 
 class CodeScore:
-    """Code length in bits: of a softmax where every target has one label, else of one yes or no per label (Voita and Titov 2020)."""
+    """Code length in bits: of a softmax if every target has one label, else of one yes or no per label (Voita and Titov 2020)."""
 
     def __init__(self, one_label: bool):
         self.one_label = one_label

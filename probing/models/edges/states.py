@@ -1,4 +1,4 @@
-"""States of all layers at the word pieces that tasks ask about: encoded once per sentence, kept on disk, read through memory maps."""
+"""States of all layers at the word pieces of the tasks' spans: encoded once per sentence, kept on disk, read through memory maps."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ from probing.models.encoders.hidden_states import all_hidden_states, batches_by_
 from probing.models.encoders.load import Encoder, joint_identity
 from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
 
-#: Raised when the files get another layout; older ones are then made again.
+#: Increased when the layout of the files changes; older files are then made again.
 VERSION = 1
 TOKENS_A_BATCH = 4096
 ENOUGH_TOKENS = 1024
-#: Kept pieces of one file: what is lost at most when a run is killed.
+#: Kept pieces per file, and so the maximum that a killed run computes again.
 PIECES_A_FILE = 1 << 15
-#: After so many bytes that were read, their pages are given back: mapped files that were read once would count as this process's memory.
+#: After this many bytes, the pages that were read are released; else mapped files would count as memory of this process.
 BYTES_HELD = 1 << 28
 
 
@@ -33,8 +33,8 @@ class Cut:
 
     Attributes:
         ids: token ids with special tokens, cut at the model's longest input.
-        first, last: of each word, its first piece and the one after its last, as positions in ``ids``; equal where it has none.
-        beyond: number of the first word that is not whole within the model's longest input.
+        first, last: for each word, its first piece and the one after its last, as positions in ``ids``; equal if it has none.
+        beyond: number of the first word that does not fit completely into the model's longest input.
     """
 
     ids: tuple[int, ...]
@@ -51,10 +51,10 @@ class Cut:
 
 
 def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]:
-    """Cuts sentences of words into the model's word pieces: those of the words with a blank between any two."""
+    """Splits sentences of words, joined with spaces, into the model's word pieces."""
     if not sentences:
         return []
-    # A word has its blank with it: byte-level pieces such as RoBERTa's are others at the start of a text than behind a blank.
+    # A word keeps its space: byte-level pieces such as RoBERTa's differ between the start of a text and after a space.
     texts = [[*words[:1], *(f" {word}" for word in words[1:])] for words in sentences]
     coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
     found = []
@@ -112,7 +112,7 @@ class WordStates:
                 self._was_read(file[start : start + 4096].nbytes)
 
     def _was_read(self, number: int) -> None:
-        """Gives the pages of mapped files back when enough was read; the next read takes them from the system's own cache."""
+        """Releases the pages of mapped files after enough bytes; the next read takes them from the system's cache."""
         self._held += number
         if self._held >= BYTES_HELD:
             self._held = 0
@@ -154,16 +154,16 @@ def word_states(
     dtype: str = "float16",
     passed: Callable[[int, int], None] | None = None,
 ) -> WordStates:
-    """States at the words inside spans, from the cache where they are there.
+    """States at the words inside spans, from the cache if they are in it.
 
-    The encoder runs once per distinct sentence that has a target. What is already on disk is not computed again, also after a kill.
+    The encoder runs once per distinct sentence that has a target. States on disk are not computed again, also after a killed run.
 
     Args:
-        records: of all tasks on these sentences.
+        records: the records of all tasks on these sentences.
         encoder: a frozen encoder.
-        folder: of the cache; the states of one encoder and one set of words get a folder of their own in it.
-        dtype: how states are kept, ``float16`` or ``float32``.
-        passed: called with the pieces that are done and all of them.
+        folder: folder of the cache; the states of each encoder and set of words get their own folder in it.
+        dtype: number format on disk, ``float16`` or ``float32``.
+        passed: called with the number of finished pieces and the number of all pieces.
 
     Raises:
         CacheError: if the cache cannot be written.
@@ -202,7 +202,7 @@ def word_states(
 
 
 def _pieces_of_words(cut: Cut, words: set[int]) -> np.ndarray:
-    """Positions of all pieces of some words, rising."""
+    """Positions of all pieces of some words, ascending."""
     return np.array(sorted({piece for word in words for piece in range(cut.first[word], cut.last[word])}), dtype=np.int64)
 
 
@@ -235,5 +235,5 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
                 with np.errstate(over="ignore"):
                     found[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
     if not np.isfinite(found).all():
-        raise ModelError(f"hidden states of {encoder.name} are too large for {dtype}, or no numbers; keep them as float32 (--states-dtype)")
+        raise ModelError(f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32 (--states-dtype)")
     return found

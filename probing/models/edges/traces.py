@@ -1,4 +1,4 @@
-"""What probes answer about every target of a part: counts by label, and the trace of each target through the layers."""
+"""Predictions of probes for every target of a part: counts by label, and the trace of each target through the layers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from probing.models.edges.probes import ProbeKey, label_variants, mask_of
 from probing.models.edges.scoring import THRESHOLD, answers, counts_of
 from probing.models.edges.training import Trained
 
-#: Steps in which a stored probability is counted.
+#: A stored probability is a multiple of 1 over this.
 STEPS = 255
 
 
 @dataclass(frozen=True)
 class Traces:
-    """Answers of one run's probes about some targets.
+    """Predictions of one run's probes for some targets.
 
     Attributes:
         predicted: (layers, targets, labels) bool.
@@ -33,7 +33,7 @@ class Traces:
 
 
 def probabilities(trained: Trained, chosen: Sequence[int], arrays: PartArrays, states: States, device: torch.device) -> np.ndarray:
-    """(probes, targets, labels) float32 of some probes about all targets of a part."""
+    """(probes, targets, labels) float32 probabilities of some probes for all targets of a part."""
     layers = states.layers
     mask = mask_of([trained.keys[number] for number in chosen], layers).to(device)
     flat = trained.flat[list(chosen)].to(device)
@@ -44,7 +44,7 @@ def probabilities(trained: Trained, chosen: Sequence[int], arrays: PartArrays, s
 
 
 def counts_by_label(p: np.ndarray, keys: Sequence[ProbeKey], arrays: PartArrays, chosen: np.ndarray) -> np.ndarray:
-    """(probes, labels, 4): tp, fp, fn, tn of some targets, each probe against the labels that it learnt."""
+    """(probes, labels, 4): tp, fp, fn, tn of some targets, each probe against the labels that it learned."""
     variants = label_variants(keys)
     return counts_of(p[:, chosen] >= THRESHOLD, arrays.gold[variants][:, chosen])
 

@@ -1,4 +1,4 @@
-"""Trains many probes side by side; each has its own learning rate, patience and best checkpoint, and leaves when it has stopped."""
+"""Trains many probes at once; each has its own learning rate, patience and best checkpoint, and drops out when it stops."""
 
 import contextlib
 import math
@@ -26,18 +26,18 @@ from probing.models.edges.scoring import F1Score, Score
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
-#: A look at the development part is at least so many steps after the last one.
+#: Minimum number of steps between two evaluations on the development part.
 LEAST_STEPS = 50
-#: Parameters that a step of Adam treats at a time on a CPU.
+#: Parameters per block of an Adam step on a CPU.
 NUMBERS_A_PART = 1 << 18
-#: What is kept of each probe between two calls, beside its parameters.
+#: State of each probe between two calls, in addition to its parameters.
 _TENSORS = ("flat", "best", "first", "second", "highest")
 _OF_PROBE = ("rate", "best_score", "best_step", "without_better", "since_halved", "stopped", "checks")
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What probes are trained on and stopped by, with the states of both."""
+    """The training part and the development part that stops the training, with the states of both."""
 
     train: PartArrays
     train_states: States
@@ -51,10 +51,10 @@ class Trained:
     """Trained probes.
 
     Attributes:
-        keys: which probes.
+        keys: the probes.
         shape: their sizes.
         flat: (probes, size), the best checkpoint of each.
-        steps, best_step: (probes,), steps that were taken, and those up to the best checkpoint.
+        steps, best_step: (probes,), number of steps in all, and up to the best checkpoint.
         best: (probes,), the score of the best checkpoint.
         rate: (probes,), learning rate at the end.
         stopped: (probes,), whether patience ended the training.
@@ -72,7 +72,7 @@ class Trained:
 
 @dataclass
 class _State:
-    """Where a training is; every array has the probes as its first axis."""
+    """State of a training; every array has the probes as its first axis."""
 
     flat: torch.Tensor
     best: torch.Tensor
@@ -96,16 +96,16 @@ def train_probes(
 
     Args:
         data: training and development part.
-        keys: which probes.
-        recipe: how.
-        device: where.
-        checkpoint: file in which the training is kept from look to look, so that a killed one goes on; None keeps none. The result is
-            the same to the byte.
-        score: what is minimised and what stops a probe; None is binary cross-entropy and micro F1.
-        passed: called at each look with the steps taken and the most there can be.
+        keys: the probes.
+        recipe: settings of the training.
+        device: device of the training.
+        checkpoint: file that keeps the training after each evaluation, so that a killed run resumes with the same result to the
+            byte; None keeps none.
+        score: the loss, and the score that stops a probe; None is binary cross-entropy and micro F1.
+        passed: called at each evaluation with the number of steps and their maximum.
 
     Returns:
-        The best checkpoint of each probe by its score on the development part; the earlier one of equals.
+        The best checkpoint of each probe by its score on the development part; of equals the earlier.
     """
     score = score or F1Score(data.counted)
     last = data.train_states.layers - 1
@@ -132,7 +132,7 @@ def train_probes(
         given = {name: part.requires_grad_(True) for name, part in unpacked(live.flat, shape).items()}
         logits = logits_of_parts(given, mask[active], batch, None if dropped is None else dropped.to(device))
         losses = score.losses(logits, batch.gold[variants[active].to(device)])
-        # Attention inside a span has no gradient where every span is one piece.
+        # Attention inside a span has no gradient if every span is one piece.
         gradients = torch.autograd.grad(losses.sum(), list(given.values()), materialize_grads=True)
         torch.cat([one.flatten(1) for one in gradients], 1, out=live.gradient)
         _adam(live, state.step, torch.from_numpy(state.numbers["rate"][active]).to(device), recipe.clip)
@@ -167,7 +167,7 @@ def _begin(keys: Sequence[ProbeKey], shape: Shape, recipe: EdgeRecipe) -> _State
 
 @dataclass
 class _Live:
-    """The parameters and moments of the probes that still train, on the device, and room for their gradient."""
+    """Parameters, moments and gradient buffer, on the device, of the probes that still train."""
 
     flat: torch.Tensor
     first: torch.Tensor
@@ -183,9 +183,9 @@ def _taken(state: _State, active: np.ndarray, device: torch.device) -> _Live:
 
 @torch.no_grad()
 def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
-    """One step of Adam with amsgrad; each probe's gradient is cut to its own norm (as ``torch.nn.utils.clip_grad_norm_`` does).
+    """One step of Adam with amsgrad; each probe's gradient is clipped by its own norm (as in ``torch.nn.utils.clip_grad_norm_``).
 
-    A part of one probe after the other on a CPU, so that its numbers stay near the processor from the first line to the last.
+    On a CPU the parameters are updated in blocks of one probe, so that a block stays in the processor's cache.
     """
     gradient = live.gradient
     norms = gradient.norm(dim=1, keepdim=True)
@@ -209,13 +209,13 @@ def _adam(live: _Live, step: int, rates: torch.Tensor, clip: float) -> None:
 
 
 def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, recipe: EdgeRecipe) -> None:
-    """Notes what a look at the development part showed: better ones are kept, others lose rate and patience."""
+    """Records an evaluation on the development part: a better checkpoint is kept, else learning rate and patience decrease."""
     for name in ("flat", "first", "second", "highest"):
         getattr(state, name)[active] = getattr(live, name).detach().cpu()
     numbers = state.numbers
     better = active[scores > numbers["best_score"][active]]
     worse = np.setdiff1d(active, better)
-    # A probe that gives no label yet has not begun: an F1 of 0 costs it neither rate nor patience.
+    # A probe that predicts no label yet has not begun to learn: an F1 of 0 changes neither rate nor patience.
     worse = worse[numbers["best_score"][worse] != 0]
     state.best[better] = state.flat[better]
     numbers["best_score"][active] = np.maximum(scores, numbers["best_score"][active])
@@ -238,7 +238,7 @@ def _keep(path: Path | None, state: _State) -> None:
 
 
 def _read(path: Path | None, number: int) -> _State | None:
-    """A training that was kept; None where there is none, or it is damaged and begins again."""
+    """A stored training; None if there is none, or if it is damaged and starts again."""
     if path is None or not path.is_file():
         return None
     with contextlib.suppress(OSError, KeyError):

@@ -1,4 +1,4 @@
-"""Which facts a model can be asked: is the object one token of its vocabulary?"""
+"""Selects the facts that a model can be asked: those whose object is one token of its vocabulary."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ from probing.models.encoders.load import Encoder
 
 
 def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:
-    """The token id that each word becomes in its prompt's ``[MASK]``, or the reason why it has none.
+    """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
 
-    The tokenizer itself answers: it reads the prompt with the word in the mask's place and says which characters each
-    token covers. The word is one token if one token alone covers it, with at most the space before it. Casing, leading
-    spaces and underscores are thus the tokenizer's own affair. (To compare the token ids of the prompt with and without
-    the word would not do: ALBERT's tokenizer writes ``▁ .`` for a full stop after a mask and ``.`` after a word.)
+    The tokenizer encodes the prompt with the word in place of the mask and returns the characters of each token. The word is
+    one token if a single token covers it, with at most the space before it. So casing, leading spaces and underscores are
+    left to the tokenizer. (Comparing the token ids of the prompt with and without the word would fail: ALBERT's tokenizer
+    writes ``▁ .`` for a full stop after a mask and ``.`` after a word.)
 
     Args:
         prompts: texts with a ``[MASK]``.
-        words: what to put there.
-        encoder: whose tokenizer is asked.
-        gaps: of several ``[MASK]`` the one that is meant, from 0; the others stay masks.
+        words: the words to put there.
+        encoder: its tokenizer is used.
+        gaps: index of the ``[MASK]`` of each prompt that has several, from 0; the others stay masks.
     """
     if not prompts:
         return []
@@ -34,7 +34,7 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
         first = len(before)
         last = first + len(word)
         space = len(text[:first].rstrip())
-        # A space of its own before the word has no width where offsets are trimmed (RoBERTa); it counts as a piece.
+        # If the space before the word is a separate piece, its width is 0 where offsets are trimmed (RoBERTa); it counts as a piece.
         pieces = [
             number
             for number, (start, end) in enumerate(spans)
@@ -43,7 +43,7 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
         if not pieces:
             found.append(UNKNOWN)
         elif len(pieces) > 1 or spans[pieces[0]][1] > last:
-            # A split object may hold unknown pieces too; several pieces is what a reader can act on.
+            # A split object may have unknown pieces, too; "several pieces" is the reason that a user can act on.
             found.append(SEVERAL_TOKENS)
         else:
             token = ids[pieces[0]]
@@ -67,7 +67,7 @@ def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
 
 
 def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:
-    """The facts that the model can be asked, with the token id of each answer; the others are counted by reason."""
+    """The facts that the model can be asked, with the token id of each answer; other facts are counted by reason."""
     answers = answer_ids(facts.facts, encoder)
     reasons = {id(fact): answer if isinstance(answer, str) else None for fact, answer in zip(facts.facts, answers, strict=True)}
     kept = restrict(facts, lambda fact: reasons[id(fact)])

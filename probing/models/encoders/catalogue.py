@@ -1,4 +1,4 @@
-"""From a name in the registry, a hub id or a folder to an encoder and its heads."""
+"""Opens encoders and finds their heads by registry name, hub id or folder."""
 
 import shlex
 from pathlib import Path
@@ -12,7 +12,7 @@ from probing.models.encoders.load import BaseSource, Encoder, joint_identity, lo
 
 
 def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
-    """The base of an entry that has one.
+    """Loads the base of an entry that has one.
 
     Raises:
         ModelError, HeadError: if it cannot be loaded.
@@ -24,10 +24,10 @@ def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
 def open_encoder(
     model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32, name: str | None = None
 ) -> Encoder:
-    """Loads a model by registry name, hub id or folder, with its base's head where it has none of its own.
+    """Loads a model by registry name, hub id or folder, with its base's head if it has no own one.
 
     Raises:
-        ModelError: if it cannot be loaded, or its base is another one than it was fine-tuned from.
+        ModelError: if it cannot be loaded, or the base is not the one that it was fine-tuned from.
         HeadError: if it has no head and no base is known.
     """
     entry = find_entry(model, base, name)
@@ -47,5 +47,5 @@ def open_encoder(
 
 
 def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:
-    """The folders of all trained heads of an encoder: by its weights, and by weights and configuration."""
+    """The two folders of an encoder's trained heads: by its weights, and by weights and configuration."""
     return cache / "heads" / encoder.identity[:16], cache / "heads" / joint_identity(encoder.identity, encoder.configuration)[:16]

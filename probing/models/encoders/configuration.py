@@ -1,8 +1,8 @@
-"""What beside the weights decides what a model computes, as one digest: its configuration and its tokenizer.
+"""One digest of everything except the weights that decides a model's output: configuration and tokenizer.
 
-The rule: every setting counts, unless it is listed here as one that cannot change what a frozen encoder computes. A setting at the
-default of its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal. Of the
-tokenizer the tokens by id and the casing count: under other ones the same words are other rows of the same weights.
+Every setting counts, unless it is listed here as one that cannot change the output of a frozen encoder. A setting at the default of
+its architecture is left out, so that a short ``config.json`` and the same one written out in full are equal. Two things count of the
+tokenizer: its tokens by id and its casing, because they decide which rows of the embeddings a word selects.
 """
 
 import hashlib
@@ -13,20 +13,20 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from probing.core.tokens.tokenizer_ids import tokens_checksum
 
-#: Settings that cannot change what a frozen encoder computes: where it comes from, how it is stored, what a task's head or a
-#: generator would do, and what is returned besides the hidden states.
+#: Settings that cannot change the output of a frozen encoder: origin, storage, settings of a task's head or of generation, and
+#: outputs other than the hidden states.
 WITHOUT_EFFECT = frozenset({
     "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "architectures", "auto_map", "dtype", "torch_dtype",
     "id2label", "label2id", "num_labels", "problem_type", "finetuning_task", "task_specific_params", "classifier_activation",
     "classifier_bias", "classifier_pooling", "summary_activation", "summary_type", "summary_use_proj", "use_cache", "return_dict",
     "output_attentions", "output_hidden_states", "torchscript", "gradient_checkpointing", "language", "model_name",
 })  # fmt: skip
-#: Parts of names that only training reads.
+#: Parts of the names of settings that only training uses.
 ONLY_IN_TRAINING = ("dropout", "initializer")
 
 
 def configuration_digest(config: PretrainedConfig) -> str:
-    """sha256 over the settings that decide what an encoder computes, wherever it lies and whatever it is called."""
+    """sha256 over the settings that decide an encoder's output, independent of its name and location."""
     defaults = type(config)().to_dict()
     deciding = {
         name: value
@@ -38,7 +38,7 @@ def configuration_digest(config: PretrainedConfig) -> str:
 
 
 def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
-    """What a tokenizer makes of capital letters: ``cased`` keeps them, ``uncased`` does not."""
+    """``cased`` if a tokenizer keeps capital letters, else ``uncased``."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
 
@@ -49,6 +49,6 @@ def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
 
 
 def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase) -> str:
-    """sha256 over the configurations of an encoder's body and head, where they differ, and over its tokenizer."""
+    """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer."""
     parts = [*dict.fromkeys(map(configuration_digest, configs)), tokens_checksum(tokens_of(tokenizer)), casing_of(tokenizer)]
     return hashlib.sha256("+".join(parts).encode()).hexdigest()

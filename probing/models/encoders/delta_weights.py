@@ -1,7 +1,7 @@
-"""A fine-tuned body stored as its difference from the base: 8 or 4 bits a weight, unchanged tensors not at all.
+"""A fine-tuned body stored as its difference from the base: 8 or 4 bits per weight, without unchanged tensors.
 
-So a family of fine-tuned models ships in a fraction of its size. The difference is what is probed: heads and predictions of
-a model that ships this way are computed from the stored weights, not from the float32 ones before rounding.
+So a family of fine-tuned models ships in a fraction of its size. Heads and predictions of such a model are computed from the
+stored weights, not from the float32 weights before rounding.
 """
 
 import zlib
@@ -18,7 +18,7 @@ from probing.core.files.atomic import atomic_file
 FILE = "difference.safetensors"
 _SCALE = ".scale"
 _BASE = "base_weights"
-#: Bits a weight -> the largest whole number that a change is stored as.
+#: Bits per weight -> the largest integer that a change is stored as.
 STEPS: Mapping[int, int] = {8: 127, 4: 7}
 
 
@@ -30,16 +30,16 @@ def is_difference(source: str | Path) -> bool:
 def save_difference(
     base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path, bits: int = 8
 ) -> Path:
-    """Writes what changed.
+    """Writes the changed parameters.
 
-    A matrix is stored as whole numbers from -127 to 127 (in 4 bits: -7 to 7) with a scale a row (its largest change / 127 or 7), a vector
-    in float16. Numbers of 4 bits are two a byte and deflated, which saves a fifth more.
+    A matrix is stored as integers from -127 to 127 (in 4 bits: -7 to 7) with a scale per row (its largest change / 127 or 7), a vector
+    in float16. Integers of 4 bits are packed two per byte and deflated, which saves another fifth.
 
     Args:
-        base, tuned: parameters by the same names; those that only one has are left out.
+        base, tuned: parameters by name; those that only one of the two has are left out.
         base_weights: identity of the base's weights, checked when the difference is applied.
-        folder: where ``difference.safetensors`` goes.
-        bits: of ``STEPS``.
+        folder: folder of ``difference.safetensors``.
+        bits: one of ``STEPS``.
     """
     tensors: dict[str, torch.Tensor] = {}
     for name in sorted(base.keys() & tuned.keys()):
@@ -54,7 +54,7 @@ def save_difference(
         tensors[name] = numbers if bits == 8 else _packed(numbers)
         tensors[name + _SCALE] = scale
     with atomic_file(folder / FILE) as temporary:
-        # One entry: safetensors writes several in an order that changes from file to file, and equal models are equal bytes.
+        # One entry, because safetensors writes several in an order that changes from file to file, and equal models must be equal bytes.
         save_file(tensors, temporary, metadata={_BASE: base_weights})
     return folder / FILE
 
@@ -66,7 +66,7 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
         Names of the parameters that the difference changes.
 
     Raises:
-        ModelError: if the file is torn, belongs to another base, or does not fit the model.
+        ModelError: if the file is damaged, belongs to another base, or does not fit the model.
     """
     path = folder / FILE
     parameters = dict(model.named_parameters())
@@ -94,7 +94,7 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
 
 
 def _packed(numbers: torch.Tensor) -> torch.Tensor:
-    """Whole numbers from -7 to 7, two a byte (the first in the lower half), deflated."""
+    """Integers from -7 to 7, two per byte (the first in the lower half), deflated."""
     halves = (numbers.flatten() + 8).to(torch.uint8)
     halves = torch.nn.functional.pad(halves, (0, halves.numel() % 2), value=8)
     packed = zlib.compress((halves[::2] | halves[1::2] << 4).numpy().tobytes(), 9)
@@ -102,7 +102,7 @@ def _packed(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def _unpacked(stored: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """What ``_packed`` was given, as int8; flat where it is not of this shape."""
+    """Inverse of ``_packed``, as int8; flat if it does not have this shape."""
     pairs = torch.frombuffer(bytearray(zlib.decompress(stored.numpy().tobytes())), dtype=torch.uint8)
     numbers = torch.stack([pairs & 15, pairs >> 4], dim=1).flatten().to(torch.int8) - 8
     count = shape.numel()

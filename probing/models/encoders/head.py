@@ -1,4 +1,4 @@
-"""The decoding head: what turns a hidden state into a distribution over the vocabulary.
+"""The decoding head, which turns a hidden state into a distribution over the vocabulary.
 
 One class serves every architecture, because all their masked-LM heads have the same four parts: a linear map, an
 activation, a layer norm and the vocabulary matrix with a bias (Wallat et al. 2020, section 3.3; Devlin et al. 2019).
@@ -18,7 +18,7 @@ from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import FULL, MAPPED, STORED, listed
 from probing.models.runtime.planned_batches import IGNORED
 
-#: model type -> where its masked-LM model keeps dense, activation, norm, vocabulary matrix.
+#: Model type -> paths of dense, activation, norm and vocabulary matrix in its masked-LM model.
 PARTS = {
     "bert": (
         "cls.predictions.transform.dense",
@@ -42,7 +42,7 @@ PARTS = {
 class DecodingHead(nn.Module):
     """Linear(d, e), activation, LayerNorm, Linear(e, vocabulary) with bias.
 
-    ``e`` is ``d`` but for factorised embeddings (ALBERT, ELECTRA).
+    ``e`` is ``d`` except with factorised embeddings (ALBERT, ELECTRA).
     """
 
     def __init__(self, dense: nn.Linear, activation, norm: nn.LayerNorm, vocabulary: nn.Linear):
@@ -64,25 +64,25 @@ class DecodingHead(nn.Module):
         return {name: p for name, p in self.named_parameters() if kind == FULL or name != "vocabulary.weight"}
 
     def give_bias(self) -> None:
-        """Gives the linear map a bias of zeros where it has none (ModernBERT), as an affine map that is folded in needs one."""
+        """Gives the linear map a bias of zeros if it has none (ModernBERT), because an affine map that is folded in needs one."""
         if self.dense.bias is None:
             self.dense.bias = nn.Parameter(self.dense.weight.new_zeros(self.dense.out_features), requires_grad=False)
 
     @torch.no_grad()
     def fold(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
-        """Puts the affine map (hidden, hidden), (hidden,) before the head: dense(W h + b) = (D W) h + (D b + d), in float64."""
+        """Folds the affine map (hidden, hidden), (hidden,) into the head: dense(W h + b) = (D W) h + (D b + d), in float64."""
         self.give_bias()
-        # On the processor: not every accelerator has float64.
+        # On the CPU, because not every accelerator has float64.
         dense, own, weight, bias = (part.detach().to("cpu", torch.float64) for part in (self.dense.weight, self.dense.bias, weight, bias))
         self.dense.bias.copy_(dense @ bias + own)
         self.dense.weight.copy_(dense @ weight)
 
 
 def own_head(model: PreTrainedModel) -> DecodingHead:
-    """The masked-LM head of a model as it is: its modules are shared, so training one trains the other.
+    """The masked-LM head of a model, not copied: its modules are shared, so training one trains the other.
 
     Raises:
-        ModelError: for an architecture whose head parts are not known.
+        ModelError: if the architecture is none of ``PARTS``.
     """
     kind = model.config.model_type
     if kind not in PARTS:
@@ -91,12 +91,12 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
     act = ACT2FN[activation] if activation in ACT2FN else attrgetter(activation)(model)
     decoder = attrgetter(vocabulary)(model)
     if decoder.bias is None:
-        raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; this model's layout is not the known one")
+        raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; expected the layout of {kind!r} in transformers")
     return DecodingHead(attrgetter(dense)(model), act, attrgetter(norm)(model), decoder)
 
 
 def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], positions: torch.Tensor) -> torch.Tensor:
-    """(masked, vocabulary) logits of a masked language model; only the positions ``at``, (rows, tokens), are decoded."""
+    """(masked, vocabulary) logits of a masked language model; only ``positions``, (rows, tokens) bool, are decoded."""
     return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[positions])
 
 
@@ -107,10 +107,10 @@ def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labe
 
 
 def pretrained_head(model: PreTrainedModel) -> DecodingHead:
-    """The masked-LM head of a model, copied and cut loose from its word embeddings.
+    """A copy of a model's masked-LM head that is not tied to its word embeddings.
 
     Raises:
-        ModelError: for an architecture whose head parts are not known.
+        ModelError: if the architecture is none of ``PARTS``.
     """
     own = own_head(model)
     decoder = own.vocabulary
@@ -123,7 +123,7 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:
-    """A head to train, started from ``head``; all but a full one share its vocabulary matrix instead of copying it."""
+    """A head to train, initialised from ``head``; all kinds except full share its vocabulary matrix instead of copying it."""
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
     matrix.weight = nn.Parameter(head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False)
     assert head.vocabulary.bias is not None

@@ -13,7 +13,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 TOKENS_A_BATCH = 4096
-#: A batch of prompts with so many tokens takes no longer row: products are no faster for more, and padding is work for nothing.
+#: A batch of prompts with this many tokens takes no longer row: more tokens are not faster, and padding is wasted work.
 ENOUGH_TOKENS = 256
 
 
@@ -23,7 +23,7 @@ def own_mask(prompt: str, encoder: Encoder) -> str:
 
 
 def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
-    """Token ids of each prompt, special tokens included, never cut."""
+    """Token ids of each prompt, special tokens included, never truncated."""
     if not prompts:
         return []
     texts = [own_mask(prompt, encoder) for prompt in prompts]
@@ -31,12 +31,12 @@ def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enough: int | None = None) -> Iterator[list[int]]:
-    """Numbers of the rows of each batch: sorted by length, at most ``tokens`` padded tokens a batch.
+    """Indices of the rows of each batch, sorted by length, with at most ``tokens`` padded tokens per batch.
 
     Args:
-        lengths: tokens of each row.
-        tokens: the most that a batch may have, but for a row that has more alone.
-        enough: a batch that has so many takes no longer row; None lets every batch grow to ``tokens``.
+        lengths: number of tokens of each row.
+        tokens: maximum per batch; a row with more is a batch alone.
+        enough: a batch with this many tokens takes no longer row; None lets every batch grow to ``tokens``.
     """
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
@@ -57,7 +57,7 @@ def all_hidden_states(
     Args:
         rows: token ids.
         encoder: a frozen encoder.
-        types: token types of each row, of an encoder that has them; None: all 0.
+        types: token types of each row, if the encoder has them; None: all 0.
     """
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
@@ -93,7 +93,7 @@ def states_at(
         passed: called after each batch with its number of rows.
 
     Returns:
-        (layers, rows, hidden), float32 (float64 where the encoder is); layers counts from 0, the embeddings.
+        (layers, rows, hidden), float32 (float64 if the encoder is); layers count from 0, the embeddings.
     """
     double = next(encoder.body.parameters()).dtype == torch.float64
     kept = torch.float64 if double else torch.float32
@@ -112,7 +112,7 @@ def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]
     """Position of the one mask of each row.
 
     Raises:
-        ModelError: if a row has not exactly one.
+        ModelError: if a row does not have exactly one mask.
     """
     mask, found = encoder.tokenizer.mask_token_id, []
     for row in rows:
@@ -123,9 +123,9 @@ def mask_positions(rows: Sequence[Sequence[int]], encoder: Encoder) -> list[int]
 
 
 def read_states(path: Path | None) -> np.ndarray | None:
-    """Hidden states that were kept at ``path``, (layers, prompts, hidden); None where there are none that can be read."""
+    """Hidden states stored at ``path``, (layers, prompts, hidden); None if there are none that can be read."""
     if path is not None and path.is_file():
-        with contextlib.suppress(OSError, KeyError):  # A torn or damaged cache file is simply computed again.
+        with contextlib.suppress(OSError, KeyError):  # A missing or damaged cache file is computed again.
             return read_sealed(path)["states"]
     return None
 
@@ -138,18 +138,18 @@ def cached_states(
     later: Callable[..., None] | None = None,
     passed: Callable[[int], None] | None = None,
 ) -> np.ndarray:
-    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if it was computed before.
+    """Hidden states at the mask of each prompt, (layers, prompts, hidden); from ``path`` if they were computed before.
 
     Args:
-        prompts: what is asked.
+        prompts: the prompts.
         encoder: a frozen encoder.
-        path: where the states are kept, None to keep none.
-        rows: the prompts' token ids, where they are known already.
-        later: calls a function with its arguments when there is time to write; None writes at once.
-        passed: as ``states_at`` has it; never called where the states are read.
+        path: file of the states; None stores none.
+        rows: the prompts' token ids, if they are known already.
+        later: schedules the call of a function that writes the states; None writes at once.
+        passed: as in ``states_at``; never called if the states are read.
 
     Raises:
-        ModelError: if a prompt has not exactly one mask.
+        ModelError: if a prompt does not have exactly one mask.
     """
     kept = read_states(path)
     if kept is not None:

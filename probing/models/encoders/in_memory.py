@@ -1,4 +1,4 @@
-"""An encoder made from a transformers model that is in memory, such as one that was just trained; nothing is written to disk."""
+"""Makes an encoder from a transformers model in memory, such as one that was just trained; nothing is written to disk."""
 
 import copy
 import hashlib
@@ -33,18 +33,18 @@ def encoder_of(
 ) -> Encoder:
     """An encoder that holds a copy of a model's weights, in float32 and in eval mode.
 
-    The model itself is not changed, and its later training does not change the encoder.
+    The model itself stays unchanged, and its later training does not change the encoder.
 
     Args:
-        model: a masked language model, or a body with the head of another task, whose own head is then not used.
-        tokenizer: the fast tokenizer that fits the model.
-        name: how results call it. By default what the model was loaded from, or its architecture, and eight digits of its identity, so
-            that two states of one training are two models.
-        base: opens the model whose head is used where ``model`` has no masked-LM head of its own.
+        model: a masked language model, or a body with the head of another task, which is ignored.
+        tokenizer: the model's fast tokenizer.
+        name: its name in results. By default the source of the model, or its architecture, with eight digits of its identity, so that
+            two states of one training have two names.
+        base: opens the model whose head is used if ``model`` has no own masked-LM head.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
 
     Raises:
-        ModelError: if it is no transformers model, has no tokenizer, or cannot be used.
+        ModelError: if ``model`` is not a transformers model, has no tokenizer, or cannot be used.
         NoOwnHead: if it has no masked-LM head and no base is given.
         HeadError: if the base's head does not fit.
     """
@@ -53,7 +53,7 @@ def encoder_of(
         raise ModelError(f"got a {type(model).__name__}, {expected}")
     source = f"the {type(model).__name__} in memory"
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
-        raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the one that fits (tokenizer=)")
+        raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)")
     chosen = pick_device(device)
     check_layers(source, model.config)
     _check_weights(source, model)
@@ -61,7 +61,7 @@ def encoder_of(
         own = _own_head(model)
         lent = base() if own is None and base is not None else None
         if own is None and lent is None:
-            raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+            raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used (--base)")
         if lent is not None:
             check_fits(source, model.config, lent.name, lent.body.config)
         body = copy.deepcopy(model.base_model).to(chosen, torch.float32)
@@ -97,7 +97,7 @@ def encoder_of(
 
 
 def _own_head(model: PreTrainedModel) -> DecodingHead | None:
-    """A copy of the model's masked-LM head; None where it has another task's head, or none."""
+    """A copy of the model's masked-LM head; None if it has another task's head, or none."""
     try:
         return pretrained_head(model)
     except AttributeError:
@@ -105,7 +105,7 @@ def _own_head(model: PreTrainedModel) -> DecodingHead | None:
 
 
 def _check_weights(source: str, model: PreTrainedModel) -> None:
-    """Raises a ``ModelError`` for weights that are not floating-point numbers in memory."""
+    """Raises a ``ModelError`` if a weight is not a floating-point tensor in memory."""
     for name, weight in model.named_parameters():
         if weight.is_meta or not weight.is_floating_point():
             got = "has no values yet" if weight.is_meta else f"is in {str(weight.dtype).removeprefix('torch.')}"
@@ -113,9 +113,9 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
 
 
 def _identity(*modules: torch.nn.Module) -> str:
-    """sha256 over what the modules compute with: the name, shape and float32 bytes of every weight.
+    """sha256 over the name, shape and float32 bytes of every weight.
 
-    A folder's identity is that of its files (``load.weights_identity``), so the same weights in a folder have another one.
+    A folder's identity is that of its files (``load.weights_identity``), so the same weights in a folder have a different identity.
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

@@ -1,7 +1,7 @@
-"""A fine-tuned encoder with some of its layers put back to the base's: which layers does a forgotten answer take?
+"""A fine-tuned encoder with some layers replaced by the base's, to find the layers whose change lost an answer.
 
-Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) put back the last layers and
-look at the loss; here one sentence is read at every n.
+Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) replace the last layers and
+measure the loss; here the predictions for one sentence are compared at every n.
 """
 
 import copy
@@ -23,7 +23,7 @@ from probing.models.encoders.load import Encoder
 Where = Literal["last", "first"]
 Single = Literal["single"]
 
-#: Model type -> where its body keeps the list of layers.
+#: Model type -> path of the list of layers in its body.
 LAYERS = {
     "bert": "encoder.layer",
     "roberta": "encoder.layer",
@@ -34,11 +34,11 @@ LAYERS = {
 
 
 class NotReplaceable(ModelError):
-    """Layers of one model cannot stand in the other."""
+    """Layers of one model cannot replace those of the other."""
 
 
 class _Given(nn.Module):
-    """Stands where the embeddings were and gives the states it was made with, whatever it is asked."""
+    """Replaces the embeddings; returns fixed states for any input."""
 
     def __init__(self, states: torch.Tensor):
         super().__init__()
@@ -52,18 +52,18 @@ def layers_of(body: PreTrainedModel) -> nn.ModuleList:
     """The transformer layers of a body, in order.
 
     Raises:
-        NotReplaceable: where layers share their weights (ALBERT), or the architecture is not known.
+        NotReplaceable: if layers share their weights (ALBERT), or the architecture is none of ``LAYERS``.
     """
     kind = body.config.model_type
     if kind == "albert":
         raise NotReplaceable("all layers of ALBERT are one set of weights; no single layer of it can be replaced")
     if kind not in LAYERS:
-        raise NotReplaceable(f"where {kind!r} keeps its layers is not known; known are {', '.join(LAYERS)}")
+        raise NotReplaceable(f"got the model type {kind!r}, whose layers cannot be replaced; expected {', '.join(LAYERS)}")
     return attrgetter(LAYERS[kind])(body)
 
 
 def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
-    """Raises an error unless every layer of ``base`` fits in the place of the same layer of ``fine_tuned``.
+    """Raises an error unless every layer of ``base`` can replace the same layer of ``fine_tuned``.
 
     Raises:
         NotReplaceable: if layers are shared, or architecture, number of layers or their shapes differ.
@@ -75,21 +75,21 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
     if shapes[0] != shapes[1]:
         ours, theirs = (f"{e.body.config.model_type}, {e.layers} layers of {e.hidden}" for e in (fine_tuned, base))
         raise NotReplaceable(
-            f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model it was fine-tuned from"
+            f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model that it was fine-tuned from"
         )
 
 
 def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
     """The fine-tuned encoder with its last, or first, n transformer layers taken from the base.
 
-    Only layers change places. Embeddings (and the norm that ModernBERT has after its layers) stay the fine-tuned model's, and so does
-    the head that reads: its own, or the one its base lent it. With n = 0 it is the fine-tuned model; with n = L it is the base
-    wherever both have the same embeddings and head. No weight is copied: the modules are new, their tensors are the two models'.
+    Only layers are replaced. The embeddings (and the norm that ModernBERT has after its layers) stay the fine-tuned model's, and so
+    does the head: its own one, or the one from its base. With n = 0 it is the fine-tuned model; with n = L it is the base if both
+    have the same embeddings and head. No weight is copied: the modules are new, their tensors are those of the two models.
 
     Args:
-        fine_tuned: whose layers are replaced.
-        base: whose layers take their place, layer for layer.
-        n: how many, 0 to L.
+        fine_tuned: the model whose layers are replaced.
+        base: the model whose layers replace them, layer by layer.
+        n: number of replaced layers, 0 to L.
         where: ``last`` counts from the last layer down, ``first`` from layer 1 up.
 
     Raises:
@@ -99,7 +99,7 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
     check_replaceable(fine_tuned, base)
     places = _replaced(n, fine_tuned.layers, where)
     for encoder in (fine_tuned, base):
-        # transformers hooks a model's layers at its first pass; afterwards no layer has its hooks twice, or lacks them.
+        # transformers hooks a model's layers at its first pass. After this call every layer has its hooks exactly once.
         all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
     body = sharing_copy(fine_tuned.body)
     layers, donors = layers_of(body), layers_of(base.body)
@@ -117,15 +117,15 @@ def replaced_states(
 ) -> torch.Tensor:
     """The last layer's states of one sentence with n = 0..L layers replaced, each as ``replace_layers`` gives it.
 
-    What two values of n have in common is computed once: the fine-tuned model's states below the last n layers, or the base's
-    states through the first n.
+    Computation that values of n share is done once: the fine-tuned model's states below the last n layers, or the base's states
+    through the first n.
 
     Args:
         row: token ids.
-        fine_tuned: whose layers are replaced.
-        base: whose layers take their place.
-        where: which n layers.
-        check: called before every n; what it raises ends the work.
+        fine_tuned: the model whose layers are replaced.
+        base: the model whose layers replace them.
+        where: ``last`` or ``first`` n layers.
+        check: called before every n; an error that it raises stops the computation.
 
     Returns:
         (n, tokens, hidden), n from 0 to L.
@@ -143,12 +143,12 @@ def replaced_batch(
     where: Where | Single = "last",
     check: Callable[[], None] | None = None,
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """``replaced_states`` of several rows of equal length, one n after the other: not all are kept at a time.
+    """``replaced_states`` of several rows of equal length, one n at a time to save memory.
 
     Args:
-        rows: token ids, as many in each row.
-        fine_tuned, base, check: as ``replaced_states`` takes them.
-        where: as there, or ``single``: layer n alone.
+        rows: token ids, rows of equal length.
+        fine_tuned, base, check: as in ``replaced_states``.
+        where: as in ``replaced_states``, or ``single``: layer n alone.
 
     Yields:
         n and the last layer's states, (rows, tokens, hidden), n from 0 to L.
@@ -176,7 +176,7 @@ def replaced_batch(
 
 
 def _replaced(n: int, layers: int, where: str) -> range:
-    """Places of the replaced layers, from 0."""
+    """Indices of the replaced layers, from 0."""
     if where not in ("last", "first"):
         raise ValueError(f"got {where!r}, expected last or first")
     if not 0 <= n <= layers:
@@ -192,12 +192,12 @@ def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
 def _run(
     encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, rows: Sequence[Sequence[int]], *, whole: bool = True
 ) -> torch.Tensor:
-    """States after some layers alone, (rows, tokens, hidden); ``whole``: they end the stack, so what follows it is done too."""
-    # Shallow copies: none of this is seen by the encoder itself.
+    """States after some layers alone, (rows, tokens, hidden); ``whole``: these layers end the stack, so its final norm is applied."""
+    # Shallow copies, so that the encoder itself stays unchanged.
     body, modules = copy.copy(encoder.body), dict(encoder.body._modules)
     modules["embeddings"] = _Given(states)
     if "embeddings_project" in modules:
-        modules["embeddings_project"] = nn.Identity()  # ELECTRA's: the states given have been through it.
+        modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
     if not whole and "final_norm" in modules:
         modules["final_norm"] = nn.Identity()
     *owner, name = LAYERS[body.config.model_type].split(".")

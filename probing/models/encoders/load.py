@@ -37,9 +37,9 @@ from probing.models.runtime.quiet_loading import quiet_loading
 log = logging.getLogger(__name__)
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 
-# The library would ask the hub how to call the program that uses it, also where all files are here.
+# The library would query the hub for its user agent, even if all files are on this machine.
 huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY = True
-#: Whether this thread loads what is on this machine only.
+#: Whether this thread loads local models only.
 _LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
 
 
@@ -48,20 +48,20 @@ class Encoder:
     """A frozen encoder in eval mode with the pre-trained head that reads its last layer.
 
     Attributes:
-        name: how results call it.
+        name: its name in results.
         body: the encoder without any head.
         head: its own pre-trained masked-LM head, or its base's.
-        tokenizer: the tokenizer that fits both.
-        identity: sha256 over the weights of body and head source: what heads and runs are tied to.
-        configuration: digest of what the configurations of body and head source and the tokenizer decide; the same weights compute
-            something else under another.
+        tokenizer: the tokenizer of both.
+        identity: sha256 over the weights of body and head source; trained heads and runs belong to it.
+        configuration: digest of the configurations of body and head source and of the tokenizer, because the same weights have
+            another output under another configuration.
         revision: hub commit, or ``local``.
-        base: name of the model whose head is used, equal to ``name`` where it is its own.
+        base: name of the model whose head is used; ``name`` if the head is its own.
         layers: L, the number of transformer layers; hidden states run from 0 (embeddings) to L.
-        max_pieces: longest input in word pieces.
-        device: where it runs.
-        options: how a command opens it again: ``--model`` and what belongs to it.
-        opens_base: loads the model whose head is borrowed; None where the head is its own.
+        max_pieces: maximum length of an input in word pieces.
+        device: device that it runs on.
+        options: the options of a command that opens it again: ``--model`` and others.
+        opens_base: loads the base whose head is used; None if the head is its own.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Encoder:
     opens_base: Callable[[], "Encoder"] | None = None
 
     def head_owner(self) -> "Encoder":
-        """The model whose last layer the head was trained to read: itself, or the base whose head it borrows.
+        """The model whose last layer the head was trained on: itself, or the base whose head it uses.
 
         Raises:
-            ModelError, HeadError: if that base is no longer there, or another one.
+            ModelError, HeadError: if that base no longer exists, or has changed.
         """
         if self.opens_base is None:
             return self
@@ -91,18 +91,18 @@ class Encoder:
 
     @property
     def casing(self) -> str:
-        """What the tokenizer makes of capital letters: ``cased`` keeps them, ``uncased`` does not."""
+        """``cased`` if the tokenizer keeps capital letters, else ``uncased``."""
         return casing_of(self.tokenizer)
 
 
 @dataclass(frozen=True)
 class BaseSource:
-    """The model that another one was fine-tuned from, and whose head is used where that one has none of its own.
+    """The base of a fine-tuned model; its head is used if the fine-tuned model has none.
 
     Attributes:
         source: hub id or folder.
-        name: how results call it; ``name_of_model`` of the source by default.
-        weights: identity that its weights must have, where it was recorded.
+        name: its name in results; ``name_of_model`` of the source by default.
+        weights: identity that its weights must have, if it was recorded.
         revision: hub commit or tag.
     """
 
@@ -113,10 +113,10 @@ class BaseSource:
 
 
 def pick_device(wanted: str = "auto") -> torch.device:
-    """CUDA, else MPS, else CPU; or the one that is named.
+    """CUDA, else MPS, else CPU; or the named device.
 
     Raises:
-        ModelError: if the named device is not there.
+        ModelError: if the named device does not exist.
     """
     if wanted == "auto":
         if torch.cuda.is_available():
@@ -132,7 +132,7 @@ def pick_device(wanted: str = "auto") -> torch.device:
 
 @contextmanager
 def without_the_hub() -> Iterator[None]:
-    """Loads inside are of models on this machine: nothing is downloaded, and the hub is not asked."""
+    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not contacted."""
     before = _LOCAL_ONLY.set(True)
     try:
         yield
@@ -154,17 +154,17 @@ def load_encoder(
 
     Args:
         source: hub id or folder.
-        name: how results call it; ``name_of_model`` of the source by default.
-        base: the model whose head is used where ``source`` has none of its own.
+        name: its name in results; ``name_of_model`` of the source by default.
+        base: the model whose head is used if ``source`` has no own head.
         revision: hub commit or tag.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
-        dtype: float32 unless asked.
-        options: how the user named model and base; by default the source.
+        dtype: number format of the weights.
+        options: the user's options for model and base; by default made from the source.
 
     Raises:
-        ModelError: if there is no such model, it cannot be used, its architecture is unknown, or weights of its body are missing,
-            without a place or no numbers; or the base needed is not there or another one.
-        HeadError: if it has no head of its own and no base is given, or its head lacks a part.
+        ModelError: if the model does not exist or cannot be used, its architecture is unknown, weights of its body are missing, spare
+            or not finite, or the base does not exist or has changed.
+        HeadError: if it has no own head and no base is given, or its head lacks a part.
     """
     chosen = pick_device(device)
     name = name or name_of_model(source)
@@ -180,7 +180,7 @@ def load_encoder(
         tokenizer_source, tokenizer_revision = source, revision
         if lacks_head:
             if base is None:
-                raise NoOwnHead(f"{source} has no masked-LM head of its own; name its base model, whose complete head is used (--base)")
+                raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used (--base)")
             with _as_base_of(source, base.source):
                 head_source = _load_base(base, dtype, source, model)
                 base_identity = base_identity or weights_identity(base.source, base.revision)
@@ -204,7 +204,7 @@ def load_encoder(
             head=head,
             tokenizer=tokenizer,
             identity=identity,
-            # A base's configuration counts where its head is borrowed and differs.
+            # A base's configuration counts if its head is used and its configuration differs.
             configuration=computation_digest((model.config, head_source.config), tokenizer),
             revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
             base=used_base,
@@ -219,18 +219,18 @@ def load_encoder(
 
 @contextmanager
 def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
-    """Says of a base that cannot be used whose base it is, and what to do where it lies elsewhere now."""
+    """Adds to the error of an unusable base the model that it is the base of, and what to do if it was moved."""
     try:
         with broken_files_named(base):
             yield
     except ModelError as error:
         raise ModelError(
-            f"the base of {source}, {base}, cannot be used: {error}; where it lies elsewhere now, name its folder (--base)"
+            f"the base of {source}, {base}, cannot be used: {error}; if the base was moved, name its folder (--base)"
         ) from error
 
 
 def _open_base(base: BaseSource, source: str | Path, device: str, dtype: torch.dtype) -> Encoder:
-    """The base of ``source`` as an encoder of its own, which must have the weights that it had when its head was borrowed."""
+    """The base of ``source`` as an encoder; it must have the weights that it had when its head was first used."""
     with _as_base_of(source, base.source):
         opened = load_encoder(base.source, name=base.name, revision=base.revision, device=device, dtype=dtype)
     _check_base(source, base, opened.identity)
@@ -241,12 +241,12 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
     if base.weights and got != base.weights:
         raise ModelError(
             f"the base {base.source} has weights {got[:12]}, {source} was fine-tuned from {base.weights[:12]}; "
-            "name the folder of the base as it was then (--base)"
+            "name the folder of the original base (--base)"
         )
 
 
 def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
-    """Whether a checkpoint is a body only; ``missing`` holds the names of the weights that it did not have."""
+    """Whether a checkpoint is a body only; ``missing`` are the names of the weights that it lacks."""
     inside = f"{model.base_model_prefix}."
     body_missing = sorted(key for key in missing if key.startswith(inside) and "pooler" not in key)
     if body_missing:
@@ -255,25 +255,25 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
     head_missing = {key for key in missing if not key.startswith(inside)}
     if head_missing and _head_parameters(model) - head_missing:
         lacking = ", ".join(sorted(head_missing))
-        raise HeadError(f"the masked-LM head of {source} lacks {lacking}; a head is used whole or not at all")
+        raise HeadError(f"the masked-LM head of {source} lacks {lacking}; expected a complete head, or none")
     return bool(head_missing)
 
 
 def _load_difference(source: Path, base: BaseSource | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool, str]:
-    """A body that is stored as a difference, whether it lacks a head of its own (one that was trained with it), and its base's identity."""
+    """A body that is stored as a difference, whether it lacks an own head (one that was trained with it), and its base's identity."""
     if base is None:
         raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
     with _as_base_of(source, base.source):
         model, missing = _load(base.source, base.revision, dtype)
         if missing:
-            raise ModelError(f"the base {base.source} lacks {sorted(missing)[0]}; a difference needs its own base whole")
+            raise ModelError(f"the base {base.source} lacks {sorted(missing)[0]}; a difference needs its complete base")
         base_weights = weights_identity(base.source, base.revision)
     changed = apply_difference(model, source, base_weights)
     return model, not changed & _head_parameters(model), base_weights
 
 
 def _load_base(base: BaseSource, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
-    """The model whose head is lent to the body ``model``, checked to fit it."""
+    """The model whose head is used on the body ``model``, checked to fit it."""
     found, missing = _load(base.source, base.revision, dtype)
     if missing:
         lacking = ", ".join(sorted(missing)[:3])
@@ -309,7 +309,7 @@ def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedToken
 
 
 def _head_parameters(model: PreTrainedModel) -> set[str]:
-    """Names of the head's own parameters: neither the body's, nor tied to the body's."""
+    """Names of the parameters of the head alone: neither the body's, nor tied to the body's."""
     body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     return {name for name, p in model.named_parameters() if id(p) not in body}
 
@@ -320,7 +320,7 @@ def _has_tokenizer(source: str | Path) -> bool:
 
 
 def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:
-    """The weight files of a folder or of a hub id that was fetched, in order.
+    """The weight files of a folder or of a fetched hub id, in order.
 
     Raises:
         ModelError: if there are none.
@@ -341,7 +341,7 @@ def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:
 
 
 def weights_identity(source: str | Path, revision: str | None = None) -> str:
-    """sha256 over the weight files (name and bytes) of a model: equal for equal weights, wherever they lie."""
+    """sha256 over the weight files (name and bytes) of a model, independent of their folder."""
     digest = hashlib.sha256()
     for path in weight_files(source, revision):
         digest.update(path.name.encode())
@@ -352,7 +352,7 @@ def weights_identity(source: str | Path, revision: str | None = None) -> str:
 
 
 def joint_identity(weights: str, base_weights: str) -> str:
-    """Identity of a model that is made of two sets of weights: its own and its base's."""
+    """Identity of a model with two sets of weights: its own and its base's."""
     return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Tokens of a vocabulary as a reader writes them, asked of the tokenizer: one rule for what is stored and for what a live model shows."""
+"""Readable text of a vocabulary's tokens, from the tokenizer's decoder: the same for stored results and for live models."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from transformers import PreTrainedTokenizerBase
 
 from probing.core.tokens.text import SPACE, TokenText
 
-#: A token in front of the asked one: at the start of a text, decoders drop the space of the first token.
+#: A token before the decoded one, because decoders drop the space of the first token of a text.
 _BEFORE = "a"
 
 
 def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:
-    """The texts of tokens, in order, as the tokenizer's own decoder writes them; ``##`` stays.
+    """The texts of tokens, in order, from the tokenizer's own decoder; ``##`` stays.
 
     Args:
-        tokenizer: of any family.
-        tokens: as its vocabulary writes them: ``Ġparis``, ``▁paris``, ``SÃ£o``, ``##s``.
+        tokenizer: a tokenizer of any family.
+        tokens: tokens in the notation of its vocabulary: ``Ġparis``, ``▁paris``, ``SÃ£o``, ``##s``.
     """
     model, decoder = tokenizer.backend_tokenizer.model, tokenizer.backend_tokenizer.decoder
     if isinstance(model, models.WordPiece):

@@ -1,4 +1,4 @@
-"""What is checked before a model is used: its files can be loaded, its weights are numbers, and its body has a place for each."""
+"""Checks before a model is used: its files can be loaded, its weights are finite, and its body has a parameter for each."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,19 +10,19 @@ from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from probing.core.errors import HeadError, ModelError, ProbingError
 
-#: The embeddings, layer 0, and so many layers fit the column ``layer``.
+#: The column ``layer`` holds at most the embeddings, layer 0, and this many layers.
 MAX_LAYERS = 255
 #: A mask between two special tokens.
 SHORTEST = 3
-#: What the last part of a parameter's name is; a checkpoint's other tensors, such as position ids, are constants.
+#: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
-#: How names of floating-point formats begin, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
+#: Prefixes of floating-point formats, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
 _FLOATS = ("F", "BF")
 
 
 @contextmanager
 def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder") -> Iterator[None]:
-    """Makes whatever a library raises on a damaged model one ``ModelError``: their classes are many and follow no rule."""
+    """Turns any error that a library raises on a damaged model into a ``ModelError``, because their classes follow no rule."""
     try:
         yield
     except (ProbingError, MemoryError):
@@ -30,7 +30,7 @@ def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder")
     except Exception as error:
         raise _cannot_load(source, what, error) from error
     except BaseException as error:
-        # The tokenizers library ends a damaged file with a panic, which is no Exception.
+        # The tokenizers library panics on a damaged file, and a panic is no Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise _cannot_load(source, what, error) from error
@@ -38,47 +38,47 @@ def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder")
 
 def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
-    # A line that ends in a colon announces the next one.
+    # A line that ends in a colon introduces the next one.
     said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
-    # A key or a number alone says nothing without the class.
+    # A message that is only a key or a number needs the name of the class.
     reason = said if isinstance(error, OSError | ValueError | RuntimeError | ImportError) else f"{type(error).__name__}: {said}"
     expected = "a hub id that was fetched before, or a folder with config.json and weights"
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
 
 
 def check_layers(source: str | Path, config: PretrainedConfig) -> None:
-    """Raises a ``ModelError`` for a number of layers that no model has: to build a thousand million of them takes all memory."""
+    """Raises a ``ModelError`` for a number of layers that no model has; building a billion of them would exhaust the memory."""
     layers = getattr(config, "num_hidden_layers", None)
     if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
-        raise ModelError(f"config.json of {source} says {layers!r} layers, expected 1 to {MAX_LAYERS}; mend it or take the model's own")
+        raise ModelError(f"config.json of {source} has {layers!r} layers, expected 1 to {MAX_LAYERS}; fix it or use the model's own")
 
 
 def check_no_spare_weights(source: str | Path, model: PreTrainedModel, unexpected: Iterable[str]) -> None:
-    """Raises a ``ModelError`` if a checkpoint has weights of its body that the configuration has no place for, such as more layers.
+    """Raises a ``ModelError`` if a checkpoint has weights of its body that the configuration does not define, such as more layers.
 
-    Heads of other tasks and poolers are no part of the body and are left alone.
+    Heads of other tasks and poolers are no part of the body and are ignored.
     """
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
     bare = {name: name.removeprefix(f"{model.base_model_prefix}.") for name in unexpected}
     spare = sorted(name for name, rest in bare.items() if rest.split(".")[0] in inside and rest.split(".")[-1] in _PARAMETERS)
     if spare:
-        got = f"{source} has {len(spare)} weights of its body that its config.json has no place for, such as {spare[0]}"
-        raise ModelError(f"{got}; mend config.json (the number of layers, for one) or take the checkpoint's own")
+        got = f"{source} has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
+        raise ModelError(f"{got}; fix config.json (such as the number of layers) or use the checkpoint's own")
 
 
 def check_stored_as_floats(source: str | Path, files: Iterable[Path]) -> None:
-    """Raises a ``ModelError`` if weights are stored as whole numbers: read as they come they would mean something else."""
+    """Raises a ``ModelError`` if weights are stored as integers, which are wrong without their scales."""
     files = list(files)
-    # Where both are there, only the safetensors are loaded.
+    # If both exist, only the safetensors are loaded.
     for path in [path for path in files if path.suffix == ".safetensors"] or files:
         for name, kind in _formats(path):
             if name.split(".")[-1] in _PARAMETERS and not kind.removeprefix("torch.").upper().startswith(_FLOATS):
                 got = f"{path} stores {name} as {kind}"
-                raise ModelError(f"{got}, expected floating-point weights; {source} is quantised or damaged: take the original weights")
+                raise ModelError(f"{got}, expected floating-point weights; {source} is quantised or damaged: use the original weights")
 
 
 def _formats(path: Path) -> Iterator[tuple[str, str]]:
-    """Name and number format of every tensor of a weight file, from its header where it has one."""
+    """Name and number format of every tensor of a weight file, from its header if it has one."""
     if path.suffix != ".safetensors":
         for name, tensor in torch.load(path, map_location="cpu", weights_only=True).items():
             yield name, str(getattr(tensor, "dtype", "float32"))
@@ -89,15 +89,15 @@ def _formats(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
-    """Raises a ``ModelError`` naming the first weight that is not a number, or endless."""
+    """Raises a ``ModelError`` with the name of the first weight that is NaN or infinite."""
     for module in modules:
         for name, weight in module.named_parameters():
             if not torch.isfinite(weight).all():
-                raise ModelError(f"{name} of {source} holds values that are not numbers; its training has diverged or its file is damaged")
+                raise ModelError(f"{name} of {source} holds values that are not finite; its training has diverged or its file is damaged")
 
 
 def check_fits(source: str | Path, config: PretrainedConfig, base: str | Path, lent: PretrainedConfig) -> None:
-    """Raises a ``HeadError`` where the head of ``base``, whose configuration is ``lent``, cannot read the body of ``source``."""
+    """Raises a ``HeadError`` if the head of ``base``, whose configuration is ``lent``, does not fit the body of ``source``."""
     for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
         theirs, ours = getattr(lent, part), getattr(config, part)
         if theirs != ours:
@@ -105,18 +105,18 @@ def check_fits(source: str | Path, config: PretrainedConfig, base: str | Path, l
 
 
 def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
-    """Raises a ``ModelError`` for a tokenizer that finds no word's place, knows no mask, or is another model's.
+    """Raises a ``ModelError`` if a tokenizer has no character offsets or no mask token, or is another model's.
 
     Args:
-        source: whose tokenizer it is, for the message.
-        tokenizer: what is checked.
-        vocabulary: number of tokens that the model's head knows.
+        source: the model, for the message.
+        tokenizer: its tokenizer.
+        vocabulary: number of tokens of the model's head.
     """
     if not tokenizer.is_fast:
-        raise ModelError(f"the tokenizer of {source} keeps no character offsets; convert it to a tokenizer.json")
+        raise ModelError(f"the tokenizer of {source} returns no character offsets; convert it to a tokenizer.json")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
-    # A silently wrong tokenizer has a handful of tokens; padding the matrix to a round size is common and harmless.
+    # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
     if not vocabulary // 2 < len(tokenizer) <= vocabulary:
         raise ModelError(
             f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong together"
@@ -124,22 +124,22 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
 
 
 def longest_input(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """How many word pieces a model takes; raises a ``ModelError`` where a mask alone is too long."""
+    """Maximum number of word pieces of a model's input; raises a ``ModelError`` if a mask alone is too long."""
     positions = int(getattr(config, "max_position_embeddings", 512))
     if config.model_type == "roberta":
         positions -= 2  # RoBERTa starts counting positions after the padding id.
     longest = min(positions, int(tokenizer.model_max_length))
     if longest < SHORTEST:
         raise ModelError(
-            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; mend its tokenizer_config.json"
+            f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; fix its tokenizer_config.json"
         )
     return longest
 
 
 def check_answers(source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Reads one mask: a configuration that loads may still break the forward pass, or give what is no number."""
+    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are not finite."""
     ids = torch.tensor([[tokenizer.mask_token_id]], device=body.device)
     with torch.inference_mode():
         logits = head(body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
     if not torch.isfinite(logits).all():
-        raise ModelError(f"{source} answers a mask with values that are not numbers; its weights or its config.json are damaged")
+        raise ModelError(f"{source} predicts values that are not finite; its weights or its config.json are damaged")

@@ -1,4 +1,4 @@
-"""How far fine-tuning moved the weights of every layer."""
+"""The distance by which fine-tuning moved the weights of every layer."""
 
 import math
 import re
@@ -11,7 +11,7 @@ _LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
 
 
 def layer_of(parameter: str) -> int | None:
-    """0 for the embeddings, 1..L for a transformer layer, None for what is neither (pooler, heads).
+    """0 for the embeddings, 1..L for a transformer layer, None for others (pooler, heads).
 
     ALBERT's one group of shared weights counts as layer 1.
     """
@@ -24,10 +24,10 @@ def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Ten
     """Relative change by layer: Frobenius norm of the difference over that of the base's weights.
 
     Args:
-        base, tuned: parameters of the two bodies by the same names.
+        base, tuned: parameters of the two bodies, by name.
 
     Returns:
-        ``layer, drift, parameters`` by layer; parameters counts the numbers.
+        ``layer, drift, parameters`` per layer; ``parameters`` is the number of weights.
     """
     change: dict[int, float] = defaultdict(float)
     size: dict[int, float] = defaultdict(float)

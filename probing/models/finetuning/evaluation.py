@@ -1,4 +1,4 @@
-"""Scores a fine-tuned model on its own task, beside its baselines and what it is compared with."""
+"""Scores a fine-tuned model on its own task, with its baselines and comparisons."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -46,9 +46,9 @@ _TOKENS = 8_000
 
 @dataclass(frozen=True)
 class Score:
-    """A task metric beside one other value, its baseline or a comparison, which ``chance_name`` names.
+    """A task metric with one other value, a baseline or a comparison; ``chance_name`` is the name of that value.
 
-    ``n`` counts what was scored (sentences, questions, queries, tokens). ``core.tasks.learned`` says which value has to be beaten.
+    ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.learned`` decides which value the metric has to exceed.
     """
 
     metric: str
@@ -70,7 +70,7 @@ def _outputs(
 def score_tags(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[TaggedSentence], tags: Sequence[str], limit: int
 ) -> list[Score]:
-    """Entity F1; a model that says O everywhere has 0."""
+    """Entity F1; a model that predicts O everywhere has 0."""
     rows = tag_rows(sentences, tokenizer, tags, limit)
     guessed: list[list[str]] = [["O"] * len(s.words) for s in sentences]
     for batch, output in _outputs(model, rows, tokenizer):
@@ -98,7 +98,7 @@ def score_spans(
 ) -> list[Score]:
     """Answer F1 and exact match; chance is a random span of the passage as long as a training answer.
 
-    Where questions without an answer occur, the empty answer may be given, and always giving it is a second chance level.
+    If some questions have no answer, a model may give the empty answer, and always giving it is a second chance level.
     """
     rows = question_rows(questions, tokenizer, limit, stride)
     impossible = any(not q.answers for q in questions)
@@ -138,7 +138,7 @@ def score_spans(
 
 
 def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, lists: Sequence[RankedList], limit: int) -> list[Score]:
-    """nDCG@10 and reciprocal rank of the re-ranked lists, beside the expectation of a random order and beside BM25's own."""
+    """nDCG@10 and reciprocal rank of the re-ranked lists, with the expectation of a random order and with BM25's own values."""
     pairs = [(found.query, passage.text, False) for found in lists for passage in found.passages]
     rows = pair_rows(pairs, tokenizer, limit)
     relevance = np.zeros(len(rows))
@@ -172,7 +172,7 @@ def score_ranking(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, li
 def score_classes(
     model: SentenceClassifier, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], majority: int, *, correlation: bool
 ) -> list[Score]:
-    """Share of labels that are right, beside always giving the class ``majority``; with ``correlation`` Matthews' beside 0 before it."""
+    """Accuracy, with that of always predicting the class ``majority``; ``correlation`` puts Matthews' correlation, with 0, before it."""
     gold, guessed = [row.labels[0] for row in rows], [0] * len(rows)
     for batch, output in _outputs(model, rows, tokenizer):
         for n, best in zip(batch, output.logits.argmax(-1).cpu().tolist(), strict=True):  # type: ignore[attr-defined]
@@ -184,7 +184,7 @@ def score_classes(
 def masked_accuracy(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], share: float
 ) -> tuple[float, float, int]:
-    """Share of masked tokens that come first, share of the most frequent one among them, and their number."""
+    """Share of masked tokens that are predicted at rank 1, share of the most frequent of them, and their number."""
     rng, right = np.random.default_rng(0), 0
     labels_seen: Counter[int] = Counter()
     with torch.inference_mode():
@@ -203,7 +203,7 @@ def masked_accuracy(
 def score_masked(
     model: PreTrainedModel, before: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], share: float
 ) -> list[Score]:
-    """Accuracy at masked tokens of held-out text, beside the most frequent token's share and beside the base's accuracy."""
+    """Accuracy at masked tokens of held-out text, with the most frequent token's share and with the base's accuracy."""
     value, most, n = masked_accuracy(model, tokenizer, rows, share)
     return [
         Score("masked accuracy", value, most, COMMONEST_TOKEN, n),

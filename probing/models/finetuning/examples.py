@@ -22,10 +22,10 @@ class Row:
 
     Attributes:
         ids: token ids.
-        types: token type ids, or empty where the model has none.
-        labels: a label a token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty (MLM: drawn later).
-        origin: number of the sentence, question or pair it comes from.
-        offsets: (first, last + 1) character in the context of every token, (0, 0) outside; QA only.
+        types: token type ids; empty if the model has none.
+        labels: one label per token (NER), (start, end) of the answer (QA), one class (of a sentence or pair), or empty (MLM: drawn later).
+        origin: number of the sentence, question or pair that it comes from.
+        offsets: (first, last + 1) character of every token in the context, (0, 0) outside of it; QA only.
     """
 
     ids: tuple[int, ...]
@@ -36,7 +36,7 @@ class Row:
 
 
 def tag_rows(sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizerBase, tags: Sequence[str], limit: int) -> list[Row]:
-    """A row a sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section 5.3)."""
+    """One row per sentence; the first piece of a word has its tag, the others are ignored (Devlin et al. 2019, section 5.3)."""
     number = {tag: place for place, tag in enumerate(tags)}
     encoded = tokenizer([list(s.words) for s in sentences], is_split_into_words=True, truncation=True, max_length=limit)
     rows = []
@@ -52,8 +52,8 @@ def tag_rows(sentences: Sequence[TaggedSentence], tokenizer: PreTrainedTokenizer
 def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerBase, limit: int, stride: int) -> list[Row]:
     """Rows of question and passage, a long passage in windows that overlap by ``stride`` tokens.
 
-    The label is the first and last token of the first recorded answer; the first token of the row where the window does
-    not hold it. A question is cut to 64 tokens as BERT's own code does, or to half of a shorter row.
+    The label is the first and last token of the first recorded answer, or the first token of the row if the window does
+    not contain the answer. A question is cut to 64 tokens, as in BERT's own code, or to half of a shorter row.
     """
     asked = [_cut(q.question, tokenizer, min(LONGEST_QUESTION, limit // 2)) for q in questions]
     encoded = tokenizer(
@@ -88,7 +88,7 @@ def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedToken
 
 
 def class_rows(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, classes: Sequence[str], limit: int) -> list[Row]:
-    """A row a sentence or pair with its class; of a pair that is too long the longer sentence is cut first."""
+    """One row per sentence or pair, with its class; if a pair is too long, the longer sentence is cut first."""
     first, second = [one.text for one in texts], [one.pair for one in texts]
     encoded = tokenizer(first, second if any(second) else None, truncation="longest_first", max_length=limit)
     number = {label: place for place, label in enumerate(classes)}
@@ -96,13 +96,13 @@ def class_rows(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase
 
 
 def text_rows(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, *, joined: bool) -> list[Row]:
-    """Rows of running text: all texts as one stream cut into blocks of ``limit`` tokens, or a row a text."""
+    """Rows of running text: all texts as one stream cut into blocks of ``limit`` tokens, or one row per text."""
     if not joined:
         encoded = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
         return [Row(tuple(ids), origin=n) for n, ids in enumerate(encoded) if len(ids) > 2]
     pieces = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
     stream = [piece for row in pieces for piece in row]
-    # What an empty text is wrapped in: one token before, the rest behind.
+    # The special tokens around an empty text: one before it, the rest after it.
     first, *last = tokenizer("")["input_ids"]
     room = limit - 1 - len(last)
     cut = [stream[start : start + room] for start in range(0, len(stream), room)]
@@ -114,7 +114,7 @@ def _types(encoded, row: int) -> tuple[int, ...]:
 
 
 def collate(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> dict[str, torch.Tensor]:
-    """Input ids, attention mask and, where there are any, token types: (rows, tokens), padded to the longest."""
+    """Input ids, attention mask and token types, if there are any: (rows, tokens), padded to the longest row."""
     width = max(len(row.ids) for row in rows)
 
     def padded(values: list[tuple[int, ...]], fill: int) -> torch.Tensor:
@@ -130,9 +130,9 @@ def collate(rows: Sequence[Row], tokenizer: PreTrainedTokenizerBase) -> dict[str
 
 
 def mask_tokens(batch: dict[str, torch.Tensor], tokenizer: PreTrainedTokenizerBase, share: float, rng: np.random.Generator) -> torch.Tensor:
-    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another, 10 % kept); returns the (rows, tokens) labels.
+    """Masks a share of a batch's ordinary tokens in place (80 % mask, 10 % another token, 10 % unchanged); returns (rows, tokens) labels.
 
-    Of every row at least one token is chosen, so that no batch is without a label.
+    At least one token of every row is chosen, so that no batch is without a label.
     """
     ids = batch["input_ids"].numpy()
     special = np.isin(ids, tokenizer.all_special_ids)

@@ -1,4 +1,4 @@
-"""Kinds of fine-tuning examples: which head reads them, how they become rows, what scores the result."""
+"""Kinds of fine-tuning examples: the head that reads them, their rows, and the scorer of the result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from probing.core.tasks.scores import majority_class
 from probing.models.finetuning import evaluation, examples
 from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
 
-#: Blocks of held-out text that masked language modelling is scored on.
+#: Number of blocks of held-out text that masked language modelling is scored on.
 _TEST_BLOCKS = 2000
 
 
@@ -33,14 +33,14 @@ class Base:
     """A base that is fine-tuned.
 
     Attributes:
-        where, revision: its folder or hub id.
+        where, revision: its folder or hub id, and the revision.
         before: the base as a masked language model.
         tokenizer: its tokenizer.
-        limit: longest input in word pieces.
+        limit: maximum length of an input in word pieces.
         stride: overlap of the windows of a long passage.
         masked_share: share of tokens that masked language modelling masks.
-        pooling: what a head that labels sentences reads.
-        dropout: of a model that labels sentences; None: as the base has it, and none in the head.
+        pooling: the input of a head that labels sentences, ``first`` or ``mean``.
+        dropout: dropout of a model that labels sentences; None: the base's own, and none in the head.
     """
 
     where: str
@@ -60,15 +60,15 @@ class Base:
 
 @dataclass(frozen=True)
 class Training:
-    """A model with what it is trained on and scored by.
+    """A model with its training rows and its scorer.
 
     Attributes:
         model: the base's body with the task's head.
-        labels: how rows are labelled, see ``models.finetuning.trainer.finetune``.
+        labels: kind of the rows' labels, see ``models.finetuning.trainer.PlannedSteps``.
         rows: training rows.
-        test_words: what it is scored on, in words.
-        score: gives the task's scores.
-        left_out: training examples that are not trained on, reason -> number.
+        test_words: description of the test part.
+        score: computes the task's scores.
+        left_out: reason -> number of training examples that are left out for it.
     """
 
     model: PreTrainedModel | SentenceClassifier
@@ -144,7 +144,7 @@ KINDS: Mapping[Kind, Callable[[Base, Path, Parts], Training]] = {
 
 
 def check_parts(data: Path, train: Sequence[Any], test: Sequence[Any]) -> None:
-    """Before hours of training, not behind them."""
+    """Raises a ``FactsError`` if a part is empty, before hours of training rather than after them."""
     for part, what in ((train, "train on"), (test, "be scored on")):
         if not part:
             held = f"{TEST_SHARE:.0%} of the articles or queries are held out for scoring, decided by their names"

@@ -1,4 +1,4 @@
-"""A body with a fresh head that gives a whole sentence, or a pair of them, one label."""
+"""A body with a new head that predicts one label for a sentence or a pair of sentences."""
 
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from probing.core.tasks.objectives import MEAN
 class SentenceClassifier(nn.Module):
     """Classes from tanh(W v + b), where v is the first token's state or the mean over all tokens (Mosbach et al. 2020, section 3).
 
-    W, b and the layer behind them begin at random for every architecture, also where a base has a pooler of its own. Parameters of the body
-    have the names that they have in the base.
+    W, b and the layer on top of them are initialised at random for every architecture, also if a base has its own pooler. Parameters of the
+    body have the names that they have in the base.
 
     Args:
-        masked: the base as a masked language model, whose body is taken.
-        classes: how many.
+        masked: the base as a masked language model; its body is used.
+        classes: number of classes.
         pooling: ``first`` or ``mean``; special tokens count.
-        dropout: before the last layer.
+        dropout: dropout before the last layer.
     """
 
     def __init__(self, masked: PreTrainedModel, classes: int, pooling: str, dropout: float):
@@ -64,7 +64,7 @@ class SentenceClassifier(nn.Module):
 
 
 def mean_state(states: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-    """(rows, hidden) means of (rows, tokens, hidden) over the tokens that are no padding."""
+    """(rows, hidden) means of (rows, tokens, hidden) over the tokens that are not padding."""
     there = attention_mask[..., None].to(states.dtype)
     return (states * there).sum(1) / there.sum(1)
 

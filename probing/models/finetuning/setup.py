@@ -1,4 +1,4 @@
-"""A base with an objective's head, training rows and scorer: what a fine-tuning starts from."""
+"""A base with an objective's head, training rows and scorer: the start of a fine-tuning."""
 
 import copy
 import hashlib
@@ -27,9 +27,9 @@ class Prepared:
         training: the model with the task's head, its rows and scorer.
         before: the base as a masked language model.
         tokenizer: its tokenizer.
-        data_sha256: of the training rows.
+        data_sha256: checksum of the training rows.
         base_weights: identity of the base.
-        max_pieces: the longest input that the base reads.
+        max_pieces: maximum length of the base's input in word pieces.
     """
 
     training: Training
@@ -40,7 +40,8 @@ class Prepared:
     max_pieces: int
 
     def save(self, folder: Path, bits: int | None) -> None:
-        """Writes body and tokenizer; as a difference of so many bits, what is in memory becomes what was stored, so that this is scored."""
+        """Writes body and tokenizer. With ``bits`` the body is stored as a difference, and the model in memory takes the stored weights, so
+        that the scores are those of the stored model."""
         if bits is None:
             self.training.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
@@ -63,21 +64,21 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
         task: the objective.
         entry: the base.
         data: folder of the data set; for the control a text file.
-        lama: the control of a model made here: LAMA folder, whose sentences are part of the model's own text.
+        lama: LAMA folder, for the control of a model made here: its sentences are part of the model's own text.
         settings: fields of the recipe.
-        seed: of the task's head.
+        seed: seed of the task's head.
 
     Raises:
-        ModelError, HeadError: if the base cannot be loaded whole, with tokenizer and head, or reads shorter inputs than ``max_pieces``.
-        FactsError: if the data are malformed, or have nothing to train on or be scored on.
+        ModelError, HeadError: if the base lacks weights, a tokenizer or a head, or takes shorter inputs than ``max_pieces``.
+        FactsError: if the data are malformed, or a part for training or scoring is empty.
     """
     where, revision, limit = entry.location, entry.revision or None, settings["max_pieces"]
-    # The classes of transformers invent, in silence, a head or a tokenizer that the base lacks; this names it.
+    # The classes of transformers silently make up a head or a tokenizer that the base lacks; this reports it.
     encoder = load_encoder(where, name=entry.name, revision=revision, device="cpu")
     tokenizer = encoder.tokenizer
     longest = encoder.max_pieces
     if limit > longest:
-        raise ModelError(f"{entry.name} reads at most {longest} word pieces, got {limit}; give --pieces {longest}")
+        raise ModelError(f"{entry.name} takes at most {longest} word pieces, got {limit}; give --pieces {longest}")
     del encoder
     torch.manual_seed(seed)
     before = AutoModelForMaskedLM.from_pretrained(where, revision=revision, dtype=torch.float32).eval()
@@ -88,7 +89,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:
-    """sha256 over ids and labels of training rows, as Python writes a list of them; row by row, for the whole list takes gigabytes."""
+    """sha256 of ids and labels of training rows, in Python's notation of a list; row by row, because the whole list takes gigabytes."""
     digest, before = hashlib.sha256(b"["), ""
     for row in rows:
         digest.update(f"{before}{(row.ids, row.labels)!r}".encode())

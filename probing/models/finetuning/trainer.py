@@ -24,24 +24,24 @@ from probing.models.runtime.planned_batches import plan_batches
 
 log = logging.getLogger(__name__)
 
-#: What may be trained.
+#: Models that can be trained.
 Model = PreTrainedModel | SentenceClassifier
-#: A training shorter than a pass is looked at so often.
+#: A training shorter than an epoch is looked at after each of this many equal parts.
 _LOOKS = 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The rows of every step, and the steps at which passes through the data end, also behind the last step."""
+    """The rows of every step, and the steps at which epochs end, also after the last step."""
 
     steps: list[list[int]]
     ends: list[int]
 
     @property
     def looks(self) -> dict[int, float]:
-        """Step -> passes through the data by then, where a model is worth a look: at the start, after each pass and at the end.
+        """Step -> epochs by then, for the steps at which the model is looked at: at the start, after each epoch and at the end.
 
-        A training that is shorter than a pass has four steps at equal distances.
+        A training that is shorter than an epoch is looked at after every quarter instead.
         """
         last = len(self.steps)
         within = [end for end in self.ends if end < last] or [round(last * part / _LOOKS) for part in range(1, _LOOKS)]
@@ -69,13 +69,13 @@ def plan_steps(rows: Sequence[Row], recipe: FinetuneRecipe) -> Plan:
 
 
 class PlannedSteps(Dataset):
-    """One item a step: a whole batch, made from the step's number, so that a resumed training sees the same batches.
+    """One item per step: a whole batch, made from the step's number, so that a resumed training sees the same batches.
 
     Args:
         rows: training rows.
-        recipe: what to do.
-        tokenizer: of the model.
-        kind: how rows are labelled: ``tags``, ``span``, ``class`` or ``mlm``.
+        recipe: settings of the training.
+        tokenizer: tokenizer of the model.
+        kind: kind of the rows' labels: ``tags``, ``span``, ``class`` or ``mlm``.
 
     Raises:
         ModelError: if there are no rows.
@@ -109,7 +109,7 @@ class PlannedSteps(Dataset):
 
 
 class _Trainer(Trainer):
-    """Decodes masked positions only, where the task is masked language modelling."""
+    """Decodes masked positions only, if the task is masked language modelling."""
 
     masked_language_modelling = False
 
@@ -122,18 +122,18 @@ class _Trainer(Trainer):
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What a fine-tuning gives: the loss history, ``{"step", "loss"}`` each, and how many steps it took."""
+    """The result of a fine-tuning: the loss history, ``{"step", "loss"}`` each, and the number of steps."""
 
     history: list[dict]
     steps: int
 
 
-#: Gets the model in training, the step and the passes through the data by then.
+#: Gets the model in training, the step and the epochs by then.
 Look = Callable[[Model, int, float], None]
 
 
 class _Looks(TrainerCallback):
-    """Looks at the model at planned steps. A training that goes on from a checkpoint looks again at what came behind it."""
+    """Looks at the model at planned steps. A training that resumes from a checkpoint looks again at the steps after it."""
 
     def __init__(self, look: Look, at: dict[int, float]):
         self.look, self.at = look, at
@@ -147,28 +147,28 @@ class _Looks(TrainerCallback):
 
     def _look(self, model: Model, step: int) -> None:
         if step in self.at:
-            # What is looked at draws nothing from the training's own random numbers.
+            # A look must not change the random state of the training.
             with torch.random.fork_rng():
                 self.look(model, step, self.at[step])
 
 
 def freeze_word_embeddings(model: Model) -> None:
-    """Keeps the word embeddings (and with them a tied vocabulary matrix) as the base has them."""
+    """Freezes the word embeddings, and with them a tied vocabulary matrix, at the base's values."""
     model.get_input_embeddings().weight.requires_grad_(False)
 
 
 def finetune(
     model: Model, data: PlannedSteps, folder: Path, device: str = "auto", save_every: int = 200, look: Look | None = None
 ) -> Finetuned:
-    """Trains ``model`` in place; killed and called again, it goes on from the last checkpoint and ends with the same weights.
+    """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same weights.
 
     Args:
         model: with the task's head, float32.
         data: the batch of every step, and the recipe.
-        folder: where the checkpoints lie.
+        folder: folder of the checkpoints.
         device: ``auto`` or ``cpu``.
         save_every: steps between checkpoints.
-        look: called at ``data.looks``; it leaves weights and random numbers as they are.
+        look: called at ``data.looks``; it must not change the weights.
 
     Raises:
         ModelError: if the folder's checkpoints belong to another recipe, or the loss is not a number.
@@ -177,7 +177,7 @@ def finetune(
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / "recipe.json"
     if note.is_file() and note.read_text(encoding="utf-8") != recipe.canonical():
-        raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start anew")
+        raise ModelError(f"{folder} holds checkpoints of another recipe; delete it to start again")
     atomic_text(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
@@ -194,7 +194,7 @@ def finetune(
         optim="adamw_torch_fused",
         train_sampling_strategy="sequential",
         logging_steps=min(50, len(data)),
-        # By default a loss that is not a number is logged as the mean of the others.
+        # By default the Trainer logs a NaN loss as the mean of the others.
         logging_nan_inf_filter=False,
         save_steps=save_every,
         save_total_limit=1,
@@ -219,12 +219,12 @@ def finetune(
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
-    """The last checkpoint that was written to its end; torn ones are deleted, for the Trainer would take them for whole."""
+    """The last complete checkpoint; incomplete ones are deleted, because the Trainer would take them for complete."""
     for path in folder.glob("checkpoint-*"):
         try:
             # The Trainer writes this file last.
             json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            log.warning("%s is torn; training goes on from the one before it", path)
+            log.warning("%s is incomplete; training resumes from the checkpoint before it", path)
             shutil.rmtree(path)
     return get_last_checkpoint(str(folder))

@@ -1,4 +1,4 @@
-"""The affine map from a layer's states to the last layer's that has the least squared error, in closed form."""
+"""The least-squares affine map from a layer's states to the last layer's, in closed form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class Sums:
-    """What the map needs of all positions, in float64.
+    """Sums over all positions from which the map is computed, in float64.
 
     Attributes:
         squares: (hidden + 1, hidden + 1), the sum of [h 1]^T [h 1].
@@ -41,12 +41,12 @@ class Sums:
 
 
 def sums_of(states: LayerStates, target: LayerStates, device: torch.device) -> Sums:
-    """Goes through both a window at a time, so that memory holds one window of each.
+    """Reads both window by window, so that memory holds one window of each.
 
     Args:
-        states: of the layer.
-        target: what the map leads to, at the same positions.
-        device: that computes; sums on one without float64 are made on the processor.
+        states: states of the layer.
+        target: target states of the map, at the same positions.
+        device: device of the computation; the CPU replaces a device without float64.
     """
     place = torch.device("cpu") if device.type == "mps" else device
     squares = products = torch.zeros((), dtype=torch.float64, device=place)
@@ -62,23 +62,23 @@ def least_squares(sums: Sums, ridge: float) -> AffineMap:
     """The map with the least |W h + b - z|^2, plus ``ridge`` times the mean diagonal of the squares times |W|^2 + |b|^2.
 
     Raises:
-        HeadError: if the states are no numbers, or too few for a map without ridge.
+        HeadError: if the states are not finite, or too few for a map without ridge.
     """
     squares = sums.squares + ridge * sums.squares.diagonal().mean() * torch.eye(len(sums.squares)).to(sums.squares)
     try:
         solved = torch.cholesky_solve(sums.products, torch.linalg.cholesky(squares))
     except torch.linalg.LinAlgError as error:
-        raise HeadError("the states have no least-squares map: they are too few or hold what is no finite number") from error
+        raise HeadError("the states have no least-squares map: they are too few or not finite") from error
     return AffineMap(solved[:-1].T.contiguous(), solved[-1].contiguous())
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the layers of an encoder are mapped to: the last layer that its head was trained to read, its base's where it is borrowed.
+    """The target of an encoder's maps: the last layer that its head was trained on, which is the base's if the head is the base's.
 
     Attributes:
-        encoder: whose layers they are.
-        states: of that last layer, among others, at the positions that heads learn from.
+        encoder: the encoder whose layers are mapped.
+        states: states of that last layer, among others, at the positions that heads learn from.
     """
 
     encoder: Encoder
@@ -86,17 +86,17 @@ class Target:
 
     @classmethod
     def of(cls, encoder: Encoder, sentences: Sequence[str], text: MaskedText, recipe: HeadRecipe, cache: Path) -> "Target":
-        """The target on a text, whose states need not be there yet.
+        """The target on a text; its states may not be computed yet.
 
         Raises:
-            HeadError: if the base cuts the text into other tokens.
-            ModelError: if the base is not there.
+            HeadError: if the base splits the text into different tokens.
+            ModelError: if the base does not exist.
         """
         source = encoder.head_owner()
         own = masked_text_of(source, sentences, recipe, recipe.positions, 0, cache)
         if any(not np.array_equal(part, getattr(own, name)) for name, part in vars(text).items()):
             raise HeadError(
-                f"{encoder.name} and its base {source.name} cut the text into different tokens, expected equal tokenizers: its layers "
+                f"{encoder.name} and its base {source.name} split the text into different tokens, expected equal tokenizers: its layers "
                 f"cannot be mapped to the base's last; train tied or full heads from the start {PRETRAINED}"
             )
         place = place_of(source, recipe, recipe.positions, 0, cache)
@@ -104,18 +104,18 @@ class Target:
         return cls(encoder, every if not every.missing() else MaskedStates(source, own, [source.layers], recipe.kept_dtype, place))
 
     def bytes_beside(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
-        """What the target's states take besides those of the encoder's layers: nothing where one pass gives both."""
+        """Bytes of the target's states in addition to those of the encoder's layers; 0 if one pass gives both."""
         positions = sum(len(text.labels) for text, _ in parts)
         every = states_bytes(self.encoder.layers + 1, positions, self.encoder.hidden, self.states.dtype)
         one_pass = self.states.encoder is self.encoder and every <= budget
         return 0 if one_pass else self.states.bytes // len(self.states.layers)
 
     def found_in(self, training: MaskedStates) -> "Target":
-        """The target among the states that heads learn from, where the encoder is its own and all its layers are there."""
+        """The target, taken from the states that heads learn from if the encoder is its own target and all its layers are among them."""
         both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.layers
         return Target(self.encoder, training) if both else self
 
     def for_layer(self, layer: int) -> LayerStates | None:
-        """The target's states for a layer's head; None for the target itself, which the head reads as it is."""
+        """The target's states for a layer's head; None for the target layer itself, which the head reads without a map."""
         source = self.states.encoder
         return None if source is self.encoder and layer == source.layers else self.states.layer(source.layers)

@@ -1,4 +1,4 @@
-"""Which masked positions make a step of a head's training, and in which order."""
+"""The masked positions of each step of a head's training, in order."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from probing.models.heads.recipe import HeadRecipe
 
 
 def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Iterator[np.ndarray]:
-    """Masked positions of every step of an epoch, ascending inside a step; the order is fixed by seed, layer and epoch."""
+    """Masked positions of every step of an epoch, ascending inside a step; seed, layer and epoch fix the order."""
     rng = np.random.default_rng([recipe.seed, layer, epoch])
     if recipe.pieces_per_block:
         order, size = rng.permutation(len(text.cumulative)), recipe.blocks_per_step
@@ -23,21 +23,21 @@ def batches(recipe: HeadRecipe, text: MaskedText, layer: int, epoch: int) -> Ite
 
 
 def steps_per_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
-    """Steps of one pass over the text."""
+    """Number of steps of one epoch."""
     if recipe.pieces_per_block:
         return -(-len(text.cumulative) // recipe.blocks_per_step)
     return -(-len(text.labels) // recipe.batch)
 
 
 def steps_of(recipe: HeadRecipe, text: MaskedText) -> int:
-    """Steps of the whole training, if nothing ends it before."""
+    """Number of steps of the whole training, unless patience ends it."""
     if recipe.kind == LEAST_SQUARES:
         return 0
     return recipe.steps or recipe.epochs * steps_per_epoch(recipe, text)
 
 
 def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Number and masked positions of every step from ``first`` on, through as many epochs as it takes."""
+    """Number and masked positions of every step from ``first`` on, through all epochs."""
     each, last = steps_per_epoch(recipe, text), steps_of(recipe, text)
     for epoch in range(first // each, -(-last // each)):
         for number, positions in enumerate(batches(recipe, text, layer, epoch), epoch * each):
@@ -46,7 +46,7 @@ def steps_from(recipe: HeadRecipe, text: MaskedText, layer: int, first: int) -> 
 
 
 def most_positions(recipe: HeadRecipe, text: MaskedText) -> int:
-    """The most masked positions that a step can have."""
+    """Maximum number of masked positions of a step."""
     if recipe.pieces_per_block:
         return int(np.sort(np.diff(text.cumulative, prepend=0))[-recipe.blocks_per_step :].sum())
     return min(recipe.batch, len(text.labels))

@@ -1,4 +1,4 @@
-"""Reads hidden states through a head: ranks, log-probabilities and the best tokens, a block of facts at a time."""
+"""Decodes hidden states with a head: ranks, log-probabilities and the best tokens, one block of facts at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,22 +9,23 @@ import torch
 from probing.core.errors import ModelError
 from probing.models.encoders.head import DecodingHead
 
-#: Rows decoded at once: (256, 30522) float32 logits are 31 MB, whatever the number of facts, and stay in a processor's cache.
+#: Rows decoded at once: (256, 30522) float32 logits are 31 MB for any number of facts, and stay in a CPU's cache.
 ROWS = 256
-#: Tokens of the vocabulary multiplied at once on a CPU: a block of products that its cache holds is faster than all at once.
+#: Tokens of the vocabulary multiplied at once on a CPU: a block that fits its cache is faster than the whole matrix.
 COLUMNS = 2048
-#: Rows of logits begin at multiples of this many numbers: matrix products into rows that do not are slower.
+#: Rows of logits start at multiples of this many numbers, because matrix products into other rows are slower.
 ALIGNED = 64
 
 
 @dataclass(frozen=True)
 class Readout:
-    """What one head says of a block of facts.
+    """Predictions of one head for a block of facts.
 
     Attributes:
         gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
         answer_rank: (facts,) its rank among the relation's answers.
-        swapped_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that borrows the prompt; fact by fact.
+        swapped_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its swapped subject;
+            fact by fact.
         gold_logp: (facts,) natural log-probability of the right answer.
         top_ids: (facts, k) best tokens, by score, then id.
         top_logp: (facts, k) their log-probabilities.
@@ -39,13 +40,13 @@ class Readout:
 
 
 class LogitsBuffer:
-    """Room for ``ROWS`` rows of logits, used again and again: fresh memory for each block would cost more than reading it."""
+    """A reused buffer for ``ROWS`` rows of logits: allocating memory for each block would cost more than reading it."""
 
     def __init__(self) -> None:
         self._room = torch.empty(0)
 
     def rows(self, count: int, vocabulary: int, like: torch.Tensor) -> torch.Tensor:
-        """(count, vocabulary) numbers of ``like``'s kind and device, of no certain value; the last ones given are overwritten."""
+        """(count, vocabulary) uninitialised numbers of ``like``'s dtype and device; they overwrite those of the last call."""
         width = -(-vocabulary // ALIGNED) * ALIGNED
         fits = self._room.dtype == like.dtype and self._room.device == like.device
         if not fits or self._room.numel() < count * width:
@@ -54,7 +55,7 @@ class LogitsBuffer:
 
 
 def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> torch.Tensor:
-    """(rows, hidden) -> (rows, vocabulary) logits in ``room``, without gradients; what ``head(states)`` gives, but faster."""
+    """(rows, hidden) -> (rows, vocabulary) logits in ``buffer``, without gradients: equal to ``head(states)``, but faster."""
     inner = head.transform(states)
     weight, bias = head.vocabulary.weight, head.vocabulary.bias
     logits = buffer.rows(len(inner), len(weight), inner)
@@ -68,12 +69,12 @@ def decode(head: DecodingHead, states: torch.Tensor, buffer: LogitsBuffer) -> to
 def layer_logits(heads: Sequence[DecodingHead], states: torch.Tensor, check: Callable[[], None] | None = None) -> torch.Tensor:
     """Logits of one position at every layer, (layers, hidden) -> (layers, vocabulary), without gradients.
 
-    Reading a vocabulary matrix from memory is nearly all the work of one row: heads that share it are decoded by one product.
+    Reading the vocabulary matrix from memory is nearly all the work for one row, so heads that share it are decoded by one product.
 
     Args:
-        heads: one a layer.
+        heads: one per layer.
         states: the layers' hidden states.
-        check: called before each head; what it raises ends the decoding.
+        check: called before each head; an error that it raises stops the decoding.
     """
     inner = []
     for head, state in zip(heads, states, strict=True):
@@ -98,7 +99,7 @@ def best_tokens(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tenso
     """The k best of each row, ordered by score, then id; (rows, k) values and ids."""
     k = min(k, scores.shape[1])
     values, ids = scores.topk(min(k + 1, scores.shape[1]), dim=1)
-    # topk picks any of the tokens that tie at the cut; the few rows where that matters, for the next one ties too, are sorted whole.
+    # topk picks any of the tokens that tie at the cut. Rows in which the next token ties, too, are rare and are sorted completely.
     tied = values[:, k - 1] == values[:, -1] if values.shape[1] > k else torch.zeros(len(values), dtype=torch.bool)
     values, ids = values[:, :k].contiguous(), ids[:, :k].contiguous()
     for row in torch.nonzero(tied).flatten().tolist():
@@ -111,7 +112,7 @@ def best_tokens(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tenso
 
 
 def ranks_of(scores: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Rank of token ``ids`` in each row of ``scores``, from 1; ties take the worst place."""
+    """Rank of token ``ids`` in each row of ``scores``, from 1; ties take the worst rank."""
     return _at_least(scores, scores.gather(1, ids[:, None]))
 
 
@@ -131,14 +132,14 @@ def read_out(
         head: the layer's head.
         states: (facts, hidden) hidden states at the mask.
         gold: token id of each right answer.
-        guests: for each fact the token ids whose ranks at its prompt are wanted for other facts.
+        guests: for each fact the answers of the facts that have its prompt as their swapped subject, as token ids.
         answers: for each fact the token ids of its relation's answers, its own among them.
-        top_k: how many best tokens to keep.
-        device: where to compute.
-        room: where logits stand; given, it is used again from layer to layer.
+        top_k: number of best tokens to keep.
+        device: device of the computation.
+        buffer: buffer of the logits, to be reused from layer to layer; None makes one.
 
     Raises:
-        ModelError: if a logit is not a number, or endless.
+        ModelError: if a logit is NaN or infinite.
     """
     buffer = buffer or LogitsBuffer()
     parts: list[tuple[np.ndarray, ...]] = []
@@ -147,9 +148,9 @@ def read_out(
             rows = slice(first, first + ROWS)
             logits = decode(head, torch.from_numpy(states[rows]).to(device), buffer)
             norm = logits.logsumexp(1, keepdim=True)
-            # One that is not a number, or endless, makes its row's sum so too.
+            # A NaN or infinite logit makes its row's logsumexp non-finite.
             if not torch.isfinite(norm).all():
-                raise ModelError("a head gave logits that are not numbers; its training has diverged")
+                raise ModelError("a head gave logits that are not finite; its training has diverged")
             own = logits.gather(1, torch.tensor(gold[rows], device=device)[:, None])
             values, ids = best_tokens(logits, top_k)
             columns = (
@@ -167,25 +168,25 @@ def read_out(
 
 
 def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """How many scores of each row reach that row's ``wanted``, (rows, 1)."""
-    # In 32 bits: torch adds booleans up in 64 more slowly, and no vocabulary has so many tokens.
+    """Number of scores of each row that reach that row's ``wanted``, (rows, 1)."""
+    # In 32 bits, because torch sums booleans more slowly in 64, and no vocabulary has that many tokens.
     return (scores >= wanted).sum(1, dtype=torch.int32)
 
 
 def _swapped_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(guests,) ranks of the tokens asked for at each row, row by row; a token that several ask for is ranked once."""
+    """(guests,) ranks of the tokens in ``guests`` in each row, row by row; a token that occurs several times is ranked once."""
     asking = np.repeat(np.arange(len(guests)), [len(tokens) for tokens in guests])
     tokens = np.array([token for some in guests for token in some], dtype=np.int64)
     different, where = np.unique(asking * logits.shape[1] + tokens, return_inverse=True)
     rows, ids = np.divmod(different, logits.shape[1])
-    # How many tokens of the same row come before.
+    # Number of tokens before it in the same row.
     turn = np.arange(len(rows)) - np.searchsorted(rows, rows)
     ranks = torch.empty(len(rows), dtype=torch.int32)
     for number in range(turn.max(initial=-1) + 1):
         some = np.flatnonzero(turn == number)
         index = torch.from_numpy(rows[some]).to(logits.device)
         wanted = logits[index, torch.from_numpy(ids[some]).to(logits.device)][:, None]
-        # Picking rows copies them, which takes longer than ranking some in vain.
+        # Selecting rows copies them, which takes longer than ranking some for nothing.
         if 2 * len(some) > len(logits):
             every = logits[:, :1].clone()
             every[index] = wanted

@@ -1,4 +1,4 @@
-"""Heads on disk: safetensors with the identity of model, layer and recipe inside."""
+"""Heads on disk: safetensors files whose metadata identifies model, layer and recipe."""
 
 import json
 from collections.abc import Sequence
@@ -18,28 +18,28 @@ from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import sum_of
 
-#: Where a head file's metadata keeps its identity, as JSON.
+#: Metadata key of a head's identity, as JSON.
 IDENTITY = "decoding_head"
-#: Parts of the identity that are written only where they say something, as files of earlier versions lack them.
+#: Parts of the identity that are written only if they are not empty, because files of earlier versions lack them.
 LATER = ("configuration", "starts")
 
 
 @dataclass(frozen=True)
 class HeadIdentity:
-    """Whose head it is and how it came to be.
+    """The model and layer of a head, and its training.
 
     Attributes:
         model: name of the model.
         weights: identity of the encoder's weights (``Encoder.identity``).
-        layer: the layer whose states it reads.
+        layer: layer of its input states.
         kind: one of ``STORED``.
         recipe: canonical JSON of the training recipe.
         validation: JSON list of ``[step, loss]``, step 0 being the start.
-        crc32: sum of the weights' bytes, filled in when they are written; empty in files of version 0.1.
+        crc32: checksum of the weights, filled in when they are written; empty in files of version 0.1.
         configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
-        starts: of a head that may begin with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
-            pre-trained head without it. It began with the lower one. ``positions`` says on how many of the first validation positions
-            both were measured; without it, on all. Equal heads are equal bytes, so the file keeps the word ``lens``.
+        starts: for a head that may start with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
+            pre-trained head without it. The lower one was the start. ``positions`` is the number of validation positions, from the
+            first, on which both were measured; without it, all. Equal heads are equal bytes, so the file keeps the word ``lens``.
     """
 
     model: str
@@ -54,17 +54,17 @@ class HeadIdentity:
 
 
 def head_path(folder: Path, layer: int) -> Path:
-    """Where one layer's head lies."""
+    """Path of one layer's head."""
     return folder / f"layer-{layer:02d}.safetensors"
 
 
 def write_seconds(folder: Path, layer: int, recipe: str, seconds: float) -> None:
-    """Notes beside a head how long its training took: not in its file, for equal heads are equal bytes."""
+    """Writes the duration of a head's training next to the head; not into its file, because equal heads must be equal bytes."""
     atomic_text(_seconds_path(folder, layer), json.dumps({"recipe": recipe, "seconds": round(seconds, 3)}))
 
 
 def read_seconds(folder: Path, layer: int, recipe: str) -> float | None:
-    """How long the training of a head took where it was trained; None where nothing is noted of this recipe."""
+    """Duration of a head's training; None if none is stored for this recipe."""
     try:
         noted = json.loads(_seconds_path(folder, layer).read_text(encoding="utf-8"))
         return float(noted["seconds"]) if noted["recipe"] == recipe else None
@@ -77,14 +77,14 @@ def _seconds_path(folder: Path, layer: int) -> Path:
 
 
 def save_head(head: DecodingHead, identity: HeadIdentity, folder: Path, dtype: torch.dtype = torch.float32) -> Path:
-    """Writes a head's own parameters atomically; all but a full head leave the vocabulary matrix out."""
+    """Writes a head's own parameters atomically; only a full head has the vocabulary matrix among them."""
     folder.mkdir(parents=True, exist_ok=True)
     path = head_path(folder, identity.layer)
     tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in head.trainable(identity.kind).items()}
     identity = replace(identity, crc32=sum_of({name: tensor.numpy() for name, tensor in tensors.items()}))
     said = {name: value for name, value in vars(identity).items() if name not in LATER or value}
     with atomic_file(path) as temporary:
-        # One entry: safetensors writes several in an order that changes from file to file, and equal heads are equal bytes.
+        # One entry, because safetensors writes several in an order that changes from file to file, and equal heads must be equal bytes.
         save_file(tensors, temporary, metadata={IDENTITY: json.dumps(said, sort_keys=True)})
     return path
 
@@ -106,7 +106,7 @@ def read_identity(path: Path) -> HeadIdentity:
         return HeadIdentity(**json.loads(metadata[IDENTITY]))
     except (KeyError, TypeError, json.JSONDecodeError):
         expected = ", ".join(HeadIdentity.__dataclass_fields__)
-        message = f"{path} does not say whose head it is (expected {expected}); it was not written by this project"
+        message = f"{path} has no identity of a head (expected {expected}); it was not written by this project"
         raise HeadError(message) from None
 
 
@@ -117,13 +117,13 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def stored_dtype(path: Path) -> torch.dtype:
-    """The number format that a head file's weights are in."""
+    """The number format of a head file's weights."""
     with safe_open(path, framework="pt") as stream:
         return stream.get_tensor(next(iter(stream.keys()))).dtype
 
 
 def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.Tensor]) -> None:
-    """Raises a ``HeadError`` if weights are not those that were written, or hold what is no finite number."""
+    """Raises a ``HeadError`` if weights are not those that were written, or are not finite."""
     if other := [name for name, tensor in tensors.items() if tensor.dtype not in (torch.float32, torch.float16)]:
         raise HeadError(f"{path}: {other[0]} is in {str(tensors[other[0]].dtype).removeprefix('torch.')}, expected float32 or float16")
     if not tensors:
@@ -138,7 +138,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     """One layer's head, checked to belong to this encoder, layer and kind.
 
     Raises:
-        HeadError: if it belongs elsewhere, or lacks a part.
+        HeadError: if it belongs to another encoder, layer or kind, or lacks a part.
     """
     path = head_path(folder, layer)
     identity = read_identity(path)
@@ -154,7 +154,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     head = fresh_copy(encoder.head, kind)
     tensors = read_weights(path)
     if "dense.bias" in tensors:
-        # One that began with the closed-form map has it, whatever the architecture.
+        # A head that started with the closed-form map has this bias in every architecture.
         head.give_bias()
     own = head.trainable(kind)
     if set(tensors) != set(own):
@@ -175,14 +175,14 @@ def train_command(encoder: Encoder, kind: str, seed: int = 0) -> str:
 
 
 def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
-    """What to do where no heads are there: train them or, unless a replicate was asked for, read with the pre-trained one."""
-    which = f"no {kind} heads{f' of seed {seed}' if seed else ''} are known for {encoder.name}"
+    """Error for missing heads: train them or, without a seed, use the pre-trained head."""
+    which = f"no {kind} heads{f' of seed {seed}' if seed else ''} exist for {encoder.name}"
     without = "" if seed else f"; without any training: --head {LOGIT_LENS}"
     return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
 
 
 def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
-    """A head for each layer, 0..L unless named: trained ones from ``folder``, or the pre-trained head everywhere for ``logit_lens``."""
+    """A head per layer, 0..L by default: trained ones from ``folder``, or the pre-trained head on every layer for ``logit_lens``."""
     layers = range(encoder.layers + 1) if layers is None else layers
     if kind not in HEADS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
@@ -197,16 +197,16 @@ def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequenc
 
 
 def heads_fingerprint(folder: Path | None, encoder: Encoder, kind: str, layer: int = 0) -> str:
-    """Recipe of the heads as a run records it, read from one layer's: equal for equal training."""
+    """Recipe of the heads in a run's configuration, from one layer's head; equal for equal training."""
     if kind == LOGIT_LENS or folder is None:
         return "pre-trained"
     return read_identity(head_path(folder, layer)).recipe
 
 
 def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
-    """Validation loss of the layers' heads: at the start, and at the best checkpoint; by ``logit_lens`` and ``map`` where both were tried.
+    """Validation loss of the layers' heads at the start and at the best checkpoint; also of ``logit_lens`` and ``map`` if both were tried.
 
-    Beside it ``steps``, all that were taken, and ``positions`` where ``logit_lens`` and ``map`` are of so many validation positions alone.
+    ``steps`` is the number of all steps, ``positions`` that of the validation positions of ``logit_lens`` and ``map`` if not all were used.
     """
     rows = []
     for layer in layers:
@@ -221,9 +221,9 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Where ``train-heads`` puts heads of this encoder, kind and seed: by its weights, or apart if those there are another configuration's.
+    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another configuration.
 
-    So the heads of version 0.2, which do not say of which configuration they are, are found where they were.
+    So the heads of version 0.2, which have no configuration, are still found.
     """
     usual, apart = heads_of(encoder, cache)
     found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
@@ -234,9 +234,9 @@ def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) ->
 def heads_folder(
     model: str | None, encoder: Encoder, kind: str, cache: Path, seed: int = 0, layers: Sequence[int] | None = None
 ) -> Path | None:
-    """Where this encoder's heads of a kind lie: beside a shipped model, else in the cache; None where a layer has none.
+    """Folder of this encoder's heads of a kind: next to a shipped model, else in the cache; None if a layer has none.
 
-    ``model`` is the registry name, hub id or folder that the encoder was opened from; None for one that was in memory.
+    ``model`` is the registry name, hub id or folder that the encoder was opened from; None for an encoder from memory.
 
     Heads of the same weights in another configuration are found last, and refused when they are loaded.
     """
@@ -245,7 +245,7 @@ def heads_folder(
     if seed == 0 and model is not None:
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:
-        # Heads may still be in training: only a whole set counts.
+        # Heads may still be in training, so only a complete set counts.
         if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
             return folder
     return None

@@ -1,7 +1,7 @@
-"""Cross-entropy over the vocabulary with a backward pass written out: the step that head training consists of.
+"""Cross-entropy over the vocabulary with an explicit backward pass, the main cost of head training.
 
-Nearly all arithmetic of a head is three products with the vocabulary matrix. They run into buffers that are made once: fresh arrays
-of this size cost as much in page faults as their use does. The matrix is padded to a multiple of 64 rows, because products with
+Nearly all arithmetic of a head is three products with the vocabulary matrix. They are written to buffers that are made once: new arrays
+of this size cost as much in page faults as in use. The matrix is padded to a multiple of 64 rows, because products with
 BERT's 30,522 rows reach two thirds of the speed of those with 30,528 (see ``make bench PARTS=heads``).
 """
 
@@ -22,9 +22,9 @@ class SoftmaxLoss:
 
     def __init__(self, head: DecodingHead, max_positions: int, precision: str = "float32"):
         """Args:
-        head: the head, whose matrix trains if its parameter requires a gradient.
-        most: the most positions that come at once.
-        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's own.
+        head: the head; its matrix is trained if its parameter requires a gradient.
+        max_positions: maximum number of positions per call.
+        precision: ``float32``, or ``bfloat16`` for the three products; softmax, loss and weights keep the head's precision.
         """
         self.matrix = head.vocabulary
         self.size, width = self.matrix.weight.shape
@@ -49,12 +49,12 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def loss_and_gradients(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias go to their ``.grad``.
+        """Mean cross-entropy and its gradient by the features; the gradients by matrix and bias are written to their ``.grad``.
 
-        The matrix's gradient is a buffer that the next call writes again.
+        The matrix's gradient is a buffer that the next call overwrites.
         """
         losses, powers, total = self._exponentials(features, labels)
-        # Probabilities less one at the label, by the number of positions: the gradient by the scores.
+        # The gradient by the scores: probabilities minus 1 at the label, divided by the number of positions.
         powers.mul_(1 / (len(labels) * total))
         which = torch.arange(len(labels), device=labels.device)
         powers[which, labels] -= 1 / len(labels)
@@ -72,7 +72,7 @@ class SoftmaxLoss:
 
     @torch.no_grad()
     def gradient_to(self, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Gradient by (positions, embedding) features of their distributions' mean KL divergence from those of the target's features."""
+        """Gradient, by (positions, embedding) features, of the mean KL divergence of their distributions from the target's."""
         nobody = torch.zeros(len(features), dtype=torch.long, device=features.device)
         _, powers, total = self._exponentials(target, nobody)
         wanted = powers / total
@@ -85,7 +85,7 @@ class SoftmaxLoss:
         return by_scores @ (self._low_weight if self._low else self._weight)
 
     def _exponentials(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Losses (positions,), exponentials of the scores less their maximum (positions, rows), and their sums (positions, 1)."""
+        """Losses (positions,), exponentials of the scores minus their maximum (positions, rows), and their sums (positions, 1)."""
         scores = self._scores[: len(labels)]
         if self._low:
             # The weights have changed since the last step.

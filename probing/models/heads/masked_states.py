@@ -1,7 +1,7 @@
 """Hidden states at masked positions: computed once for all layers, kept on disk in windows, mapped layer by layer.
 
-A window is a file of its own with a few thousand positions of every layer kept. So a killed run goes on with the windows that are
-whole, two processes help each other, and memory holds one window while computing and no more than one layer while reading.
+A window is a file with a few thousand positions of every kept layer. So a killed run resumes with the complete windows, two processes
+share the work, and memory holds one window during the computation and at most one layer during training.
 """
 
 import hashlib
@@ -27,17 +27,17 @@ from probing.models.heads.recipe import HeadRecipe
 
 log = logging.getLogger(__name__)
 
-#: Masked positions of a window: of BERT-base, 13 layers of it take 164 MB in float32.
+#: Masked positions per window; 13 layers of BERT-base take 164 MB per window in float32.
 WINDOW = 4096
 
 
 @dataclass(frozen=True)
 class StatesCache:
-    """Where hidden states are kept.
+    """The cache of hidden states.
 
     Attributes:
-        folder: shared by models, kinds of heads and seeds.
-        budget: bytes that the states of one process may take there.
+        folder: its folder, shared by models, kinds of heads and seeds.
+        budget: maximum number of bytes for the states of one process.
     """
 
     folder: Path
@@ -45,7 +45,7 @@ class StatesCache:
 
 
 def states_bytes(layers: int, positions: int, hidden: int, dtype: torch.dtype = torch.float32) -> int:
-    """Bytes that the states of so many layers and masked positions take."""
+    """Bytes of the states of this many layers and masked positions."""
     return layers * positions * hidden * dtype.itemsize
 
 
@@ -80,13 +80,13 @@ class MaskedStates:
     Attributes:
         layers: the layers kept, ascending.
         text: the masked text.
-        folder: where the windows lie.
+        folder: folder of the windows.
     """
 
     def __init__(self, encoder: Encoder, text: MaskedText, layers: Sequence[int], dtype: torch.dtype, folder: Path):
         self.encoder, self.text, self.layers, self.dtype = encoder, text, tuple(layers), dtype
         self.folder = folder / f"layers-{'-'.join(map(str, self.layers))}-{str(dtype).removeprefix('torch.')}"
-        #: Rows of each window: as many as stay within WINDOW positions, at least one.
+        #: Rows of each window: as many as have at most WINDOW positions together, at least one.
         self.windows: list[range] = []
         first = 0
         while first < len(text.cumulative):
@@ -97,22 +97,22 @@ class MaskedStates:
 
     @property
     def bytes(self) -> int:
-        """Bytes that all windows take."""
+        """Bytes of all windows."""
         return states_bytes(len(self.layers), len(self.text.labels), self.encoder.hidden, self.dtype)
 
     def missing(self) -> list[int]:
-        """Numbers of the windows that are not there, or have another size than they should."""
+        """Numbers of the windows that are missing or have the wrong size."""
         return [number for number in range(len(self.windows)) if not self._has_its_size(number)]
 
     def missing_bytes(self) -> int:
-        """Bytes that the missing windows will take."""
+        """Bytes of the missing windows."""
         return sum(states_bytes(len(self.layers), len(self._positions(n)), self.encoder.hidden, self.dtype) for n in self.missing())
 
     def compute(self) -> None:
-        """Computes the windows that are missing.
+        """Computes the missing windows.
 
         Raises:
-            HeadError: if the disk has no room for them.
+            HeadError: if the disk does not have enough space.
         """
         missing, needed = self.missing(), self.missing_bytes()
         check_room(self.folder, needed)
@@ -125,7 +125,7 @@ class MaskedStates:
                 _gigabytes(self.bytes),
                 _gigabytes(needed),
             )
-        # Another start in every process: two that work on one folder meet late and leave each other's windows alone.
+        # Each process starts elsewhere, so that two processes on one folder rarely compute the same window.
         turn = os.getpid() % len(missing) if missing else 0
         for number in tqdm(missing[turn:] + missing[:turn], unit="window", desc=f"states of {self.encoder.name}", disable=not missing):
             if not self._has_its_size(number):
@@ -156,17 +156,17 @@ class MaskedStates:
         return states_bytes(1, len(self._positions(number)), self.encoder.hidden, self.dtype)
 
     def _has_its_size(self, number: int) -> bool:
-        # A sum of four bytes for each layer follows the states.
+        # A checksum of four bytes per layer follows the states.
         size = len(self.layers) * (self._layer_bytes(number) + 4)
         path = self._path(number)
         return path.is_file() and path.stat().st_size == size
 
     def _mapped(self, number: int, row: int) -> np.ndarray | None:
-        """(positions, hidden) of the layer in this row of a window, if its bytes are those that were written."""
+        """(positions, hidden) of the layer in this row of a window; None if the checksum does not match."""
         if not self._has_its_size(number):
             return None
         path, count = self._path(number), len(self._positions(number)) * self.encoder.hidden
-        # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have files.
+        # Unlike np.memmap this keeps no file open, and a large text has more windows than a process may have open files.
         kept = torch.from_file(str(path), size=path.stat().st_size // self.dtype.itemsize, dtype=self.dtype).numpy()
         window = kept[row * count : (row + 1) * count].reshape(-1, self.encoder.hidden)
         sums = kept[len(self.layers) * count :].view(np.uint32)
@@ -194,28 +194,28 @@ class MaskedStates:
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Raises HeadError where the disk has fewer free bytes than are needed."""
+    """Raises a ``HeadError`` if the disk has fewer free bytes than are needed."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(there).free
     if needed > free:
         got = f"the hidden states take {_gigabytes(needed)}, the disk of {folder} has {_gigabytes(free)} free"
         raise HeadError(
-            f"{got}; make room, move the cache (PROBING_CACHE), keep them in float16 (--states-dtype) or take fewer --positions"
+            f"{got}; free some space, move the cache (PROBING_CACHE), store them in float16 (--states-dtype) or use fewer --positions"
         )
 
 
 def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.dtype, budget: int, beside: int = 0) -> list[list[int]]:
-    """Groups of layers whose states fit the budget together: one pass of the encoder each.
+    """Groups of layers whose states fit the budget together, one pass of the encoder per group.
 
-    All layers are divided alike whatever is wanted, so layers that are trained one by one, or by several processes, share passes.
+    The groups are the same for any wanted layers, so layers that are trained one by one, or by several processes, share passes.
 
     Args:
-        encoder: whose layers they are.
+        encoder: the encoder.
         layers: the layers whose states are wanted.
         positions: masked positions of training and validation together.
-        dtype: how states are kept.
-        budget: bytes that all states may take.
-        beside: bytes of it that the states of the last layer take to which layers are mapped.
+        dtype: number format of the states.
+        budget: maximum number of bytes of all states.
+        beside: part of the budget that the states of the last layer need, which layers are mapped to.
 
     Raises:
         HeadError: if not even one layer fits.
@@ -224,14 +224,14 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
     one = states_bytes(1, positions, encoder.hidden, dtype)
     left = max(0, budget - beside)
     if every * one <= left:
-        # All of them, even where fewer are wanted: other heads, seeds and processes read the same files.
+        # All layers, even if fewer are wanted, because other heads, seeds and processes read the same files.
         return [list(range(every))]
     whole = f"{every} layers x {positions:,} positions x {encoder.hidden} values take {_gigabytes(every * one)} in {_name(dtype)}"
     smaller = "" if dtype == torch.float16 else f"float16 takes {_gigabytes(every * one // 2)} (--states-dtype float16), "
     fitting = left // (one // positions)
     offer = f"{smaller}{fitting // every:,} positions of all layers fit at once"
     said = f"the budget is {_gigabytes(budget)} (--states-budget)"
-    said += f", of which the last layer that layers are mapped to takes {_gigabytes(beside)}" if beside else ""
+    said += f", of which the last layer, the target of the maps, takes {_gigabytes(beside)}" if beside else ""
     if one > left:
         least = f"one layer takes {_gigabytes(one)}, {fitting:,} positions of one layer fit (--positions)"
         raise HeadError(f"{whole}, {said}; {least}; {offer}")
@@ -242,10 +242,10 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
 
 
 def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
-    """Folder of everything that belongs to one masking of one text for one model."""
+    """Folder of the cached states of one masking of one text for one model."""
     key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_per_block, seed, WINDOW]
     key.append(encoder.configuration)
-    # Sums depend on device and thread count, and a head's bytes may not depend on who computed the states.
+    # Sums depend on device and number of threads, and a head's bytes must not depend on the process that computed the states.
     key += [encoder.device.type, torch.get_num_threads()]
     return cache / hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
 

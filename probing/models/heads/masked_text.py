@@ -1,4 +1,4 @@
-"""Text whose word pieces are masked as BERT's training masks them: sentence by sentence, or in contiguous blocks."""
+"""Text with word pieces masked as in BERT's training: sentence by sentence, or in contiguous blocks."""
 
 import contextlib
 from array import array
@@ -19,13 +19,13 @@ SENTENCES_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class MaskedText:
-    """Rows of token ids, some masked, and what was under the mask.
+    """Rows of token ids, some masked, and the labels at the masked positions.
 
     Attributes:
-        ids: (pieces,) token ids of all rows, one row after the other.
-        ends: (rows,) where in ``ids`` each row ends.
-        at: (positions,) place inside its row of every masked position, row by row.
-        until: (rows,) number of masked positions up to and with each row.
+        ids: (pieces,) token ids of all rows, concatenated.
+        ends: (rows,) end of each row in ``ids``.
+        index: (positions,) index inside its row of every masked position, row by row.
+        cumulative: (rows,) number of masked positions up to and including each row.
         labels: (positions,) token ids that were masked.
     """
 
@@ -45,15 +45,15 @@ class MaskedText:
 
 
 def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int, path: Path) -> MaskedText:
-    """Masks the text, or reads from ``path`` what was masked before.
+    """Masks the text, or reads the masked text from ``path``.
 
-    Rows are visited in an order fixed by the seed; of each, ``masked_share`` of the word pieces are chosen: 80 % become the
-    mask, 10 % another token, 10 % stay.
+    The seed fixes the order of the rows. ``masked_share`` of the word pieces of each row are chosen: 80 % of them become the
+    mask, 10 % another token, 10 % stay unchanged.
 
     Raises:
         HeadError: if the text has too few word pieces.
     """
-    with contextlib.suppress(OSError, TypeError):  # A missing, torn or foreign cache file is simply made again.
+    with contextlib.suppress(OSError, TypeError):  # A missing, damaged or foreign cache file is made again.
         return MaskedText(**read_sealed(path))
     text = mask_rows(encoder, sentences, recipe, positions, seed)
     write_sealed(vars(text), path)
@@ -61,11 +61,11 @@ def masked_text(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, 
 
 
 def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, positions: int, seed: int) -> MaskedText:
-    """The masking itself; ``positions`` 0 takes every row, seed 0 is of the training text and 1 of the validation text."""
+    """The masking itself; ``positions`` 0 takes every row, seed 0 is for the training text and 1 for the validation text."""
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
     ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
-    # Arrays, for a list of numbers takes ten times as much.
+    # Arrays, because a list of numbers takes ten times as much memory.
     rows: list[np.ndarray] = []
     index: list[int] = []
     cumulative: list[int] = []
@@ -103,13 +103,13 @@ def _sentences(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, r
 
 
 def _blocks(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, rng: np.random.Generator) -> Iterator[list[int]]:
-    """The text end to end in blocks of one length, each between the tokenizer's own special tokens; the rest is left over."""
+    """The concatenated text in blocks of one length, each between the tokenizer's special tokens; an incomplete last block is dropped."""
     ends = encoder.tokenizer("")["input_ids"]
     first, last = ends[:1], ends[1:]
     inside = recipe.pieces_per_block - len(ends)
     if recipe.pieces_per_block > encoder.max_pieces or inside < 1:
         shortest = len(ends) + 1
-        raise HeadError(f"a block has {shortest} to {encoder.max_pieces} pieces for {encoder.name}, not {recipe.pieces_per_block}")
+        raise HeadError(f"got blocks of {recipe.pieces_per_block} pieces, expected {shortest} to {encoder.max_pieces} for {encoder.name}")
     pieces = array("i")
     for start in range(0, len(sentences), SENTENCES_AT_ONCE):
         for row in encoder.tokenizer(list(sentences[start : start + SENTENCES_AT_ONCE]), add_special_tokens=False, verbose=False)[

@@ -1,4 +1,4 @@
-"""What decides a head's weights."""
+"""The recipe of a head's training, which decides its weights."""
 
 import hashlib
 import json
@@ -14,18 +14,19 @@ from probing.core.errors import HeadError
 from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 
-#: Settings that came after heads were first shipped: at their default they are left out of the canonical form, so that the
-#: recipes of shipped heads stay what they were.
+#: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so that the
+#: recipes of shipped heads stay the same.
 LATER = (
     "pieces_per_block", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
     "start_positions", "version",
 )  # fmt: skip
-#: Settings of gradient steps, of which a closed form takes none.
+#: Settings of gradient steps, which a closed form does not have.
 OF_STEPS = (
     "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_per_step", "precision", "steps", "validate_every",
     "patience", "tolerance", "start_positions", "version",
 )  # fmt: skip
-#: Version of new recipes. 1: the rate of step n, from 0, is n + 1 steps of the warm-up; 2: n steps, as transformers has it.
+#: Version of new recipes. In version 1 step n, from 0, has the rate after n + 1 steps of the warm-up; in version 2 after n, as in
+#: transformers.
 VERSION = 2
 FROM_LEAST_SQUARES, PRETRAINED = "least-squares", "pre-trained"
 CHOICES = {
@@ -41,30 +42,30 @@ class HeadRecipe(Frozen):
 
     Attributes:
         kind: one of ``STORED``.
-        text_sha256: what ``text_sha256`` makes of the text.
-        positions: masked positions to learn from; 0 takes the whole text. Blocks are taken whole, so there may be a few more.
-        validation_positions: masked positions of the validation text.
+        text_sha256: checksum of the text, by ``text_sha256``.
+        positions: number of masked positions to learn from; 0 takes the whole text. Blocks are complete, so there may be a few more.
+        validation_positions: number of masked positions of the validation text.
         masked_share: share of a row's word pieces that are masked.
-        max_pieces: longest sentence in word pieces; of no account where the text is read in blocks.
+        max_pieces: maximum length of a sentence in word pieces; ignored if the text is read in blocks.
         epochs: passes over the positions.
-        batch: positions per step where the text is read in sentences.
+        batch: positions per step if the text is read in sentences.
         learning_rate: peak learning rate.
         warm_up: share of the steps in which the rate rises; it falls to 0 over the rest.
-        weight_decay: AdamW's.
-        seed: of the order and of a random start.
-        start: ``pre-trained``; ``least-squares``, the pre-trained head behind the closed-form map; or ``random``.
+        weight_decay: weight decay of AdamW.
+        seed: seed of the order and of a random start.
+        start: ``pre-trained``; ``least-squares``, the pre-trained head on top of the closed-form map; or ``random``.
         pieces_per_block: length of the contiguous blocks that the text is read in, special tokens included; 0 reads sentences.
-        blocks_per_step: blocks whose masked positions make one step.
-        precision: of the products with the vocabulary matrix; weights, optimiser and loss are float32.
-        states_dtype: how hidden states are kept on disk.
-        steps: steps of the training; 0 goes by ``epochs``.
-        validate_every: steps from one validation to the next; 0 validates after every epoch.
-        patience: validations in a row without a fall of the loss that end the training; 0 takes all steps.
-        tolerance: nats by which the loss must be below its lowest to have fallen.
-        ridge: of the closed-form map, as a share of the mean diagonal of its sums.
-        version: of the schedule, 1 or ``VERSION``; recipes that name none are of version 1.
-        start_positions: validation positions, the first ones, on which the map is compared with the pre-trained head before training
-            starts; 0 takes all. A head in closed form is always compared on all of them.
+        blocks_per_step: number of blocks whose masked positions are one step.
+        precision: precision of the products with the vocabulary matrix; weights, optimiser and loss are float32.
+        states_dtype: number format of hidden states on disk.
+        steps: number of training steps; 0 follows ``epochs``.
+        validate_every: steps between validations; 0 validates after every epoch.
+        patience: validations in a row without a lower loss after which the training ends; 0 takes all steps.
+        tolerance: nats by which a loss must be below the lowest one to count as lower.
+        ridge: ridge penalty of the closed-form map, as a share of the mean diagonal of its sums.
+        version: version of the schedule, 1 or ``VERSION``; recipes without one have version 1.
+        start_positions: number of validation positions, from the first, on which the map is compared with the pre-trained head before
+            training; 0 takes all. A head in closed form is always compared on all of them.
     """
 
     kind: str
@@ -98,18 +99,18 @@ class HeadRecipe(Frozen):
 
     @property
     def mapped(self) -> bool:
-        """Whether the closed-form map is made: as the head, or as its start."""
+        """Whether the closed-form map is computed, as the head or as its start."""
         return self.kind == LEAST_SQUARES or self.start == FROM_LEAST_SQUARES
 
     @property
     def follows(self) -> bool:
-        """Whether the head is made with the last layer's states: for the map, or as what it learns from."""
+        """Whether the head needs the last layer's states, for the map or as the training target."""
         return self.mapped or self.kind == TUNED_LENS
 
     def canonical(self) -> str:
-        """Canonical JSON, the form that is compared and stored: without what does not decide the weights.
+        """Canonical JSON, the form that is compared and stored, without settings that do not decide the weights.
 
-        Settings that were renamed keep their first names there, so that the recipes of stored heads stay equal.
+        Renamed settings keep their first names there, so that the recipes of stored heads stay equal.
         """
         defaults = {name: HeadRecipe.model_fields[name].default for name in LATER}
         left_out = {name for name, default in defaults.items() if getattr(self, name) == default and not (name == "ridge" and self.mapped)}
@@ -119,10 +120,10 @@ class HeadRecipe(Frozen):
         return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
     def check(self) -> None:
-        """Raises HeadError for a setting that no head can be trained with."""
+        """Raises a ``HeadError`` if no head can be trained with a setting."""
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                raise HeadError(f"a head's {name} is one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}")
+                raise HeadError(f"got {getattr(self, name)!r} as a head's {name}, expected one of {', '.join(map(repr, known))}")
         if not 0 <= self.learning_rate < math.inf:
             raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
         if self.version not in (1, VERSION):
@@ -130,17 +131,19 @@ class HeadRecipe(Frozen):
         if self.kind in MAPPED and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave --start out")
         if self.kind == LEAST_SQUARES and self.seed:
-            raise HeadError(f"got seed {self.seed} for least_squares: nothing of it is drawn, so it has no other seed; leave --seed out")
+            raise HeadError(
+                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave --seed out"
+            )
 
     def rate(self, step: int, steps: int) -> float:
-        """Learning rate of a step, counted from 0: up in a line while warming, then down in a line to 0."""
+        """Learning rate of a step, counted from 0: linear warm-up, then linear decay to 0."""
         warm = max(1, round(self.warm_up * steps))
         if self.version > 1:
             return self.learning_rate * _linear_schedule(warm, steps)(step)
         return self.learning_rate * min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
 
     def has_stopped(self, losses: Sequence[float]) -> bool:
-        """Whether validation losses, the start's first, have not fallen for as long as ``patience`` says."""
+        """Whether the last ``patience`` validation losses are not lower than the lowest before; the first loss is the start's."""
         lowest, waited = losses[0], 0
         for loss in losses[1:]:
             waited = 0 if loss < lowest - self.tolerance else waited + 1
@@ -155,13 +158,13 @@ class HeadRecipe(Frozen):
 
 @cache
 def _linear_schedule(warm: int, steps: int) -> Callable[[int], float]:
-    """Share of the peak rate at a step, counted from 0, by transformers' schedule."""
+    """Share of the peak rate at a step, counted from 0, by the schedule of transformers."""
     unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     return get_linear_schedule_with_warmup(unused, warm, steps).lr_lambdas[0]
 
 
 def text_sha256(train: Sequence[str], validation: Sequence[str]) -> str:
-    """What a recipe calls its text: sha256 over training and validation sentences."""
+    """Checksum of a recipe's text: sha256 over training and validation sentences."""
     digest = hashlib.sha256()
     for part in (train, validation):
         digest.update(("\n".join(part) + "\0").encode())

@@ -17,34 +17,34 @@ VALIDATED_AT_ONCE = 512
 
 
 class HeadStep:
-    """One head in training, with its optimiser; the steps of another kind of training say what they own and learn from."""
+    """One head in training, with its optimiser; subclasses for other kinds of training override parameters and gradient."""
 
     def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
         """Args:
-        encoder: whose head is trained.
+        encoder: the encoder whose head is trained.
         recipe: kind and settings.
-        steps: steps of the whole training.
-        most: the most positions of a batch.
+        steps: number of steps of the whole training.
+        max_positions: maximum number of positions per batch.
         """
         self.recipe, self.steps, self.device = recipe, steps, encoder.device
         self.head = start_of(encoder, recipe)
         for parameter in self.owned().values():
             parameter.requires_grad_()
         self.vocabulary = SoftmaxLoss(self.head, max(max_positions, VALIDATED_AT_ONCE), recipe.precision)
-        # Named after the vocabulary's own have become views of its padded ones.
+        # Collected after the vocabulary's parameters have become views of the padded ones.
         self.own: dict[str, nn.Parameter] = self.owned()
         self.optimiser = torch.optim.AdamW(self.own.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
 
     def owned(self) -> dict[str, nn.Parameter]:
-        """What trains, by name."""
+        """The trained parameters, by name."""
         return self.head.trainable(self.recipe.kind)
 
     def features(self, states: torch.Tensor) -> torch.Tensor:
-        """(positions, hidden) -> (positions, embedding), what the vocabulary matrix is applied to."""
+        """(positions, hidden) -> (positions, embedding), the input of the vocabulary matrix."""
         return self.head.transform(states)
 
     def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
-        """Gradient of the training loss by the features; those of vocabulary matrix and bias go to their ``.grad``."""
+        """Gradient of the training loss by the features; those by vocabulary matrix and bias are written to their ``.grad``."""
         return self.vocabulary.loss_and_gradients(features, torch.from_numpy(wanted).to(self.device))[1]
 
     def begin_at(self, found: AffineMap) -> None:
@@ -52,11 +52,11 @@ class HeadStep:
         self.head.fold(found.weight, found.bias)
 
     def trained(self) -> DecodingHead:
-        """The head as it is stored."""
+        """The head in its stored form."""
         return self.head
 
     def take(self, step: int, states: np.ndarray, wanted: np.ndarray) -> None:
-        """Takes one step, counted from 0, on (positions, hidden) states and what they are to give: (positions,) labels."""
+        """Takes one step, counted from 0, on (positions, hidden) states and their (positions,) labels."""
         features = self.features(torch.from_numpy(states).to(self.device))
         self.optimiser.zero_grad()
         features.backward(self.gradient(features.detach(), wanted))
@@ -69,9 +69,9 @@ class HeadStep:
         """Mean cross-entropy in nats over the positions of the states.
 
         Args:
-            states: of the validation text.
-            until: the first so many of the positions; None takes all.
-            known: so many of the first positions are counted already, with this mean, and are not read again.
+            states: states of the validation text.
+            end: number of positions, from the first; None takes all.
+            known: number of first positions whose mean is known, and that mean; they are not decoded again.
         """
         end = len(states) if end is None else end
         counted, mean = known
@@ -90,7 +90,7 @@ class HeadStep:
 
     @torch.no_grad()
     def put(self, weights: dict[str, torch.Tensor]) -> None:
-        """Puts weights in place."""
+        """Sets the head's own weights."""
         for name, p in self.own.items():
             p.copy_(weights[name])
 

@@ -1,8 +1,8 @@
-"""Trains a decoding head for every layer from hidden states that are computed once and cached on disk.
+"""Trains a decoding head per layer from hidden states that are computed once and cached on disk.
 
 The encoder is frozen and in eval mode; only masked positions are decoded. Differences from Wallat et al. 2020: larger
-batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that begins with the
-closed-form map begins without it at a layer where the logit lens has the lower validation loss.
+batches of cached states, the best checkpoint counted from step 0 on (their code probes the last epoch's). A head that starts with the
+closed-form map starts without it at a layer at which the logit lens has the lower validation loss.
 """
 
 import json
@@ -36,21 +36,21 @@ __all__ = ["HeadRecipe", "text_sha256", "train_head", "train_heads"]
 
 log = logging.getLogger(__name__)
 
-#: Inside an epoch a checkpoint is written when the last one is so old.
+#: Inside an epoch a checkpoint is written when the last one is this many seconds old.
 CHECKPOINT_SECONDS = 300.0
 
 
 @dataclass
 class Progress:
-    """Where a head's training stands.
+    """State of a head's training.
 
     Attributes:
-        step: steps taken.
+        step: number of steps so far.
         curve: ``[step, validation loss]`` at the start and at every validation.
         best: weights of the best point of the curve.
-        seconds: that it took before it was taken up here.
+        seconds: duration before this process resumed it.
         starts: validation loss of each start that was tried: ``lens``, the pre-trained head, and ``map``, the closed-form map before it;
-            ``positions`` says on how many of the first validation positions both were measured, where these are not all.
+            ``positions`` is the number of validation positions, from the first, on which both were measured, if these are not all.
     """
 
     step: int
@@ -70,23 +70,23 @@ def train_head(
     dtype: torch.dtype,
     target: LayerStates | None = None,
 ) -> Path:
-    """Trains and saves one layer's head; the best checkpoint by validation loss, the start included, is kept.
+    """Trains and saves one layer's head; the best checkpoint by validation loss, including the start, is kept.
 
-    Killed and called again, it goes on from the last checkpoint to the same bytes; a finished head of the same recipe is left
-    alone.
+    After a kill, another call resumes from the last checkpoint and ends with the same bytes. A finished head of the same recipe is
+    not trained again.
 
     Args:
         encoder: frozen encoder.
-        layer: whose head it is.
+        layer: layer of the head.
         recipe: kind and settings.
         train, valid: states of the layer, among others.
-        folder: where the head goes.
-        dtype: how its weights are stored.
-        target: what a map leads to and a tuned lens learns from, at the positions of ``train``; None where that is the layer itself,
-            which the pre-trained head reads as it is.
+        folder: folder of the head.
+        dtype: number format of the stored weights.
+        target: target states of a map or a tuned lens, at the positions of ``train``; None if the target is the layer itself, which
+            the pre-trained head reads without a map.
 
     Raises:
-        HeadError: if a head of another recipe lies where this one goes.
+        HeadError: if the folder has a head of another recipe.
     """
     path, partial = head_path(folder, layer), checkpoint_path(folder, layer)
     if finished(path, recipe, encoder, dtype):
@@ -133,9 +133,9 @@ def train_head(
 
 
 def _started(step: HeadStep, states: LayerStates, validating: LayerStates, target: LayerStates | None) -> Progress:
-    """A training at its start: the closed-form map where the recipe has one, unless the pre-trained head is better without it.
+    """The start of a training: the closed-form map if the recipe has one, unless the pre-trained head is better without it.
 
-    Both are compared on the first validation positions, as many as the recipe says; the better one is then validated on the others too.
+    Both are compared on the first ``start_positions`` validation positions; the better one is then validated on the others, too.
     """
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
@@ -144,7 +144,7 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
     lens, without = step.validation_loss(validating, some), step.weights()
     step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
     mapped = step.validation_loss(validating, some)
-    # Also where the map's loss is no number.
+    # Also if the map's loss is NaN.
     if not mapped < lens:
         step.put(without)
     loss, starts = min(lens, mapped), {"lens": lens, "map": mapped}
@@ -154,22 +154,22 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
 
 
 def checkpoint_path(folder: Path, layer: int) -> Path:
-    """Where the checkpoint of a head in training lies."""
+    """Path of the checkpoint of a head in training."""
     return folder / f"layer-{layer:02d}.partial.sealed"
 
 
 def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtype) -> bool:
-    """Whether the head of this recipe is there, stored like this.
+    """Whether the head of this recipe exists in this number format.
 
     Raises:
-        HeadError: if another one is there.
+        HeadError: if another head is in its place.
     """
     if not path.is_file():
         return False
     found = read_identity(path)
     if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity) and found.configuration in ("", encoder.configuration):
         if (stored := stored_dtype(path)) != dtype:
-            got = f"{path} is stored in {stored}, asked is {dtype}".replace("torch.", "")
+            got = f"{path} is stored in {stored}, expected {dtype}".replace("torch.", "")
             raise HeadError(f"{got}; choose another folder or delete it")
         return True
     raise HeadError(
@@ -187,7 +187,7 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, p
 
 
 def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
-    """The canonical recipe of a head whose training was killed; None where nothing is left to go on from."""
+    """The canonical recipe of a head whose training was killed; None if there is no checkpoint."""
     try:
         note = json.loads(read_sealed(checkpoint_path(folder, layer))["note"].tobytes())
     except (OSError, KeyError, ValueError):
@@ -197,7 +197,7 @@ def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
 
 
 def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) -> Progress | None:
-    """What a killed training of the same recipe left, put in place; None where there is nothing to go on from."""
+    """Restores the checkpoint of a killed training of the same recipe; None if there is none."""
     if not partial.is_file():
         return None
     try:
@@ -230,32 +230,32 @@ def train_heads(
     dtype: torch.dtype = torch.float32,
     layers: Sequence[int] | None = None,
 ) -> list[Path]:
-    """Trains a head for every layer 0..L, or for the layers named.
+    """Trains a head for every layer 0..L, or for the given layers.
 
-    Where the states of all layers do not fit the budget, the encoder runs once for each group of layers that does, and a
-    group's states are deleted when all its heads are there and no other process trains from them.
+    If the states of all layers do not fit the budget, the encoder runs once per group of layers that does. A group's states are
+    deleted when all its heads are trained and no other process trains from them.
 
     Args:
         encoder: frozen encoder.
         train: training sentences.
         valid: validation sentences.
         recipe: kind and settings.
-        folder: where the heads go.
-        states: where hidden states are kept, shared by kinds and seeds, and how much of them.
-        dtype: how head weights are stored.
-        layers: those to train; None means all.
+        folder: folder of the heads.
+        states: cache of hidden states, shared by kinds and seeds, and its budget.
+        dtype: number format of the stored weights.
+        layers: layers to train; None means all.
 
     Raises:
-        HeadError: if a head of another recipe is in the way, the text is too short, the states of one layer exceed the
-            budget or the disk, or a base cuts the text into other tokens.
-        ModelError: if the base of a head that learns from its last layer is not there.
+        HeadError: if the folder has a head of another recipe, the text is too short, the states of one layer exceed the
+            budget or the disk, or a base splits the text into different tokens.
+        ModelError: if the base whose last layer a head learns from does not exist.
     """
     recipe.check()
     every = list(range(encoder.layers + 1)) if recipe.seed == 0 else [encoder.layers]
     layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
     wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(wanted):
-        # Of one that was killed after the head was written: as large as four heads.
+        # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
         checkpoint_path(folder, layer).unlink(missing_ok=True)
     parts = []
     for sentences, positions, seed in ((train, recipe.positions, 0), (valid, recipe.validation_positions, 1)) if wanted else ():
@@ -268,7 +268,7 @@ def train_heads(
         training, validating = (MaskedStates(encoder, text, group, recipe.kept_dtype, place) for text, place in parts)
         target = target and target.found_in(training)
         used = {part.folder: part for part in (training, validating, *([target.states] if target else []))}
-        # Another kind or seed may be training from the same states.
+        # Another kind or seed may still train from the same states.
         with ExitStack() as stack:
             removes = {place: stack.enter_context(shared_lock(place)) for place in used}
             for part in used.values():
@@ -278,7 +278,7 @@ def train_heads(
                     train_head(encoder, layer, recipe, training, validating, folder, dtype, target.for_layer(layer) if target else None)
                     shown.update()
             for part in used.values() if len(group) <= encoder.layers else ():
-                # The target's states are for all groups, and those of all its layers for its own heads too.
+                # All groups need the target's states, and the target's own heads need those of all its layers.
                 reading = group if part in (training, validating) else every
                 if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
                     removes[part.folder]()
@@ -289,7 +289,7 @@ def train_heads(
 def groups_of_layers(
     encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int, beside: int = 0
 ) -> list[list[int]]:
-    """The layers of each pass of the encoder: all at once where they fit what ``beside`` leaves of the budget, or are on disk already."""
+    """The layers of each pass of the encoder: all at once if they fit the budget minus ``beside``, or are on disk already."""
     every = list(range(encoder.layers + 1))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]

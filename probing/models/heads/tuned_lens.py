@@ -12,7 +12,7 @@ from probing.models.heads.step import HeadStep
 
 
 class TunedLensStep(HeadStep):
-    """A map in training, which starts as the identity; what it learns from is the target's states instead of labels."""
+    """A map in training. It starts as the identity and learns from the target's states instead of labels."""
 
     def __init__(self, encoder: Encoder, recipe: HeadRecipe, steps: int, max_positions: int):
         self.map = nn.Linear(encoder.hidden, encoder.hidden, device=encoder.device)
@@ -28,7 +28,7 @@ class TunedLensStep(HeadStep):
         return self.head.transform(self.map(states))
 
     def gradient(self, features: torch.Tensor, wanted: np.ndarray) -> torch.Tensor:
-        """Of the mean KL divergence of the features' distribution from that of the target's states, which is the head's own."""
+        """Gradient of the mean KL divergence of the features' distribution from the head's distribution on the target's states."""
         return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(wanted).to(self.device)))
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Answers a typed cloze sentence at every layer."""
+"""Predictions of every layer for a typed cloze sentence."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ from probing.models.heads.files import heads_folder, load_heads
 
 
 class LiveModel:
-    """An encoder with a head for every layer, kept ready."""
+    """An encoder with a head per layer, ready for predictions."""
 
     def __init__(self, encoder: Encoder, heads: Sequence[DecodingHead], kind: str):
         self.encoder, self.heads, self.kind = encoder, list(heads), kind
@@ -43,37 +43,37 @@ class LiveModel:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all weights; what body and heads share counts once."""
+        """Bytes of all weights; weights that body and heads share count once."""
         tensors = {t.data_ptr(): t for module in (self.encoder.body, self.encoder.head, *self.heads) for t in module.parameters()}
         return sum(tensor.nbytes for tensor in tensors.values())
 
     def pieces(self, prompt: str) -> list[str]:
-        """The word pieces that the model sees."""
+        """The word pieces of the prompt."""
         return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
 
     def gaps(self, prompt: str) -> int:
-        """How many masks the prompt has.
+        """Number of masks of the prompt.
 
         Raises:
-            NoMask, TooLong, PromptError: if it cannot be asked at all.
+            NoMask, TooLong, PromptError: if the model cannot predict it at all.
         """
         row = self._row(prompt)
         self._position(row, 0)
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id that a watched word becomes at a mask of this prompt: the one by which ``probe`` knows an answer.
+        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer.
 
         Raises:
             UnknownWord: if it is several tokens there, or unknown.
-            NoMask, TooLong, PromptError: if the prompt cannot be asked.
+            NoMask, TooLong, PromptError: if the model cannot predict the prompt.
         """
         _refuse_no_character(word, "the word to follow")
         self._position(self._row(prompt), mask_index)
         found = one_token_ids([self._common_mask(prompt)], [word.strip()], self.encoder, [mask_index])[0]
         if isinstance(found, str):
             pieces = self.encoder.tokenizer.tokenize(word)
-            raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; watch a word that is one token")
+            raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; choose a word that is one token")
         return found
 
     def ask(
@@ -89,19 +89,19 @@ class LiveModel:
         """Every layer's best tokens at the mask.
 
         Args:
-            prompt: text with a gap, written as ``with_masks`` reads it or as the model's own mask token.
-            top: how many tokens a layer.
+            prompt: text with a gap, in a notation of ``with_masks`` or as the model's own mask token.
+            top: number of tokens per layer.
             watch: words whose rank and probability are wanted; each must be one token.
-            mask_index: which of several masks to read, from 0; the others stay masks.
-            read: another way from token ids and a position to (rows, vocabulary) log-probabilities; the answer then has its rows
-                in place of layers.
-            check: called before every layer and head; what it raises ends the asking.
+            mask_index: which of several masks to predict, from 0; the others stay masks.
+            read: another function from token ids and a position to (rows, vocabulary) log-probabilities; the answer then has these
+                rows instead of layers.
+            check: called before every layer and head; an error that it raises stops the computation.
 
         Raises:
             NoMask: if there is none.
             SeveralMasks: if there are several and ``mask_index`` is None.
             TooLong: if the prompt has more word pieces than the model takes.
-            UnknownWord: for a watched word that is not one token.
+            UnknownWord: if a watched word is not one token.
             PromptError: if ``top`` or ``mask_index`` is out of range.
         """
         started = time.perf_counter()
@@ -116,10 +116,10 @@ class LiveModel:
     ) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
 
-        The token itself is put in, not its text, so word pieces stay as they were; special tokens are passed over.
+        The token itself is inserted, not its text, so that the other word pieces stay unchanged; special tokens are skipped.
 
         Returns:
-            The filled prompt, and one answer a mask in order.
+            The filled prompt, and one answer per mask in order.
 
         Raises:
             As ``ask`` does.
@@ -128,7 +128,7 @@ class LiveModel:
         text, row = self._common_mask(prompt), self._row(prompt)
         answers: list[Answer] = []
         self._position(row, 0)
-        # In the prompt as typed, before a gap is filled that stands beside another.
+        # In the typed prompt, before a neighbouring gap is filled.
         followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
             started = time.perf_counter()
@@ -161,9 +161,9 @@ class LiveModel:
     ) -> Answer:
         tokenizer = self.encoder.tokenizer
         if logp.isnan().any():
-            raise ModelError(f"{self.encoder.name} answers with values that are not numbers; its weights or heads are damaged")
+            raise ModelError(f"{self.encoder.name} predicts values that are not finite; its weights or heads are damaged")
         if not 1 <= top <= len(tokenizer):
-            raise PromptError(f"top is {top}; expected 1 to {len(tokenizer)}")
+            raise PromptError(f"got top {top}, expected 1 to {len(tokenizer)}")
         chosen = torch.tensor([token for _, token in followed], dtype=torch.long, device=logp.device)
         values, best = best_tokens(logp, top)
         gold = logp[:, chosen]
@@ -206,7 +206,7 @@ class LiveModel:
         row = tokenize([self._common_mask(prompt)], self.encoder)[0]
         if len(row) > self.encoder.max_pieces:
             limit = self.encoder.max_pieces
-            message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes {limit}; shorten it"
+            message = f"the prompt has {len(row)} word pieces, {self.encoder.name} takes at most {limit}; shorten it"
             raise TooLong(message, len(row), limit)
         return row
 
@@ -219,21 +219,21 @@ class LiveModel:
                 raise SeveralMasks(f"the prompt has {len(masks)} masks; choose one of them or fill them from left to right", masks)
             return masks[0]
         if not 0 <= mask_index < len(masks):
-            raise PromptError(f"mask {mask_index} was chosen, the prompt has {len(masks)} (counted from 0)")
+            raise PromptError(f"got mask {mask_index}, counted from 0; the prompt has {len(masks)} masks")
         return masks[mask_index]
 
 
 def _refuse_no_character(text: str, what: str) -> None:
-    """Raises a ``PromptError`` for half a character, which a broken terminal or link may bring."""
+    """Raises a ``PromptError`` for half a character, which may come from a broken terminal or link."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise PromptError(f"{what} holds {text[error.start]!r}, which is no character; type it again") from None
+        raise PromptError(f"{what} contains {text[error.start]!r}, which is not a character; type it again") from None
 
 
 @contextmanager
 def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]:
-    """Has ``check`` called before every norm of the body meanwhile: every layer of every architecture has one."""
+    """Calls ``check`` before every norm of the body inside the ``with`` block; every layer of every architecture has a norm."""
     norms = [module for module in body.modules() if isinstance(module, nn.LayerNorm)] if check else []
     hooks = [norm.register_forward_pre_hook(lambda *_: check()) for norm in norms]  # type: ignore[misc]
     try:
@@ -244,12 +244,12 @@ def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]
 
 
 def entropies(logp: torch.Tensor) -> torch.Tensor:
-    """(rows,) entropy in nats; a token of no chance at all counts nothing."""
+    """(rows,) entropy in nats; tokens of probability 0 add 0."""
     return -(logp.exp() * logp.clamp_min(torch.finfo(logp.dtype).min)).sum(1)
 
 
 def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:
-    """A token as a reader writes it, as ``token_texts`` has it; half a character has no text, so its token is shown."""
+    """Readable text of a token, by ``token_texts``; half a character has no text, so its token is shown."""
     token: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
     if token is None:
         return f"unused {token_id}"  # Vocabulary matrices are padded to round sizes.
@@ -263,10 +263,10 @@ def load_live(encoder: Encoder, kind: str, heads: Path | None) -> LiveModel:
 
 
 def open_live(model: str, kind: str, cache: Path, device: str = "auto", base: str | None = None) -> LiveModel:
-    """A model with a head for every layer, ready to be asked.
+    """Loads a model with a head per layer, ready for predictions.
 
     Raises:
-        ModelError, HeadError: if model or heads are not there or do not fit.
+        ModelError, HeadError: if model or heads do not exist or do not fit.
     """
     encoder = open_encoder(model, base, device)
     folder = None if kind == LOGIT_LENS else heads_folder(model, encoder, kind, cache)

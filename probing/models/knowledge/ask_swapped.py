@@ -1,4 +1,4 @@
-"""Answers a typed cloze sentence with some layers of a fine-tuned encoder put back to the base's."""
+"""Predictions for a typed cloze sentence with some layers of a fine-tuned encoder replaced by the base's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from probing.models.knowledge.ask import LiveModel
 
 @dataclass(frozen=True)
 class ReplacedAnswer:
-    """One sentence, read with n = 0..L layers replaced.
+    """Predictions for one sentence with n = 0..L layers replaced.
 
     Attributes:
         model: name of the fine-tuned model.
-        base: name of the model whose layers take their place.
-        reader: name of the model whose masked-LM head reads the last layer.
+        base: name of the model whose layers replace them.
+        reader: name of the model whose masked-LM head decodes the last layer.
         where: which layers are replaced, the ``last`` or the ``first`` n.
-        answer: as of any sentence, but that ``layers[n]`` is the last layer with n layers replaced.
+        answer: predictions; ``layers[n]`` is the last layer with n layers replaced.
     """
 
     model: str
@@ -41,14 +41,14 @@ def ask_replaced(
     mask_index: int | None = None,
     check: Callable[[], None] | None = None,
 ) -> ReplacedAnswer:
-    """What the last layer says at the mask with n = 0..L layers replaced, always through the live model's own last head.
+    """The last layer's predictions at the mask with n = 0..L layers replaced, always by the live model's own last head.
 
     Args:
         live: the fine-tuned model and its heads.
-        base: whose layers take their place.
-        prompt, top, watch, mask_index: as ``LiveModel.ask`` takes them.
-        where: which n layers.
-        check: called before every n; what it raises ends the asking.
+        base: the model whose layers replace those of ``live``.
+        prompt, top, watch, mask_index: as in ``LiveModel.ask``.
+        where: ``last`` or ``first`` n layers.
+        check: called before every n; an error that it raises stops the computation.
 
     Raises:
         NotReplaceable: if the two do not fit.
@@ -58,7 +58,7 @@ def ask_replaced(
     def read(row: list[int], at: int) -> torch.Tensor:
         states = replaced_states(row, live.encoder, base, where, check)
         with torch.inference_mode():
-            # All at once, as layers are read: n = L is the base to the last bit.
+            # All n in one batch, as in ``LiveModel.ask``, so that n = L is the base to the last bit.
             return layer_logits([live.heads[-1]] * len(states), states[:, at]).log_softmax(1)
 
     answer = live.ask(prompt, top, watch, mask_index, read=read)

@@ -1,4 +1,4 @@
-"""Asks a model's every layer every fact: one pass, shard by shard, resumable to equal bytes."""
+"""Probes every layer of a model on every fact: one pass, shard by shard; a killed run resumes to equal bytes."""
 
 import hashlib
 import json
@@ -27,15 +27,15 @@ from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 from probing.models.runtime.torch_settings import thread_count
 
 log = logging.getLogger(__name__)
-#: The encoder's part of the time that a fact takes; its layers' read-outs take the rest. For the progress bar alone.
+#: The encoder's share of the time per fact; decoding is the rest. It is used for the progress bar only.
 ENCODING = 0.75
 COLUMNS = ("gold_rank", "answer_rank", "swapped_rank", "gold_logp", "top_ids", "top_logp")
 
 
 class RunConfig(Provenance):
-    """What the result of a run on facts depends on; its fingerprint is the run's id.
+    """Everything that decides the result of a run on facts; its fingerprint is the run's id.
 
-    ``head`` is one of ``HEADS``; in JSON, of which the id is made, it has the name of version 0.2 (``configured_head``).
+    ``head`` is one of ``HEADS``; in the JSON that the id is made from it has its name of version 0.2 (``configured_head``).
     """
 
     head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
@@ -45,7 +45,7 @@ class RunConfig(Provenance):
     top_k: int
     shard: int
     compact: bool = False
-    #: Which prompts facts borrow for the swapped subject; empty in compact runs, and in runs up to version 0.2.
+    #: Rule that selects the swapped subjects; empty in compact runs, and in runs up to version 0.2.
     lenders: str = ""
 
     @property
@@ -55,7 +55,7 @@ class RunConfig(Provenance):
 
 
 def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
-    """What a configuration calls its facts: sha256 over ids, prompts and answer tokens in order."""
+    """Checksum of a configuration's facts: sha256 over ids, prompts and answer tokens in order."""
     digest = hashlib.sha256()
     for fact, answer in zip(facts, answers, strict=True):
         digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())
@@ -63,29 +63,29 @@ def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
 
 
 def shard_numbers(n_facts: int, shard: int) -> range:
-    """Numbers of the shards of that many facts, ``shard`` facts each, the last one shorter."""
+    """Numbers of the shards of this many facts, with ``shard`` facts each; the last one may be shorter."""
     return range(-(-n_facts // shard))
 
 
 def shard_path(work: Path, config: RunConfig, number: int) -> Path:
-    """Where a finished shard of a run lies below the folder of all runs' shards."""
+    """Path of a finished shard of a run below the folder of all runs' shards."""
     return work / config.run_id / f"shard-{number:05d}.safetensors"
 
 
 @dataclass(frozen=True)
 class ProbeWork:
-    """All that a run is asked with.
+    """The inputs of a run.
 
     Attributes:
         encoder: frozen encoder.
-        heads: one head a layer.
-        facts: all of the run's facts, each askable.
+        heads: one head per layer.
+        facts: all of the run's facts; the model can be asked each of them.
         answers: (facts,) token id of each right answer.
-        config: the run's configuration; gives shard size and top k.
-        folder: of finished shards of all runs; a killed run goes on from there.
+        config: the run's configuration, with shard size and top k.
+        folder: folder of finished shards of all runs; a killed run resumes from it.
         states_cache: folder of hidden states, or None to keep none.
-        layers: the layers that the heads are for; None means 0..L.
-        progress: whether a bar shows how far the shards are.
+        layers: layers of the heads; None means 0..L.
+        progress: whether to show a progress bar.
     """
 
     encoder: Encoder
@@ -100,30 +100,30 @@ class ProbeWork:
 
     @property
     def wanted(self) -> list[int]:
-        """The layers that are asked."""
+        """The probed layers."""
         return list(range(self.encoder.layers + 1) if self.layers is None else self.layers)
 
     def shard(self, number: int) -> Path:
-        """Where a finished shard lies."""
+        """Path of a finished shard."""
         return shard_path(self.folder, self.config, number)
 
 
 def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished: Callable[[int, Path], None] | None = None) -> list[Path]:
-    """Every layer's reading of the facts of some shards, those computed that are missing or cannot be read.
+    """Probes the facts of some shards at every layer; only shards that are missing or cannot be read are computed.
 
-    A shard's bytes depend on the run's configuration alone: neither on which other shards are asked here, nor on whether
-    another process computes the same one at the same time.
+    A shard's bytes depend on the run's configuration alone, not on the other shards of this call, nor on another process that
+    computes the same shard at the same time.
 
     Args:
-        work: what is asked.
-        numbers: which shards, in this order; None means all.
-        finished: called with number and path of each shard once it is whole on disk, in this order; in the thread that writes.
+        work: the inputs of the run.
+        numbers: numbers of the shards, in this order; None means all.
+        finished: called with number and path of each shard once it is complete on disk, in this order; in the thread that writes.
 
     Returns:
         The shards' paths in the order of ``numbers``.
 
     Raises:
-        ModelError: if there are no facts, not a head for every layer, or no shard of such a number.
+        ModelError: if there are no facts, not one head per layer, or no shard of a given number.
     """
     encoder, heads, facts, answers, config, wanted = work.encoder, work.heads, work.facts, work.answers, work.config, work.wanted
     if not facts or len(heads) != len(wanted):
@@ -181,14 +181,14 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
         ``other_rank`` is the rank with the swapped subject, 0 where there is none.
 
     Raises:
-        ModelError: naming the first shard that is missing or cannot be read.
+        ModelError: if a shard is missing or cannot be read; the message has the path of the first.
     """
     parts = []
     for number in shard_numbers(len(work.facts), work.config.shard):
         path = work.shard(number)
         part = _finished(path, work.wanted)
         if part is None:
-            raise ModelError(f"shard {path} is missing or torn; expected every shard of run {work.config.run_id}; probe it again")
+            raise ModelError(f"shard {path} is missing or damaged; expected every shard of run {work.config.run_id}; probe it again")
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     result["other_rank"] = np.zeros_like(result["gold_rank"])
@@ -197,38 +197,38 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
 
 
 def probe(work: ProbeWork) -> dict[str, np.ndarray]:
-    """Every layer's reading of every fact.
+    """Probes every fact at every layer.
 
     Returns:
-        What ``gather_shards`` gives.
+        The result of ``gather_shards``.
 
     Raises:
-        ModelError: if there are no facts, or not a head for every layer.
+        ModelError: if there are no facts, or not one head per layer.
     """
     probe_shards(work)
     return gather_shards(work)
 
 
 class _Done:
-    """How much of a shard is done, shown in whole facts."""
+    """Progress of a shard, shown in whole facts."""
 
     def __init__(self, bar: tqdm, size: int) -> None:
         self._bar, self._size, self._shown, self._encoded = bar, size, 0, 0
 
     def passed(self, count: int) -> None:
-        """So many more prompts have been through the encoder."""
+        """Reports that the encoder has processed ``count`` more prompts."""
         self._encoded += count
         self.to(ENCODING * self._encoded / self._size)
 
     def to(self, share: float) -> None:
-        """So much of the shard is done."""
+        """Reports that this share of the shard is done."""
         whole = int(share * self._size)
         self._bar.update(whole - self._shown)
         self._shown = whole
 
 
 def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
-    """For each fact the numbers of the facts that borrow its prompt, in order; a compact run keeps no swapped ranks."""
+    """For each fact the numbers of the facts that have it as swapped subject, in order; a compact run keeps no swapped ranks."""
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
@@ -239,7 +239,7 @@ def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
 
 
 def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict[tuple[str, str], list[int]]:
-    """The different answers of each relation of each probe set, in order."""
+    """The distinct answers of each relation of each probe set, in order."""
     found: dict[tuple[str, str], set[int]] = defaultdict(set)
     for fact, answer in zip(facts, answers, strict=True):
         found[fact.probe_set, fact.relation].add(answer)
@@ -247,7 +247,7 @@ def _answers_of_relations(facts: Sequence[Fact], answers: Sequence[int]) -> dict
 
 
 def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None:
-    """A shard's columns, None where it is missing, torn or another layers'."""
+    """A shard's columns; None if it is missing, damaged or has other layers."""
     if not path.is_file():
         return None
     try:
@@ -261,8 +261,8 @@ def _finished(path: Path, layers: Sequence[int]) -> dict[str, np.ndarray] | None
 def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: Sequence[Sequence[int]]) -> Path | None:
     if cache is None:
         return None
-    # Sums depend on precision, device, thread count and how a version makes batches, and a run's bytes not on what the cache holds.
+    # Sums depend on precision, device, number of threads and the batching of a version; a run's bytes must not depend on the cache.
     computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count(), config.code_version]
-    # Of token ids, not of prompts: the same words may be other tokens.
+    # A checksum of token ids, not of prompts, because the same words may be different tokens.
     text = json.dumps([encoder.identity, encoder.configuration, computed, *rows])
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"

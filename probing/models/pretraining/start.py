@@ -1,4 +1,4 @@
-"""The model and the vocabulary that a pre-training starts with."""
+"""The model and the vocabulary at the start of a pre-training."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,10 +19,10 @@ def fresh_start(
 
     Args:
         recipe: the model's shape and seed.
-        kept: folder of the tokenizer: a run that goes on must go on with the vocabulary that it began with.
-        texts: what the vocabulary is learnt from.
-        size: of the vocabulary.
-        must_hold: words that are tokens of their own.
+        kept: folder of the tokenizer, because a resumed run needs the vocabulary that it started with.
+        texts: training text of the vocabulary.
+        size: size of the vocabulary.
+        must_hold: words that must each be one token.
     """
     if not kept.is_dir():
         with atomic_folder(kept) as folder:
@@ -32,10 +32,10 @@ def fresh_start(
 
 
 def continued_start(recipe: PretrainRecipe, folder: Path) -> tuple[BertForMaskedLM, PreTrainedTokenizerBase]:
-    """A model that was trained before, with its vocabulary; raises a ``ModelError`` if it has another shape than the recipe."""
+    """A model of an earlier training, with its vocabulary; raises a ``ModelError`` if its shape is not the recipe's."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = BertForMaskedLM.from_pretrained(folder, dtype=torch.float32)
     shape = (model.config.num_hidden_layers, model.config.hidden_size)
     if shape != (recipe.layers, recipe.hidden):
-        raise ModelError(f"{folder} has {shape} layers and hidden size, the options say {(recipe.layers, recipe.hidden)}; make them agree")
+        raise ModelError(f"{folder} has {shape} layers and hidden size, the options {(recipe.layers, recipe.hidden)}; make them agree")
     return model, tokenizer

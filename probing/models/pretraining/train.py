@@ -1,7 +1,7 @@
 """Masked-language-model training of nesia-mini from scratch, resumable, on one machine.
 
-Weights and optimiser live in float32; the forward and backward passes may run in a bfloat16 copy, which is the faster
-way on CPUs with bfloat16 instructions (1.6 times here) and is how mixed precision is commonly done.
+Weights and optimiser are in float32. The forward and backward passes may run in a bfloat16 copy, as in usual mixed precision;
+this is faster on CPUs with bfloat16 instructions (1.6 times here).
 """
 
 import json
@@ -29,13 +29,13 @@ log = logging.getLogger(__name__)
 
 
 class PretrainRecipe(Frozen):
-    """Everything that decides what the training computes."""
+    """Everything that decides the result of the training."""
 
     layers: int = 8
     hidden: int = 192
     heads: int = 3
     steps: int = 4200
-    # Stored, and so hashed, by its first name.
+    # Stored and hashed under its first name.
     tokens_per_step: int = Field(
         default=2000, validation_alias=AliasChoices("tokens_per_step", "tokens_a_step"), serialization_alias="tokens_a_step"
     )
@@ -74,7 +74,7 @@ def new_model(recipe: PretrainRecipe, vocabulary: int) -> BertForMaskedLM:
 
 
 def encode(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, max_pieces: int) -> list[Encoded]:
-    """Token ids of every sentence and where each of its answers stands, at every mention."""
+    """Token ids of every sentence, and the positions of every mention of its answers."""
     ids = tokenizer([s.text for s in sentences], truncation=True, max_length=max_pieces)["input_ids"]
     surfaces = sorted({answer for s in sentences for answer in s.answers})
     pieces = dict(zip(surfaces, tokenizer(surfaces, add_special_tokens=False)["input_ids"], strict=True)) if surfaces else {}
@@ -145,16 +145,16 @@ def pretrain(
     save_every: int = 300,
     history_every: int = 50,
 ) -> list[dict]:
-    """Trains ``model`` in place; killed and called again, it goes on from the last checkpoint.
+    """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint.
 
-    Batches depend on the seed and the step only, never on where a run resumed.
+    Batches depend on the seed and the step only, not on the step at which a run resumed.
 
     Args:
-        model: float32 model; its start weights are used where no checkpoint is found.
+        model: float32 model; its weights are the start if there is no checkpoint.
         tokenizer: its tokenizer.
         sentences: training sentences.
-        recipe: what to do.
-        folder: where the checkpoint lies.
+        recipe: settings of the training.
+        folder: folder of the checkpoint.
         save_every: steps between checkpoints.
         history_every: steps between recorded losses.
 
@@ -162,7 +162,7 @@ def pretrain(
         The loss history, a list of ``{"step", "passes", "loss"}``.
 
     Raises:
-        ModelError: if the folder's checkpoint belongs to another recipe, or the loss is not a number.
+        ModelError: if the folder's checkpoint belongs to another recipe, or the loss is not finite.
     """
     folder.mkdir(parents=True, exist_ok=True)
     encoded = encode(sentences, tokenizer, recipe.max_pieces)
@@ -244,8 +244,8 @@ def _resume(folder: Path, recipe: PretrainRecipe, model, optimiser) -> tuple[int
         raise ModelError(f"{path} is damaged ({error}); delete it to start again") from error
     wanted = recipe.model_dump_json(by_alias=True)
     if state["recipe"] != wanted:
-        raise ModelError(f"{path} was made with the recipe {state['recipe']}, not {wanted}; delete it to start again")
+        raise ModelError(f"{path} has the recipe {state['recipe']}, expected {wanted}; delete it to start again")
     model.load_state_dict(state["model"])
     optimiser.load_state_dict(state["optimiser"])
-    log.info("going on from step %d", state["step"])
+    log.info("resuming from step %d", state["step"])
     return state["step"], json.loads(state["history"])

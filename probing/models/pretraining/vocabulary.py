@@ -15,9 +15,9 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer of at most ``size`` tokens in which every word of ``must_hold`` is one token.
 
-    The order of tokens, and which of equally frequent pieces are learnt, can differ from call to call: keep the result.
+    The order of tokens, and the choice among equally frequent pieces, can differ between calls, so keep the result.
 
-    The learnt part is made smaller by the number of words that it lacks, until both together fit.
+    The learned part is made smaller by the number of words that it lacks, until both fit together.
 
     Args:
         texts: training sentences.
@@ -25,7 +25,7 @@ def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) 
         must_hold: lower-cased single words.
 
     Raises:
-        ModelError: if the tokenizer that comes out has another size or splits a word it must hold.
+        ModelError: if the resulting tokenizer has another size or splits a word of ``must_hold``.
     """
     texts, words = list(texts), sorted(set(must_hold))
     learnt = _learn(texts, size)
@@ -34,13 +34,13 @@ def train_vocabulary(texts: Iterable[str], size: int, must_hold: Iterable[str]) 
         if len(learnt) + len(missing) <= size:
             break
         if size - len(missing) < len(SPECIAL):
-            raise ModelError(f"got room for {size:,} tokens, but {len(words):,} words must each be one; give a larger --vocabulary")
+            raise ModelError(f"got a vocabulary of {size:,} tokens, but {len(words):,} words must each be one; give a larger --vocabulary")
         learnt = _learn(texts, size - len(missing))
     missing = [word for word in words if word not in learnt][: size - len(learnt)]
     tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(learnt + missing)}, do_lower_case=True)
     split = [word for word in words if len(tokenizer.tokenize(word)) != 1]
     if len(tokenizer) > size or split:
-        raise ModelError(f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} and none split")
+        raise ModelError(f"made a vocabulary of {len(tokenizer)} tokens that splits {split[:5]}; expected {size} tokens and no split word")
     return tokenizer
 
 

@@ -1,4 +1,4 @@
-"""Work beside the computing: what comes next is read ahead, what is done is written behind."""
+"""Background threads: the next items are read ahead, and results are written while the computation goes on."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[Made]:
-    """``make`` of each item in order, the next one made in a thread while this one is used; its error is raised at its turn."""
+    """``make`` of each item in order, the next one made in a thread while this one is used; errors are raised in order, too."""
     with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
         waiting: deque[Future[Made]] = deque()
         for item in items:
@@ -23,10 +23,10 @@ def read_ahead(items: Iterable[Item], make: Callable[[Item], Made]) -> Iterator[
 
 
 class BackgroundWriter:
-    """Calls that are done one after another in a thread, while the next thing is computed; leaving it waits for all of them.
+    """Runs calls one after another in a thread; leaving the ``with`` block waits for all of them.
 
-    What a call holds in memory is bounded: at most ``most`` calls are done or waiting, else ``later`` waits. The first error of a
-    call is raised by the next ``later``, or on leaving; one that leaves for an error of its own keeps that.
+    Memory is bounded: at most ``limit`` calls run or wait, else ``later`` blocks. The next ``later``, or leaving the block, raises the
+    first error of a call; an error inside the block takes precedence.
     """
 
     def __init__(self, limit: int = 2):
@@ -38,7 +38,7 @@ class BackgroundWriter:
         return self
 
     def later(self, call: Callable[..., object], *arguments: object) -> None:
-        """Has ``call(*arguments)`` done behind; an error of an earlier call is raised here."""
+        """Schedules ``call(*arguments)`` in the thread; raises the error of an earlier call."""
         while self._waiting and (len(self._waiting) >= self._limit or self._waiting[0].done()):
             self._waiting.popleft().result()
         self._waiting.append(self._thread.submit(call, *arguments))

@@ -1,4 +1,4 @@
-"""Arrays on disk with a sum of their bytes, so that a file with one wrong bit is not taken for a whole one."""
+"""Arrays on disk with a checksum, so that a file with one wrong bit is detected."""
 
 import logging
 import mmap
@@ -15,12 +15,12 @@ from probing.core.files.atomic import atomic_file, atomic_text
 
 log = logging.getLogger(__name__)
 
-#: Where a file's metadata keeps the sum. One entry: safetensors writes several in an order that changes from file to file.
+#: Metadata key of the checksum. There is one entry, because safetensors writes several in an order that changes from file to file.
 SUM = "crc32"
 
 
 def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
-    """CRC-32 over names, types, shapes and bytes of arrays, by name; 8 hex digits."""
+    """CRC-32 over names, types, shapes and bytes of arrays, sorted by name; 8 hex digits."""
     total = 0
     for name, array in sorted(arrays.items()):
         total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
@@ -29,7 +29,7 @@ def sum_of(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write_sealed(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Writes arrays with their sum as safetensors, so that they are there whole or not at all, whoever else writes the same."""
+    """Writes arrays with their checksum as safetensors, by an atomic write that other processes may repeat at the same time."""
     with atomic_file(path) as temporary:
         save_file(dict(arrays), temporary, metadata={SUM: sum_of(arrays)})
 
@@ -38,23 +38,23 @@ def read_sealed(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file that ``write_sealed`` wrote.
 
     Raises:
-        OSError: if the file is missing, torn, without a sum, or its bytes are not those that were written.
+        OSError: if the file is missing, incomplete or without a checksum, or its bytes are not those that were written.
     """
     try:
         with safe_open(path, framework="numpy") as stream:
             expected = (stream.metadata() or {}).get(SUM)
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise OSError(f"{path} is torn: {error}") from error
+        raise OSError(f"{path} is incomplete or damaged: {error}") from error
     if expected is None:
-        raise OSError(f"{path} has no sum of its bytes; an older version of the program wrote it")
+        raise OSError(f"{path} has no checksum; an older version of the program wrote it")
     if (found := sum_of(arrays)) != expected:
-        raise OSError(f"{path} is damaged: the sum of its bytes is {found}, it was written with {expected}")
+        raise OSError(f"{path} is damaged: its checksum is {found}, expected {expected}")
     return arrays
 
 
 def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The arrays at ``path``, which ``make`` makes where they are not there or are damaged."""
+    """The arrays at ``path``; ``make`` makes them if they are missing or damaged."""
     try:
         return read_sealed(path)
     except OSError:
@@ -66,10 +66,10 @@ def kept_arrays(path: Path, make: Callable[[], Mapping[str, np.ndarray]]) -> dic
 
 
 def write_mapped(array: np.ndarray, path: Path) -> None:
-    """Writes one array that is read through a memory map, ``.npy``, with the sum of its bytes beside it.
+    """Writes one array that is read through a memory map, ``.npy``, and a file with its checksum next to it.
 
     Raises:
-        CacheError: if the disk does not take it.
+        CacheError: if the disk cannot be written to.
     """
     try:
         with atomic_file(path) as temporary, temporary.open("wb") as stream:
@@ -80,12 +80,12 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
 
 
 def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
-    """The memory map of an array that ``write_mapped`` wrote; None where it is not there, another one, or damaged."""
+    """The memory map of an array that ``write_mapped`` wrote; None if it is missing, of another shape or type, or damaged."""
     try:
         found = np.load(path, mmap_mode="r")
         if found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum_of_rows(found):
             return found
-    except (OSError, ValueError, EOFError):  # numpy calls an empty file the end of one.
+    except (OSError, ValueError, EOFError):  # numpy raises EOFError for an empty file.
         pass
     if path.exists():
         log.warning("%s is damaged and is made again", path)
@@ -93,7 +93,7 @@ def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | 
 
 
 def give_back(array: np.ndarray) -> None:
-    """Gives the pages of a memory map back, which count as this process's memory; the next read takes them from the system's cache."""
+    """Releases the pages of a memory map, which count as this process's memory; the next read takes them from the system's cache."""
     if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         array.base.madvise(mmap.MADV_DONTNEED)
 

@@ -15,15 +15,15 @@ def mask_pieces(
     mask: int,
     kept: Literal["first", "last"] = "last",
 ) -> np.ndarray:
-    """The chosen pieces as the model reads them.
+    """The input of the model at the chosen pieces.
 
     Args:
         pieces: (chosen,) token ids.
         dice: (chosen,) uniform numbers in [0, 1).
-        draw: gives a token id for every piece that becomes another one; it gets (chosen,) booleans that are true there.
+        draw: returns a token id for every piece that becomes another one; its argument is (chosen,) bool, true for these pieces.
         mask: token id of the mask.
-        kept: which tenth above 0.8 stays: ``last`` from 0.9 on, ``first`` below 0.9. Both are the same distribution; heads and perplexity
-            draw the one, pre-training and fine-tuning the other, and each keeps its bytes.
+        kept: which tenth above 0.8 stays: ``last`` from 0.9 on, ``first`` below 0.9. Both have the same distribution; heads and perplexity
+            use one, pre-training and fine-tuning the other, so that each keeps its bytes.
 
     Returns:
         (chosen,) token ids.

@@ -1,4 +1,4 @@
-"""Batches of rows of like length in an order that a seed fixes, and the label of what is not learnt from."""
+"""Batches of rows of similar length in an order that a seed fixes, and the label of tokens that the loss ignores."""
 
 import random
 from collections.abc import Sequence

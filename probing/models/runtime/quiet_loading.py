@@ -1,4 +1,4 @@
-"""Silence while models load."""
+"""Suppresses output of transformers while models load."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import transformers
 
 
 class _Quiet:
-    """Silences transformers while models load, in however many threads, and restores what was set before."""
+    """Silences transformers while models load, in any number of threads, and restores the earlier settings."""
 
     def __init__(self) -> None:
         self._lock, self._depth = threading.Lock(), 0
@@ -33,5 +33,5 @@ class _Quiet:
                         transformers.logging.enable_progress_bar()
 
 
-#: Around loading: transformers' report of missing weights is read as data, and named errors are raised by the loader.
+#: Used around loading: the loader reads transformers' report of missing weights as data and raises its own errors.
 quiet_loading = _Quiet()

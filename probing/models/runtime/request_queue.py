@@ -1,4 +1,4 @@
-"""Who may use a device now: one request at a time, in order of arrival, and none whose asker has asked anew."""
+"""The request queue of a device: one request at a time, first come, first served; a user's newer request cancels the older one."""
 
 import itertools
 import threading
@@ -11,7 +11,7 @@ from probing.core.errors import ProbingError
 
 
 class Superseded(ProbingError):
-    """A request is given up because the same visitor has asked something newer."""
+    """A request is cancelled because the same user has made a newer one."""
 
 
 _lock = threading.Lock()
@@ -20,20 +20,20 @@ _number: weakref.WeakKeyDictionary[Hashable, int] = weakref.WeakKeyDictionary()
 
 
 def register(run: Hashable) -> int:
-    """The number of a run in the order in which runs came, given when it is first seen.
+    """The number of a run in order of arrival, assigned at its first call.
 
-    Called before anything slow: a run that has to load a model may come to the device after a newer one, and is the older still.
+    Call it before anything slow: a run that has to load a model may reach the device after a newer run, but is still the older one.
     """
     with _lock:
         return _number.setdefault(run, next(_order))
 
 
 class Turns:
-    """The queue before one device.
+    """The request queue of one device.
 
-    A visitor's work comes in runs (a page drawn anew is a run), and a run may ask several times, one request after another. As soon as
-    a newer run of a visitor asks, requests of that visitor's older runs are superseded: those that wait leave the queue, the one
-    that computes stops at its next check, and an old run that asks again is refused. Other visitors' requests keep their places.
+    A user's work comes in runs (one rerun of a page is a run), and a run may make several requests, one after another. As soon as a
+    newer run of a user makes a request, the requests of that user's older runs are superseded: waiting requests leave the queue, the
+    running one stops at its next check, and further requests of an old run are refused. Requests of other users keep their places.
     """
 
     def __init__(self) -> None:
@@ -43,23 +43,23 @@ class Turns:
 
     @property
     def length(self) -> int:
-        """How many requests compute or wait."""
+        """Number of requests that compute or wait."""
         with self._changed:
             return len(self._waiting)
 
     @contextmanager
     def turn(self, visitor: str, run: Hashable) -> Iterator[Callable[[], None]]:
-        """Waits for the device, and holds it inside.
+        """Waits for the device and holds it inside the ``with`` block.
 
         Args:
-            visitor: who asks.
-            run: what the request belongs to, an object that lives as long as the run does (its thread).
+            visitor: id of the user.
+            run: an object that lives as long as the run that the request belongs to (its thread).
 
         Yields:
-            A check, to be called now and then: it raises Superseded once there is something newer.
+            A check, to be called now and then: it raises Superseded once a newer request exists.
 
         Raises:
-            Superseded: as soon as a newer run of the visitor has asked.
+            Superseded: as soon as a newer run of the user has made a request.
         """
         with self._changed:
             number, place = register(run), object()
@@ -67,7 +67,7 @@ class Turns:
 
             def check() -> None:
                 if self._newest[visitor] > number:
-                    raise Superseded("something newer was asked, so this is not answered any more; ask again if it is still wanted")
+                    raise Superseded("a newer request has cancelled this one; ask again if you still need it")
 
             check()
             self._waiting.append(place)

@@ -1,4 +1,4 @@
-"""What the probes of every layer and pooling say of one sentence, or of one pair."""
+"""Predictions of the probes of every layer and pooling for one sentence or pair."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ VERDICT_COLUMNS = [
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What one task's probes say.
+    """Predictions of one task's probes.
 
     Attributes:
         probes: the probes.
         p: (poolings, layers, classes), probabilities.
-        label: (poolings, layers), number of the label that is said.
-        margin: (poolings, layers), the logarithm of how many times more likely it is than the next one.
+        label: (poolings, layers), number of the predicted label.
+        margin: (poolings, layers), natural logarithm of its probability over that of the next label.
     """
 
     probes: TaskProbes
@@ -39,12 +39,12 @@ class Verdicts:
         """One row per pooling and layer.
 
         Args:
-            model: name of the model that was asked.
+            model: name of the model.
 
         Yields:
             ``model, task, title, pooling, layer, label, number`` (of the label), ``p`` (its probability), ``margin, accuracy, majority``
-            (of test sentences, in [0, 1]), ``classes`` (how many labels there are) and ``chance`` (whether the probe is not significantly
-            better than the majority label).
+            (of test sentences, in [0, 1]), ``classes`` (number of labels) and ``chance`` (whether the probe is not significantly better
+            than the majority label).
         """
         probes, majority = self.probes, self.probes.majority / self.probes.tested
         for place, pooling in enumerate(POOLINGS):
@@ -59,10 +59,10 @@ class Verdicts:
 
 
 def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:
-    """What probes say of one sentence's vectors, (poolings, layers, 1, hidden) as ``pooled_states`` gives them.
+    """Predictions of probes for one sentence's vectors, (poolings, layers, 1, hidden) from ``pooled_states``.
 
     Raises:
-        ModelError: if the vectors are of an encoder of another size.
+        ModelError: if the vectors come from an encoder of another size.
     """
     poolings, layers, outputs, hidden = probes.weights.shape
     if vectors.shape != (poolings, layers, 1, hidden):
@@ -71,7 +71,7 @@ def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:
             f"ask the model that they were trained on, {probes.model}"
         )
     logits = np.einsum("plod,pld->plo", probes.weights.astype(np.float64), vectors[:, :, 0].astype(np.float64)) + probes.bias
-    # Of two classes the second has the one number, the first 0.
+    # With two classes the only logit belongs to the second; the first has 0.
     scores = np.concatenate([np.zeros_like(logits), logits], 2) if outputs == 1 else logits
     shares = np.exp(scores - scores.max(2, keepdims=True))
     ordered = np.sort(scores, 2)
@@ -84,10 +84,10 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
     """Vectors of one sentence or pair, (poolings, layers, 1, hidden).
 
     Raises:
-        PromptError: if there is no sentence, or it is longer than the model takes.
+        PromptError: if the sentence is empty or too long for the model.
     """
     if not text.strip():
-        raise PromptError("got no sentence; type one")
+        raise PromptError("the sentence is empty; expected words")
     (row,) = sentence_rows([Example(text, "", pair)], encoder)
     if row is None:
         raise PromptError(f"the sentence is longer than the {encoder.max_pieces} word pieces that {encoder.name} takes; shorten it")
@@ -95,13 +95,13 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
 
 
 def ask_sentence(encoder: Encoder, probes: Sequence[TaskProbes], text: str, pair: str = "") -> list[Verdicts]:
-    """What every task says that asks about as many sentences; the encoder reads them once.
+    """Predictions of every task for a sentence, or for a pair; the encoder reads them once.
 
     Args:
         encoder: the encoder that the probes were trained on.
-        probes: of some tasks; those that ask about a pair are left out where there is none, and the other way round.
+        probes: probes of some tasks; tasks on pairs are left out without ``pair``, tasks on one sentence with it.
         text: the sentence.
-        pair: the second sentence; empty where there is one.
+        pair: the second sentence; empty if there is only one.
 
     Raises:
         ModelError: if probes were trained on another encoder.

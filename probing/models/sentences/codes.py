@@ -1,9 +1,9 @@
-"""Online code: how short a code the training labels have when probes predict them from ever more of the sentences (Voita and Titov 2020).
+"""Online code: code length of the training labels under probes that are trained on growing data (Voita and Titov 2020).
 
 The first of ten blocks is sent with the uniform code. Each further block is as long as all before it together, and is sent with the
-probabilities of a probe that was trained on all before it. The code length is the sum: a probe that reads its labels easily needs few
-sentences, so its code is short. One strength of regularisation holds for a whole code; the sender takes the one with the shortest code and
-says which it is.
+probabilities of a probe that was trained on all before it. The code length is the sum. A probe that learns its labels from
+few sentences has a short code. The strength of regularisation is the same in all blocks; the sender chooses the one with the shortest
+code and transmits the choice.
 """
 
 import itertools
@@ -20,12 +20,12 @@ BLOCKS = 10
 
 
 def block_ends(sentences: int) -> list[int]:
-    """Where the blocks end: at a 512th, a 256th, ... a half, all of the sentences; fewer blocks where there are fewer than 512."""
+    """Ends of the blocks: a 512th, a 256th, ... a half, all of the sentences; fewer blocks if there are fewer than 512 sentences."""
     return sorted({math.ceil(sentences / 2**power) for power in range(BLOCKS)})
 
 
 def uniform_bits(sentences: int, classes: int) -> float:
-    """Length of the code that knows nothing: log2 of the number of labels a sentence."""
+    """Length of the uniform code: log2 of the number of labels, per sentence."""
     return sentences * math.log2(classes)
 
 
@@ -33,7 +33,7 @@ def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
     """Bits of the online code of the training labels, (poolings, layers).
 
     Args:
-        train: (poolings, layers, sentences, hidden), in an order whose beginnings have every class.
+        train: (poolings, layers, sentences, hidden), in an order in which every block from the start has every class.
         labels: (sentences,), label numbers.
         classes: K.
     """
@@ -41,7 +41,7 @@ def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
     bits = np.zeros((*train.shape[:2], len(CS)))
     for start, end in itertools.pairwise(ends):
         if len(np.unique(labels[:start])) < classes:
-            # No probe can be trained yet.
+            # No probe can be trained before every class has occurred.
             bits += uniform_bits(end - start, classes)
             continue
         for place in np.ndindex(*train.shape[:2]):

@@ -1,4 +1,4 @@
-"""Files of the own probes of one model and task, for sentences that are asked live: the scaling is folded in."""
+"""Files of the own probes of one model and task, for live sentences; the scaling is folded in."""
 
 import json
 import zlib
@@ -17,29 +17,29 @@ from probing.models.sentences.probes import Probes
 from probing.models.sentences.solver import outputs_of
 
 FILE = "probes.safetensors"
-#: The probes that ship: of each model a folder by its name.
+#: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "sentences"
 _VERSION = 1
 
 
 @dataclass(frozen=True)
 class TaskProbes:
-    """The own probes of one model and task, ready to answer.
+    """The own probes of one model and task, ready for prediction.
 
     Attributes:
         task: name of the task.
-        title: as readers see it.
-        pairs: whether it asks about two sentences.
-        labels: what they answer, in order of number.
-        protocol: of ``PROTOCOLS``.
+        title: name that readers see.
+        pairs: whether the task is on pairs of sentences.
+        labels: labels that they predict, in order of number.
+        protocol: one of ``PROTOCOLS``.
         model: name of the encoder that they were trained on.
-        identity: of its weights.
+        identity: identity of its weights.
         data: sha256 of the task's data (``SentenceData.sha256``).
-        right: (poolings, layers), test sentences that are right.
+        right: (poolings, layers), number of correct test sentences.
         tested: number of test sentences.
-        majority: of these, those with the commonest training label.
+        majority: number of test sentences with the most frequent training label.
         c: (poolings, layers), the strength of regularisation that the development part chose.
-        weights: (poolings, layers, outputs, hidden) float32, of vectors as the encoder gives them.
+        weights: (poolings, layers, outputs, hidden) float32, for unscaled vectors.
         bias: (poolings, layers, outputs) float32.
     """
 
@@ -60,9 +60,9 @@ class TaskProbes:
 
 
 def folded(probes: Probes) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and bias of vectors as they come, as they are stored: weights in 16 bits, each row by its largest.
+    """Weights and bias for unscaled vectors, in their stored form: weights in 16 bits, each row divided by its largest.
 
-    The bias follows from the rounded weights, so that rounding meets a vector's distance from the mean alone.
+    The bias is computed from the rounded weights, so that rounding affects only a vector's distance from the mean.
     """
     weights = probes.weights.astype(np.float64) / probes.scale[:, :, None]
     rounded = _unpacked(*_packed(weights))
@@ -71,16 +71,16 @@ def folded(probes: Probes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def probes_folder(cache: Path, identity: str, task: str) -> Path:
-    """Where the probes of a task lie that were trained on an encoder with these weights."""
+    """Folder of the probes of a task that were trained on an encoder with these weights."""
     return cache / "sentences" / identity[:16] / task
 
 
 def found_probes(model: str, identity: str, cache: Path) -> dict[str, Path]:
-    """The files of all probes of an encoder by task: those that were trained here, then those that ship.
+    """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
 
     Args:
-        model: its name.
-        identity: of its weights; files that were made with other weights are left out, those that cannot be read are not.
+        model: name of the encoder.
+        identity: identity of its weights; files for other weights are left out, unreadable files are not.
         cache: the cache folder.
     """
     found: dict[str, Path] = {}
@@ -92,7 +92,7 @@ def found_probes(model: str, identity: str, cache: Path) -> dict[str, Path]:
 
 
 def _identity_of(path: Path) -> str:
-    """Identity of the encoder of a file's probes; empty where the file cannot be read, which reading it says."""
+    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
     try:
         with safe_open(path, framework="numpy") as stream:
             return str(json.loads((stream.metadata() or {})["probes"])["identity"])
@@ -101,7 +101,7 @@ def _identity_of(path: Path) -> str:
 
 
 def write_probes(probes: TaskProbes, folder: Path) -> Path:
-    """Writes probes whole or not at all; equal probes are equal bytes."""
+    """Writes probes with an atomic write; equal probes are equal bytes."""
     weights, size = _packed(probes.weights)
     arrays = {"weights": weights, "size": size, "bias": np.ascontiguousarray(probes.bias, np.float32)}
     about = {
@@ -112,7 +112,7 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
     with atomic_file(path) as temporary:
-        # One entry: safetensors writes several in an order that changes from file to file.
+        # One entry, because safetensors writes several in an order that changes from file to file.
         save_file(arrays, temporary, metadata={"probes": json.dumps(about, sort_keys=True)})
     return path
 
@@ -122,24 +122,24 @@ def read_probes(path: Path, identity: str = "") -> TaskProbes:
 
     Args:
         path: the file.
-        identity: of the weights that they must have been trained on; empty: any.
+        identity: identity of the weights that they must have been trained on; empty: any.
 
     Raises:
-        HeadError: if it is missing, damaged, not a file of sentence probes, or of another encoder.
+        HeadError: if the file is missing, damaged, not a file of sentence probes, or belongs to another encoder.
     """
     try:
         with safe_open(path, framework="numpy") as stream:
             about = json.loads((stream.metadata() or {})["probes"])
             arrays = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
         if about["version"] != _VERSION or about.pop("crc32") != _sum_of(arrays, about):
-            raise ValueError("the sum of its bytes is another than when it was written")
+            raise ValueError("its checksum differs from the one that it was written with")
         weights, bias = _unpacked(arrays["weights"], arrays["size"]), arrays["bias"]
         right, c = np.array(about["right"]), np.array(about["c"])
         form = (*right.shape, outputs_of(len(about["labels"])))
         if weights.shape[:-1] != form or bias.shape != form or c.shape != right.shape:
             raise ValueError(f"its weights have the shape {weights.shape}, expected {(*form, 'hidden')}")
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
-            raise ValueError("it holds values that are not numbers")
+            raise ValueError("it holds values that are not finite")
         found = TaskProbes(
             about["task"], about["title"], bool(about["pairs"]), tuple(about["labels"]), about["protocol"], about["model"],
             about["identity"], about["data"], right, about["tested"], about["majority"], c, weights, bias,
@@ -155,18 +155,18 @@ def read_probes(path: Path, identity: str = "") -> TaskProbes:
 
 
 def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of each row's largest weight in float16, and that weight in float32: no weight is too large or too small for 16 bits."""
+    """Weights divided by each row's largest in float16, and the largest in float32, so that no weight is out of range for 16 bits."""
     size = np.abs(weights).max(-1, keepdims=True).astype(np.float32)
     shares = weights / np.where(size > 0, size, 1)
     return np.ascontiguousarray(shares.astype(np.float16)), np.ascontiguousarray(size[..., 0])
 
 
 def _unpacked(shares: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """What ``_packed`` packed, in float32; packing it again gives the same."""
+    """Inverse of ``_packed``, in float32; packing the result again gives the same."""
     found: np.ndarray = shares.astype(np.float32) * size[..., None]
     return found
 
 
 def _sum_of(arrays: dict[str, np.ndarray], about: dict[str, object]) -> str:
-    """CRC-32 of the tensors and of what the header says of them."""
+    """CRC-32 of the tensors and of their header."""
     return f"{zlib.crc32(json.dumps(about, sort_keys=True).encode(), int(sum_of(arrays), 16)):08x}"

@@ -1,4 +1,4 @@
-"""Probes with one hidden layer: what of a label is there, but not linear. All layers and poolings are trained side by side."""
+"""Probes with one hidden layer, for labels that are not linearly decodable. All layers and poolings are trained at once."""
 
 import math
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from probing.models.sentences.solver import outputs_of
 UNITS = 128
 BATCH = 256
 RATE, DECAY = 1e-3, 0.01
-#: A look at the development part follows so many steps or more, after a whole pass over the training sentences.
+#: Minimum number of steps between two evaluations on the development part; an evaluation follows a whole epoch.
 STEPS_A_LOOK = 40
-#: Looks at most, and how many without a smaller loss end a probe's training.
+#: Maximum number of evaluations, and evaluations without a smaller loss after which a probe's training ends.
 MAX_LOOKS, PATIENCE = 12, 3
 _BETAS, _TINY = (0.9, 0.999), 1e-8
-#: Sentences that are asked at once.
+#: Sentences per batch of predictions.
 _ASKED = 1024
 
 Weights = list[torch.Tensor]
@@ -31,11 +31,11 @@ class Mlp:
     """Trained probes of one hidden layer of GELU units.
 
     Attributes:
-        weights: two matrices and two biases, each with a first axis of all poolings' layers: (problems, hidden, units),
+        weights: two matrices and two biases; the first axis has all layers of all poolings: (problems, hidden, units),
             (problems, 1, units), (problems, units, outputs), (problems, 1, outputs).
-        mean, scale: (poolings, layers, hidden), of the training vectors.
-        dev_right: (poolings, layers), development sentences that are right.
-        looks: (poolings, layers), the look whose weights were kept.
+        mean, scale: (poolings, layers, hidden), mean and scale of the training vectors.
+        dev_right: (poolings, layers), number of correct development sentences.
+        looks: (poolings, layers), number of the evaluation whose weights were kept.
     """
 
     weights: tuple[torch.Tensor, ...]
@@ -46,15 +46,15 @@ class Mlp:
 
 
 def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, seed: int) -> Mlp:
-    """Trains a probe for every layer and pooling, each until its loss on the development part no longer falls.
+    """Trains a probe per layer and pooling, each until its loss on the development part no longer falls.
 
-    Every probe begins with the same weights and reads the sentences in the same order, so none depends on which others are trained.
+    All probes start with the same weights and read the sentences in the same order, so none depends on the others.
 
     Args:
-        train, dev: (poolings, layers, sentences, hidden), as ``pooled_states`` gives them.
+        train, dev: (poolings, layers, sentences, hidden), from ``pooled_states``.
         labels, dev_labels: (sentences,), label numbers.
         classes: K.
-        seed: of the first weights and of the order.
+        seed: seed of the initial weights and of the order.
     """
     mean, scale = own_scale(train)
     flat = _Vectors(train, mean, scale)
@@ -92,7 +92,7 @@ def fit_mlp(train: np.ndarray, labels: np.ndarray, dev: np.ndarray, dev_labels: 
 
 
 def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
-    """What the probes say: (poolings, layers, sentences) uint8 label numbers."""
+    """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers."""
     asked = _Vectors(vectors, mlp.mean, mlp.scale)
     everything = torch.arange(len(asked.vectors))
     found = np.empty((len(everything), vectors.shape[2]), np.uint8)
@@ -103,7 +103,7 @@ def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
 
 
 class _Vectors:
-    """Vectors of all layers and poolings in one axis, standardised when they are read: a copy of all of them would double the memory."""
+    """Vectors of all layers and poolings in one axis, standardised when they are read, because a copy would double the memory."""
 
     def __init__(self, vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray):
         problems = vectors.shape[0] * vectors.shape[1]
@@ -116,10 +116,10 @@ class _Vectors:
 
 
 def _start(hidden: int, outputs: int, draw: torch.Generator) -> Weights:
-    # A third of the usual spread: near 0 a GELU unit is nearly linear, so what is not linear is learnt where it helps.
+    # A third of the usual spread. Near 0 a GELU unit is nearly linear, so non-linear units are learned only if they help.
     spread = (6 / (hidden + UNITS)) ** 0.5 / 3
     first = (torch.rand(1, hidden, UNITS, generator=draw) * 2 - 1) * spread
-    # Last weights of 0: every probe begins by saying nothing.
+    # Last weights of 0, so that every probe starts with uniform predictions.
     return [first, torch.zeros(1, 1, UNITS), torch.zeros(1, UNITS, outputs), torch.zeros(1, 1, outputs)]
 
 
@@ -130,7 +130,7 @@ def _logits(vectors: torch.Tensor, weights: tuple[torch.Tensor, ...] | Weights) 
 
 
 def _losses(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
-    """(problems,), the mean over sentences."""
+    """(problems,), mean loss over sentences."""
     if logits.shape[2] == 1:
         margins = logits[:, :, 0]
         return (functional.softplus(margins) - margins * gold).mean(1)
@@ -139,7 +139,7 @@ def _losses(logits: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
 
 
 def _judged(held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Loss and right answers of each running probe on the development part."""
+    """Loss and number of correct sentences of each running probe on the development part."""
     loss, correct = torch.zeros(len(running)), torch.zeros(len(running), dtype=torch.long)
     with torch.inference_mode():
         for part in torch.arange(len(gold)).split(_ASKED):
@@ -152,7 +152,7 @@ def _judged(held: _Vectors, running: torch.Tensor, weights: Weights, gold: torch
 def _step(
     vectors: torch.Tensor, gold: torch.Tensor, weights: Weights, moments: list[tuple[torch.Tensor, torch.Tensor]], number: int
 ) -> None:
-    """One step of Adam with decay beside it, in place; what a probe learns does not depend on the others."""
+    """One step of Adam with decoupled weight decay, in place; probes do not depend on each other."""
     leaves = [one.detach().requires_grad_() for one in weights]
     gradients = torch.autograd.grad(_losses(_logits(vectors, leaves), gold).sum(), leaves)
     with torch.no_grad():

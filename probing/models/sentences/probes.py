@@ -1,4 +1,4 @@
-"""Linear probes of every layer and pooling: logistic regressions whose strength of regularisation the development part chooses."""
+"""Linear probes of every layer and pooling: logistic regressions; the development part selects the strength of regularisation."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from probing.core.sentences.example import SENTEVAL
 from probing.models.sentences.scaling import own_scale, standardised
 from probing.models.sentences.solver import outputs_of, solve
 
-#: Strengths of regularisation: from nearly none of the vectors' say to nearly all.
+#: Inverse strengths of regularisation, from nearly constant predictions to nearly no penalty.
 CS = tuple(2.0**power for power in range(-14, 5, 3))
 #: SentEval's.
 SENTEVAL_CS = tuple(2.0**power for power in range(-2, 4))
@@ -19,12 +19,12 @@ class Probes:
     """The probes of one model and task.
 
     Attributes:
-        weights: (poolings, layers, outputs, hidden) float32, of standardised vectors; one output for two classes, K for K.
+        weights: (poolings, layers, outputs, hidden) float32, for standardised vectors; one output for two classes, K for K.
         bias: (poolings, layers, outputs).
-        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 where the protocol does not standardise. A constant
+        mean, scale: (poolings, layers, hidden), of the training vectors; 0 and 1 if the protocol does not standardise. A constant
             feature has the scale ``inf``.
-        c: (poolings, layers), the strength that the development part chose; of equal ones the smaller.
-        dev_right: (poolings, layers), development sentences that are right with it.
+        c: (poolings, layers), the strength that the development part selected; of equal ones the smaller.
+        dev_right: (poolings, layers), number of correct development sentences with it.
         classes: K.
     """
 
@@ -38,13 +38,13 @@ class Probes:
 
 
 def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, protocol: str) -> Probes:
-    """Trains a probe for every layer and pooling.
+    """Trains a probe per layer and pooling.
 
     Args:
-        train, dev: (poolings, layers, sentences, hidden), as ``pooled_states`` gives them.
+        train, dev: (poolings, layers, sentences, hidden), from ``pooled_states``.
         train_labels, dev_labels: (sentences,), label numbers.
         classes: K.
-        protocol: of ``PROTOCOLS``; SentEval's takes vectors as they come, and its own strengths.
+        protocol: one of ``PROTOCOLS``; SentEval's uses unscaled vectors and its own strengths.
     """
     raw = protocol == SENTEVAL
     cs = SENTEVAL_CS if raw else CS
@@ -55,7 +55,7 @@ def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev
         np.empty((poolings, layers)), np.empty((poolings, layers), np.int64), classes,
     )  # fmt: skip
     if raw:
-        # Less their mean all the same vectors give the same weights, and the solver needs fewer steps.
+        # Centred vectors give the same weights, and the solver needs fewer steps.
         scale[np.isfinite(scale)] = 1
     for place in np.ndindex(poolings, layers):
         path = solve(standardised(train[place], mean[place], scale[place]), train_labels, classes, cs)
@@ -72,12 +72,12 @@ def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev
 
 
 def answers(probes: Probes, vectors: np.ndarray, mean: np.ndarray | None = None, scale: np.ndarray | None = None) -> np.ndarray:
-    """What the probes say: (poolings, layers, sentences) uint8 label numbers; of equal ones the first.
+    """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers; of equal ones the first.
 
     Args:
-        probes: of one model.
+        probes: probes of one model.
         vectors: (poolings, layers, sentences, hidden), of that model, or of another with as many layers and features.
-        mean, scale: what standardises the vectors; None: what standardised the probes' own training vectors.
+        mean, scale: mean and scale of the standardisation; None: those of the probes' own training vectors.
     """
     mean, scale = probes.mean if mean is None else mean, probes.scale if scale is None else scale
     found = np.empty(vectors.shape[:3], np.uint8)
@@ -88,7 +88,7 @@ def answers(probes: Probes, vectors: np.ndarray, mean: np.ndarray | None = None,
 
 
 def labels_of(logits: np.ndarray) -> np.ndarray:
-    """(..., outputs) -> (...): the label that the numbers stand for; of equal ones the first."""
+    """(..., outputs) -> (...): the label with the largest logit; of equal ones the first."""
     return logits[..., 0] > 0 if logits.shape[-1] == 1 else logits.argmax(-1)
 
 

@@ -1,7 +1,7 @@
-"""How a fine-tuned model is read with its base's probes: as they are, on its own scale, or behind a linear map that has seen no label.
+"""Reads a fine-tuned model with its base's probes: unchanged, on the model's own scale, or on top of a linear map without labels.
 
-Of the base's probes ``answers(probes, vectors)`` is the frozen reading, ``answers(probes, vectors, *own_scale(train))`` the rescaled one,
-and ``answers(probes, aligned(train, train_base)(vectors))`` the aligned one.
+With the base's probes, ``answers(probes, vectors)`` is the frozen reading, ``answers(probes, vectors, *own_scale(train))`` the rescaled
+one, and ``answers(probes, aligned(train, train_base)(vectors))`` the aligned one.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ RIDGE = 10.0
 
 @dataclass(frozen=True)
 class Alignment:
-    """Linear maps from a fine-tuned model's vectors to its base's, one for each layer and pooling.
+    """Linear maps from a fine-tuned model's vectors to its base's, one per layer and pooling.
 
     Attributes:
         maps: (poolings, layers, hidden, hidden), between standardised vectors.
         mean, scale: (poolings, layers, hidden), of the fine-tuned model's training vectors.
-        base_mean, base_scale: of its base's; 0 where a feature is constant, so that the map gives its mean.
+        base_mean, base_scale: of the base's training vectors; the scale of a constant feature is 0, so that the map gives its mean.
     """
 
     maps: np.ndarray
@@ -33,7 +33,7 @@ class Alignment:
     base_scale: np.ndarray
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """What the fine-tuned model's vectors are in the base's space: (poolings, layers, sentences, hidden) float32, a new array."""
+        """The fine-tuned model's vectors in the base's space: (poolings, layers, sentences, hidden) float32, a new array."""
         found = np.empty(vectors.shape, np.float32)
         for place in np.ndindex(*vectors.shape[:2]):
             np.matmul(standardised(vectors[place], self.mean[place], self.scale[place]), self.maps[place], out=found[place])

@@ -1,21 +1,21 @@
-"""Mean and deviation of training vectors, by which every feature is standardised."""
+"""Mean and standard deviation of training vectors, which standardise every feature."""
 
 import numpy as np
 
-#: A feature that deviates less than this share of its mean (or of 1) is constant: what varies is the noise of sums in float32, such as
-#: between batches of other shapes. Standardised to 1 that noise would be collinear features.
+#: A feature with a deviation below this share of its mean (or of 1) is constant: it varies only by rounding in float32, such as between
+#: batches of different shapes. Standardised to 1, this noise would give collinear features.
 CONSTANT = 1e-4
 
 
 def own_scale(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and deviation of each feature over the sentences, computed in float64.
+    """Mean and standard deviation of each feature over the sentences, computed in float64.
 
     Args:
         train: (poolings, layers, sentences, hidden) training vectors.
 
     Returns:
-        mean and scale, each (poolings, layers, hidden) float32. A feature that is constant has the scale ``inf``: it is 0 once it is
-        standardised, whatever its value.
+        mean and scale, each (poolings, layers, hidden) float32. A constant feature has the scale ``inf``, so that it is always 0 after
+        standardisation.
     """
     found = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
     for place in np.ndindex(*train.shape[:2]):
@@ -34,7 +34,7 @@ def scale_of(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def standardised(vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """(sentences, hidden) vectors of one layer and pooling less their mean, by their scale; a new array."""
+    """(sentences, hidden) vectors of one layer and pooling minus their mean, divided by their scale; a new array."""
     found: np.ndarray = vectors - mean
     found /= scale
     return found

@@ -1,10 +1,10 @@
 """Logistic regression with scikit-learn's objective for a path of regularisation strengths, in a metric of the form of Boehning's bound.
 
-The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is nowhere more than X'X / 4 for two classes and
+The objective is C x summed loss + |w|^2 / 2 with a free intercept. The Hessian of the loss is at most X'X / 4 for two classes and
 (1/2)(I - 11'/K) (x) X'X for K (Boehning 1992). L-BFGS needs few steps in the metric C h X'X + I: h is 1/4 or 1/2 in the bound, and here the
-mean over the sentences, which is far less where a probe is sure. X'X is computed once for all C, a Cholesky factor where h has changed by a
-half, and each C begins at the solution of the one before. Of K classes every one has weights, as in scikit-learn's multinomial form: they
-sum to 0 by themselves, and in that subspace the metric is the same for each class.
+mean over the sentences, which is far smaller if a probe is confident. X'X is computed once for all C, a Cholesky factor when h has changed
+by a half, and each C starts at the solution of the one before. With K classes every class has weights, as in scikit-learn's multinomial
+form; they sum to 0 by themselves, and in that subspace the metric is the same for each class.
 """
 
 import logging
@@ -17,19 +17,19 @@ from torch.nn import functional
 
 log = logging.getLogger(__name__)
 
-#: The largest gradient of the objective by C and by training sentence, as scikit-learn counts it.
+#: Tolerance of the largest gradient of the objective, divided by C and by the number of training sentences, as in scikit-learn.
 GRADIENT = 1e-5
-#: About the largest distance of a weight from its own at the minimum: a small gradient alone says little where the penalty hardly holds.
+#: Tolerance of the estimated distance of a weight from the minimum, because a small gradient is not enough with a weak penalty.
 STEP = 2e-5
-#: Steps of one C before it is given up, and steps without a smaller gradient before float64 takes over.
+#: Maximum number of steps per C, and steps without a smaller gradient after which float64 is used.
 MAX_STEPS, STALLED = 1000, 15
-#: So few numbers are computed in float64 at once: few sentences for their features make weights that float32 hardly finds.
+#: Up to this many numbers float64 is used from the start, because float32 hardly converges with few sentences per feature.
 FEW = 1 << 18
-#: Pairs of steps and gradients that L-BFGS remembers.
+#: Number of pairs of steps and gradients that L-BFGS keeps.
 MEMORY = 10
-#: A metric holds while the mean curvature is no more than so many times greater or less; the least that a metric is made of.
+#: A metric is kept while the mean curvature changes by at most this factor; the minimum curvature of a metric.
 NEAR_CURVATURE, LEAST_CURVATURE = 1.5, 1e-6
-#: A step is halved so often at most.
+#: Maximum number of halvings of a step.
 HALVINGS = 25
 
 
@@ -40,8 +40,8 @@ class Solution:
     Attributes:
         weights: (cs, outputs, hidden) float32; one output for two classes, K for K.
         bias: (cs, outputs) float32.
-        gradient: (cs,), the largest that is left, by C and training sentence.
-        evaluations: (cs,), how often the objective was computed.
+        gradient: (cs,), the largest remaining gradient, divided by C and by the number of training sentences.
+        evaluations: (cs,), number of evaluations of the objective.
         solved: (cs,), whether the criteria of ``GRADIENT`` and ``STEP`` hold.
     """
 
@@ -53,7 +53,7 @@ class Solution:
 
 
 def outputs_of(classes: int) -> int:
-    """Numbers that a probe gives: one for two classes, else one a class."""
+    """Number of a probe's outputs: one for two classes, else one per class."""
     return 1 if classes == 2 else classes
 
 
@@ -64,10 +64,10 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
         vectors: (sentences, hidden), float32 or float64, better with a mean of 0.
         labels: (sentences,), label numbers; every class has a sentence.
         classes: K, at least 2.
-        cs: strengths, rising: the larger, the less regularised.
+        cs: inverse strengths of regularisation, ascending.
 
     Raises:
-        ValueError: if a class has no sentence: its intercept would have no end.
+        ValueError: if a class has no sentence, because its intercept would be infinite.
     """
     counts = np.bincount(labels, minlength=classes)
     if len(counts) != classes or classes < 2 or not counts.all():
@@ -99,7 +99,7 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
 
 
 def _constant(counts: np.ndarray, hidden: int, number: int) -> Solution:
-    """Where no feature varies: logarithms of the shares, exactly, so that labels that are equally common tie."""
+    """The exact solution if no feature varies: logarithms of the shares, so that equally frequent labels tie."""
     logs = np.log(counts)
     bias = logs[1:] - logs[:1] if len(counts) == 2 else logs - logs.mean()
     zeros = np.zeros(number)
@@ -127,9 +127,9 @@ class _Problem:
         return _Problem(self.vectors.double(), self.targets, self.product)
 
     def value(self, point: torch.Tensor, c: float) -> "_Value":
-        """The objective at (hidden + 1, outputs); the vectors' products in their own precision, the rest in float64."""
+        """The objective at (hidden + 1, outputs); products of vectors are in their own precision, the rest in float64."""
         near = point.to(self.vectors.dtype)
-        # (outputs, sentences): sums over few classes are faster along the first axis.
+        # (outputs, sentences), because sums over few classes are faster along the first axis.
         logits = torch.addmm(near[-1:].T, near[:-1].T, self.vectors.T)
         gold = (logits * self.targets).sum(dtype=torch.float64)
         if self.outputs == 1:
@@ -145,7 +145,7 @@ class _Problem:
         gradient[:-1] = (missed @ self.vectors).T.double() * c + point[:-1]
         gradient[-1] = c * missed.sum(1, dtype=torch.float64)
         value = float(c * (loss - gold)) + float(point[:-1].square().sum()) / 2
-        # p (1 - p) of every class, whether it is the gold one (p - 1 is missed) or not (p).
+        # p (1 - p) of every class: ``missed`` is p - 1 for the gold class and p for the others.
         missed.abs_()
         spread = (missed.sum(dtype=torch.float64) - missed.square_().sum(dtype=torch.float64)) / self.number
         return _Value(value, gradient, float(spread) / max(1, self.outputs - 1))
@@ -160,7 +160,7 @@ class _Problem:
             factor, failed = torch.linalg.cholesky_ex(bound)
             if not failed:
                 return factor
-            # Vectors that are nearly collinear, summed in float32; any metric that is positive leads to the same minimum.
+            # Nearly collinear vectors can fail in float32; any positive definite metric leads to the same minimum.
             diagonal += least
             least *= 10
         return torch.linalg.cholesky(bound)
@@ -184,7 +184,7 @@ class _Found:
 
 
 class _Memory:
-    """Steps and changes of the gradient, and what L-BFGS makes of them in a metric that follows the curvature."""
+    """The memory of L-BFGS, steps and changes of the gradient, in a metric that follows the curvature."""
 
     def __init__(self, problem: _Problem, c: float):
         self._problem, self._c, self._curvature = problem, c, 0.0
@@ -192,7 +192,7 @@ class _Memory:
         self._scale = 1.0
 
     def measure(self, curvature: float) -> None:
-        """Takes the metric of a curvature, where it is no longer near that of the last one."""
+        """Updates the metric if the curvature has changed too much since the last metric."""
         curvature = max(curvature, LEAST_CURVATURE)
         if not 1 / NEAR_CURVATURE <= self._curvature / curvature <= NEAR_CURVATURE:
             self._curvature = curvature
@@ -201,12 +201,12 @@ class _Memory:
                 self._rescale()
 
     def bounded(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The step that the metric alone asks for."""
+        """The step by the metric alone."""
         intercept = gradient[-1:] / (self._c * self._problem.number * self._curvature)
         return torch.cat([torch.cholesky_solve(gradient[:-1], self._factor), intercept])
 
     def ahead(self, gradient: torch.Tensor) -> float:
-        """How far a weight still is from the minimum, about: by the metric, and by the curvature that the last step found."""
+        """Estimated distance of a weight from the minimum, by the metric and by the curvature of the last step."""
         return max(1.0, self._scale) * float(self.bounded(gradient).abs().max())
 
     def add(self, step: torch.Tensor, change: torch.Tensor) -> None:
@@ -220,7 +220,7 @@ class _Memory:
         self._scale = curved / float((change * self.bounded(change)).sum())
 
     def step(self, gradient: torch.Tensor) -> torch.Tensor:
-        """The step that the last pairs and the metric ask for."""
+        """The L-BFGS step by the last pairs and the metric."""
         rest, shares = gradient.clone(), []
         for step, change, curved in reversed(self._pairs):
             shares.append(float((step * rest).sum()) / curved)
@@ -232,7 +232,7 @@ class _Memory:
 
 
 def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int = 0) -> _Found:
-    """L-BFGS from a point until both criteria hold, nothing gets better, or ``MAX_STEPS`` are done."""
+    """L-BFGS from a point until both criteria hold, progress stops, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)
     evaluations += 1
@@ -248,7 +248,7 @@ def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int 
             break
         step = memory.step(here.gradient)
         slope = float((here.gradient * step).sum())
-        # What float32 rounds away from the sum of all losses is no rise.
+        # A rise within the float32 rounding error of the summed loss does not count.
         room = abs(here.objective) * (1e-14 if problem.double else 1e-7)
         length = 1.0
         for _ in range(HALVINGS):

@@ -1,4 +1,4 @@
-"""The surface baseline: what the same probe gets right from features that need no model, such as length and words."""
+"""The surface baseline: the same probe on features that need no model, such as length and words."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from probing.models.sentences.probes import answers, fit_probes
 def surface_answers(
     train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, test: np.ndarray, classes: int
 ) -> np.ndarray:
-    """Label numbers that a probe on surface features gives the test sentences, (sentences,) uint8.
+    """Predictions of a probe on surface features for the test sentences, (sentences,) uint8 label numbers.
 
     Args:
-        train, dev, test: (sentences, features) float32, of ``surface_features``.
+        train, dev, test: (sentences, features) float32, from ``surface_features``.
         train_labels, dev_labels: (sentences,), label numbers.
         classes: K.
     """
@@ -21,7 +21,7 @@ def surface_answers(
 
 
 def surface_right(parts: tuple[np.ndarray, np.ndarray, np.ndarray], labels: tuple[np.ndarray, np.ndarray, np.ndarray], classes: int) -> int:
-    """How many test sentences a probe on surface features gets right.
+    """Number of test sentences that a probe on surface features gets right.
 
     Args:
         parts: features of training, development and test part.

@@ -1,4 +1,4 @@
-"""Whole sentences as vectors: the state of the first token and the mean over all tokens, of every layer, from one pass of the encoder."""
+"""Sentence vectors of every layer from one pass of the encoder: the first token's state and the mean over all tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ ENOUGH_TOKENS = 1024
 
 @dataclass(frozen=True)
 class Row:
-    """A sentence or a pair as an encoder reads it.
+    """The input of an encoder for a sentence or a pair.
 
     Attributes:
         ids: token ids, special tokens included.
-        types: token types of a pair, where the encoder tells its sentences apart; empty: all 0.
+        types: token types of a pair, if the encoder has several; empty: all 0.
     """
 
     ids: tuple[int, ...]
@@ -29,18 +29,18 @@ class Row:
 
 
 def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | None]:
-    """Token ids of each sentence or pair, never cut; None where it has more pieces than the model takes."""
+    """Token ids of each sentence or pair, never truncated; None if it has more pieces than the model takes."""
     if not examples:
         return []
     found: list[Row | None] = [None] * len(examples)
-    # A text beside an empty one would get a separator more than the text alone.
+    # A pair with an empty second text would have one separator more than the text alone.
     for paired in (False, True):
         chosen = [place for place, one in enumerate(examples) if bool(one.pair) is paired]
         if not chosen:
             continue
         seconds = [examples[place].pair for place in chosen] if paired else None
         read = encoder.tokenizer([examples[place].text for place in chosen], seconds, truncation=False, verbose=False)
-        # As in fine-tuning: types are what the tokenizer gives by itself, where the encoder has more than one.
+        # As in fine-tuning, types come from the tokenizer if the encoder has more than one.
         types = read.get("token_type_ids") if paired and getattr(encoder.body.config, "type_vocab_size", 1) > 1 else None
         for number, (place, ids) in enumerate(zip(chosen, read["input_ids"], strict=True)):
             if len(ids) <= encoder.max_pieces:
@@ -52,16 +52,16 @@ def pooled_states(rows: Sequence[Row], encoder: Encoder, passed: Callable[[int],
     """Vectors of every layer and pooling; the encoder reads each row once.
 
     Args:
-        rows: of ``sentence_rows``, those without one left out.
+        rows: rows from ``sentence_rows`` that are not None.
         encoder: a frozen encoder.
         passed: called after each batch with its number of rows.
 
     Returns:
-        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, special ones included and padding left
-        out; layers count from 0, the output of the embeddings.
+        (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, with special tokens and without padding;
+        layers count from 0, the output of the embeddings.
 
     Raises:
-        ModelError: if a state is not a number.
+        ModelError: if a state is not finite.
     """
     result = np.empty((len(POOLINGS), encoder.layers + 1, len(rows), encoder.hidden), np.float32)
     for batch in batches_by_length([len(row.ids) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
@@ -77,7 +77,7 @@ def pooled_states(rows: Sequence[Row], encoder: Encoder, passed: Callable[[int],
                 result[0, layer, batch] = state[:, 0].cpu().numpy()
                 result[1, layer, batch] = torch.bmm(share, state)[:, 0].cpu().numpy()
         if not np.isfinite(result[:, :, batch]).all():
-            raise ModelError(f"{encoder.name} gave states that are not numbers; take float32 on another device, or other weights")
+            raise ModelError(f"{encoder.name} gave states that are not finite; use float32 on another device, or other weights")
         if passed:
             passed(len(batch))
     return result

@@ -1,4 +1,4 @@
-"""What the probes of one model answer: own ones, those of its base, and the MLP, each kept on disk once it is computed."""
+"""Predictions of the probes on one model: its own, its base's, and MLPs; each is computed once and kept on disk."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -22,14 +22,14 @@ from probing.models.sentences.training.stored_states import SentenceStates
 
 @dataclass(frozen=True)
 class Split:
-    """The sentences of a task that are asked, and their labels.
+    """The probed sentences of a task, and their labels.
 
     Attributes:
-        places: train, dev, test -> numbers of the sentences among all, rising.
+        places: train, dev, test -> numbers of the sentences among all, ascending.
         gold: train, dev, test -> (sentences,) uint8, the labels' numbers.
         classes: number of labels.
-        protocol: how probes are fitted.
-        seed: of the MLP's start.
+        protocol: protocol of the fit, one of ``PROTOCOLS``.
+        seed: seed of the MLP's initial weights.
     """
 
     places: Mapping[str, np.ndarray]
@@ -39,14 +39,14 @@ class Split:
     seed: int = 0
 
     def portion(self, portion: int) -> np.ndarray:
-        """Places in the training part of the first of each class: one in ``portion``, at least one; so portions are nested."""
+        """Positions in the training part of the first of each class, one in ``portion`` but at least one; so portions are nested."""
         gold = self.gold["train"]
         chosen = [np.flatnonzero(gold == label) for label in range(self.classes)]
         return np.sort(np.concatenate([of_label[: -(-len(of_label) // portion)] for of_label in chosen]))
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all that decides an answer beside the states."""
+        """Fingerprint of everything except the states that decides a prediction."""
         digest = sha256()
         for part in sorted(self.places):
             digest.update(self.places[part].tobytes() + self.gold[part].tobytes())
@@ -56,13 +56,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the probes of one reading answer, for every pooling and layer.
+    """Predictions of the probes of one reading, for every pooling and layer.
 
     Attributes:
-        c: (poolings, layers) inverse strength of regularisation; None of MLPs.
-        dev_right: (poolings, layers) sentences of dev that are right.
-        test: (poolings, layers, sentences) uint8.
-        n_train: training sentences.
+        c: (poolings, layers) inverse strength of regularisation; None for MLPs.
+        dev_right: (poolings, layers) number of correct sentences of dev.
+        test: (poolings, layers, sentences) uint8 label numbers.
+        n_train: number of training sentences.
     """
 
     c: np.ndarray | None
@@ -73,13 +73,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class ModelAnswers:
-    """Answers of one model's own probes.
+    """Predictions of one model's own probes.
 
     Attributes:
-        states: of the model.
-        split: which sentences.
-        folder: where what is computed is kept; equal bytes whether it was.
-        poolings: the poolings, as ``POOLINGS`` calls them.
+        states: states of the model.
+        split: the sentences.
+        folder: folder of the results; stored and new results have equal bytes.
+        poolings: the poolings, by their names in ``POOLINGS``.
     """
 
     states: SentenceStates
@@ -104,7 +104,7 @@ class ModelAnswers:
         return self._kept("codes", self._codes)["bits"]
 
     def of_base(self, reading: str, base: "ModelAnswers") -> Answer:
-        """What the base's own probes answer on this model's states, read in one of three ways."""
+        """Predictions of the base's own probes on this model's states, by one of three readings."""
         probes, _ = base.own()
         probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
         found = [self._by_base(reading, probes, base, layers) for layers in self.states.chunks(2 * len(self.poolings))]
@@ -116,7 +116,7 @@ class ModelAnswers:
         return self.states.read(self.split.places[part], layers, [POOLINGS.index(one) for one in self.poolings])
 
     def _by_base(self, reading: str, probes: Probes, base: "ModelAnswers", layers: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Answers on dev and test of some layers."""
+        """Predictions on dev and test of some layers."""
         of_layers = layers_of(probes, layers)
         parts = self.read("dev", layers), self.read("test", layers)
         if reading == FROZEN:
@@ -173,7 +173,7 @@ class ModelAnswers:
 
 
 def _on_scale_of(base: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What gives vectors with this mean and scale the mean and scale of the base's, for probes of vectors as they come."""
+    """Mean and scale that standardise vectors to the base's mean and scale, for probes on unscaled vectors."""
     of_base, spread = own_scale(base)
     both = np.isfinite(scale) & np.isfinite(spread)
     ratio = np.divide(scale, spread, out=np.full_like(scale, np.inf), where=both)

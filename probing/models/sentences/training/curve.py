@@ -1,4 +1,4 @@
-"""A user's own sentences as accuracy by layer, at once: nothing is stored, and a page can show how far it is and stop it."""
+"""Accuracy by layer on a user's own sentences, computed at once: nothing is stored, and a page can show progress and cancel it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from probing.models.sentences.probes import answers, fit_probes
 from probing.models.sentences.surface import surface_right
 from probing.models.sentences.vectors import pooled_states, sentence_rows
 
-#: Share of the work that is reading, on a small model.
+#: The encoder's share of the work on a small model.
 _READING = 0.8
 
 
 class Cancelled(Exception):
-    """The user no longer wants the curve."""
+    """The user has cancelled the computation of the curve."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Curve:
     """Accuracy of own probes on a user's sentences.
 
     Attributes:
-        right: (poolings, layers), test sentences that are right.
+        right: (poolings, layers), number of correct test sentences.
         low, high: (poolings, layers), Wilson's 95 % interval of the accuracy.
-        c, dev_right: (poolings, layers), the strength of regularisation that the development part chose, and how many of its sentences
-            are right with it.
-        n_train, n_dev, n_test: sentences of each part that the model can take.
-        majority, surface: test sentences that the commonest training label and the surface baseline have right.
-        too_long: sentences that are longer than the model takes.
+        c, dev_right: (poolings, layers), the strength of regularisation that the development part selected, and the number of its
+            sentences that are correct with it.
+        n_train, n_dev, n_test: number of sentences of each part that the model can take.
+        majority, surface: number of correct test sentences of the majority label and of the surface baseline.
+        too_long: number of sentences that are too long for the model.
     """
 
     right: np.ndarray
@@ -53,7 +53,7 @@ class Curve:
 
 
 def check_size(data: SentenceData) -> None:
-    """Raises ``SentenceDataError`` for more sentences than a page asks."""
+    """Raises a ``SentenceDataError`` for more sentences than a page accepts."""
     if (number := sum(map(len, data.parts.values()))) > MAX_AT_ONCE:
         raise SentenceDataError(
             f"{data.task} has {number:,} sentences, expected at most {MAX_AT_ONCE:,} here; give fewer, or train from the command line: "
@@ -67,18 +67,18 @@ def quick_curve(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Curve:
-    """Accuracy by pooling and layer of probes that are trained on a user's sentences now.
+    """Trains probes on a user's sentences and returns their accuracy by pooling and layer.
 
     Args:
-        data: of ``read_upload`` or ``read_task``.
+        data: sentences from ``read_upload`` or ``read_task``.
         encoder: a frozen encoder.
-        progress: called with the share that is done.
-        cancelled: asked between pieces of work whether to stop.
+        progress: called with the finished share.
+        cancelled: called between parts of the work; True stops it.
 
     Raises:
-        Cancelled: if ``cancelled`` said so.
+        Cancelled: if ``cancelled`` returned True.
         SentenceDataError: if there are too many sentences, or too few that the model can take.
-        ModelError: if a state is not a number.
+        ModelError: if a state is not finite.
     """
     check_size(data)
     rows = {part: sentence_rows(data.parts[part], encoder) for part in PARTS}

@@ -16,11 +16,11 @@ from probing.models.runtime.checked_arrays import give_back, read_mapped, write_
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.vectors import pooled_states, sentence_rows
 
-#: Raised when the files get another layout; older ones are then made again.
+#: Increased when the layout of the files changes; older files are then made again.
 VERSION = 1
-#: Sentences of one file: what is lost at most when a run is killed.
+#: Sentences per file, and so the maximum that a killed run computes again.
 SENTENCES_A_FILE = 2048
-#: Bytes of the states that are held as float32 at a time.
+#: Bytes of states that are in memory as float32 at a time.
 BYTES_AT_A_TIME = 1 << 28
 
 
@@ -29,10 +29,10 @@ class SentenceStates:
     """Pooled states of the sentences that a model can take.
 
     Attributes:
-        taken: (sentences,) bool, which of all sentences the model can take.
-        blocks: float16 memory maps, each (poolings, layers, sentences, hidden), less ``centre``.
-        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would cut features of a large mean
-            to a few steps, and a constant one could fall on two sides of a step.
+        taken: (sentences,) bool, the sentences that the model can take.
+        blocks: float16 memory maps, each (poolings, layers, sentences, hidden), minus ``centre``.
+        centre: (poolings, layers, 1, hidden) float32, the mean over the first block. Without it float16 would round features of a large
+            mean to a few values, and a constant feature could be rounded to two values.
     """
 
     taken: np.ndarray
@@ -50,7 +50,7 @@ class SentenceStates:
         return int(self.centre.shape[3])
 
     def read(self, sentences: np.ndarray, layers: slice = slice(None), poolings: Sequence[int] = (0, 1)) -> np.ndarray:
-        """(poolings, layers, sentences, hidden) float32 of some sentences, by their rising numbers among all sentences."""
+        """(poolings, layers, sentences, hidden) float32 of some sentences, by their ascending numbers among all sentences."""
         numbers = np.cumsum(self.taken)[sentences] - 1
         chosen = range(self.layers)[layers]
         found = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
@@ -66,7 +66,7 @@ class SentenceStates:
         return found
 
     def chunks(self, poolings: int) -> Iterator[slice]:
-        """Layers that are read together, so that memory is bounded whatever the model's size."""
+        """Layers that are read together, so that memory is bounded for any size of model."""
         sentences = int(self.taken.sum())
         size = max(1, BYTES_AT_A_TIME // (4 * poolings * max(1, sentences) * self.hidden))
         for start in range(0, self.layers, size):
@@ -76,16 +76,16 @@ class SentenceStates:
 def sentence_states(
     examples: Sequence[Example], encoder: Encoder, folder: Path, passed: Callable[[int, int], None] | None = None
 ) -> SentenceStates:
-    """Pooled states of sentences, from the disk as far as they are there; equal bytes either way.
+    """Pooled states of sentences, from the disk if they are stored; stored and new states have equal bytes.
 
     Args:
         examples: the sentences in a fixed order.
         encoder: a frozen encoder.
-        folder: where they are kept.
-        passed: called with the sentences that are done and all of them.
+        folder: folder of the states.
+        passed: called with the number of finished sentences and the number of all sentences.
 
     Raises:
-        CacheError: if the disk does not take them.
+        CacheError: if the disk cannot be written to.
         ModelError: if a state is too large for float16.
     """
     rows = sentence_rows(examples, encoder)
@@ -114,7 +114,7 @@ def sentence_states(
 
 
 def states_fingerprint(encoder: Encoder, data: str) -> str:
-    """What decides every bit of the states of a task's sentences, ``data`` being their fingerprint; a folder's name."""
+    """Fingerprint of everything that decides the states of a task's sentences, with ``data`` as their checksum; a folder's name."""
     decides = [VERSION, SENTENCES_A_FILE, encoder.identity, encoder.configuration, encoder.device.type, thread_count(), data]
     return f"{hashlib.sha256(encoder.identity.encode()).hexdigest()[:12]}-{fingerprint_of(canonical_json(decides))}"
 
@@ -136,6 +136,6 @@ def _written(states: np.ndarray, path: Path, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         small = states.astype(np.float16)
     if not np.isfinite(small).all():
-        raise ModelError(f"sentence vectors of {name} are too large for float16, or no numbers; this model cannot be probed")
+        raise ModelError(f"sentence vectors of {name} are too large for float16, or not finite; this model cannot be probed")
     write_mapped(small, path)
     return np.load(path, mmap_mode="r")
