@@ -79,7 +79,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
     """Writes every fact's exposure in the text of an existing model again; the model stays unchanged.
 
-    Its text is built as it was for the model: up to version 0.2 a held-out fact kept those of its own evidence sentences
+    Its text is built as it was for the model: up to version 0.2 a held-out fact kept those of its evidence sentences
     that name it in another form.
 
     Args:
