@@ -112,7 +112,9 @@ def test_a_model_whose_copy_lacks_weights_or_tokenizer_is_named(run, cache, tiny
     (copy / "model.safetensors").unlink()
     for name in ("tokenizer.json", "vocab.txt"):
         (copy / name).unlink(missing_ok=True)
-    with pytest.raises(IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; the files that exist were copied"):
+    with pytest.raises(
+        IncompleteCopyError, match="lacks its weights, its tokenizer of bert-base-uncased; the files that exist were copied"
+    ):
         run("fetch", "bert-base-uncased", "--from", tmp_path / "copies")
     assert (cache / "models" / "bert-base-uncased" / "config.json").is_file()
     index = {"weight_map": {"a": "model-1-of-2.safetensors", "b": "model-2-of-2.safetensors"}}

@@ -159,7 +159,9 @@ def test_the_second_call_does_nothing_anew_and_gives_the_same_tables(run, copies
 
 def test_heads_that_learnt_from_less_than_is_asked_are_kept_and_named(run, copies, copy_of_it, tmp_path):
     output = run(*arguments(copies, tmp_path / "tables"), "--only", "heads", "--positions", "300").output
-    assert output.count("trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as planned)") == 4
+    assert (
+        output.count("trained on 200 positions (the plan has 300 positions and 1 epochs; delete the folder to train them as planned)") == 4
+    )
 
 
 def test_heads_are_trained_from_the_pretrained_head_and_those_of_another_start_are_kept_and_named(run, copies, copy_of_it, tmp_path):
