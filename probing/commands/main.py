@@ -104,7 +104,7 @@ class CommandsOnCall(TyperGroup):
         return loaded(self.listed[name][0], name) if name in self.listed else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Lists the commands from their lines alone."""
+        """Lists the commands by their lines, without importing them."""
         TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
 

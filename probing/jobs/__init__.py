@@ -1,1 +1,1 @@
-"""Who does the work: shards, the manifest of finished ones, and executors on one machine or many."""
+"""Jobs: shards, the manifest of finished ones, and executors on one machine or many."""

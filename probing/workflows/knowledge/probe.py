@@ -175,7 +175,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         request: its ``facts`` only say where further relations are described.
         sets: the facts.
         encoder: the open model.
-        entry: where it lies and what it was made from.
+        entry: its location and base.
         say: called with each line for the user.
 
     Raises:

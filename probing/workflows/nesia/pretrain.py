@@ -79,8 +79,8 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
     """Writes every fact's exposure in the text of an existing model again; the model stays unchanged.
 
-    Its text is built as it was for the model: up to version 0.2 a held-out fact kept those of its evidence sentences
-    that name it in another form.
+    Its text is built as it was for the model: up to version 0.2 the text kept those of a held-out fact's evidence sentences
+    that name the fact in another form.
 
     Args:
         request: the model's folder is ``out``; its recipe is not looked at.

@@ -259,7 +259,7 @@ def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int
         left_out[part] = {reason: number for reason, number in counted.items() if number}
         if lacking := sorted(set(data.labels) - {data.labels[label] for label in gold[part]}) if part == "train" else not both.any():
             raise SentenceDataError(
-                f"{data.task}: {model} can take {int(both.sum())} of {len(here)} sentences of the {part} part, "
+                f"{data.task}: {int(both.sum())} of {len(here)} sentences of the {part} part fit {model}, "
                 + (f"none of them with the label {lacking[0]!r}; " if isinstance(lacking, list) else "")
                 + "the others have more word pieces than fit; give shorter sentences"
             )

@@ -95,7 +95,7 @@ def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[s
         tables: the tables with a file, ``predictions`` first.
         language: of the facts.
         licence: of the data set.
-        where: what ``pull`` takes.
+        where: the remote's name for ``pull``.
     """
     kind = _Kind(
         title=f"What every layer of {entry.name} predicts",
@@ -135,7 +135,7 @@ def edges_card(
         licences: task -> licence of its data.
         language: of the tasks' text.
         licence: of the data set.
-        where: what ``pull`` takes.
+        where: the remote's name for ``pull``.
     """
     kind = _Kind(
         title=f"Edge probing of every layer of {entry.name}",
@@ -169,7 +169,7 @@ def sentences_card(
         licences: task -> licence of its data.
         language: of the tasks' text.
         licence: of the data set.
-        where: what ``pull`` takes.
+        where: the remote's name for ``pull``.
     """
     kind = _Kind(
         title=f"Sentence-level probing of every layer of {entry.name}",
@@ -216,7 +216,7 @@ class _Kind:
 
 
 def _header(kind: _Kind, entry: ModelEntry, tables: Sequence[str], language: str, licence: str, where: str) -> str:
-    """Metadata, title, licence, model and how to take a data set."""
+    """Metadata, title, licence, model and how to download a data set."""
     from huggingface_hub import DatasetCardData
 
     configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == kind.first else {})
