@@ -115,7 +115,7 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
 
 def test_tasks_are_chosen_by_name_and_others_are_refused(model):
     assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
-    with pytest.raises(OptionError, match="no probes of 'tense' ask about as many sentences; there are those of order"):
+    with pytest.raises(OptionError, match="no probes of 'tense' fit this number of sentences; expected order"):
         model.sentence(TEXT, tasks=["tense"])
     with pytest.raises(PromptError, match="the sentence is empty"):
         model.sentence(" ")

@@ -121,7 +121,7 @@ def test_a_finished_training_is_not_repeated(tokenizer, tmp_path, monkeypatch):
 
 def test_a_checkpoint_of_another_recipe_is_an_error(tokenizer, tmp_path):
     pretrain(new_model(recipe(), len(tokenizer)), tokenizer, SENTENCES, recipe(), tmp_path)
-    with pytest.raises(ModelError, match="delete it to start anew"):
+    with pytest.raises(ModelError, match="delete it to start again"):
         pretrain(new_model(recipe(), len(tokenizer)), tokenizer, SENTENCES, recipe(seed=2), tmp_path)
 
 

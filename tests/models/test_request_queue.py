@@ -106,7 +106,7 @@ def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
     for run in (older, older, newer, newer):
         with turns.turn("me", run) as check:
             check()
-    with pytest.raises(Superseded, match="something newer was asked"), turns.turn("me", older):
+    with pytest.raises(Superseded, match="a newer request has cancelled"), turns.turn("me", older):
         pytest.fail("an old run may not compute")
     with turns.turn("me", newer), suppress(Superseded):
         pass

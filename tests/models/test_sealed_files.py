@@ -33,7 +33,7 @@ def test_any_wrong_bit_and_any_missing_end_is_noticed(tmp_path):
         assert sum_of(read) == sum_of(ARRAYS)
     for size in (0, 7, 100, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(OSError, match=r"a is torn"):
+        with pytest.raises(OSError, match=r"a is incomplete or damaged"):
             read_sealed(path)
 
 

@@ -1,4 +1,4 @@
-"""The figures of what models know, as their pages draw them."""
+"""The figures of factual knowledge, as on their pages."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from probing.store.database import Database
 if TYPE_CHECKING:
     from probing.figures.theme import go
 
-#: Most tokens of a layer in a grid.
+#: Maximum number of tokens per layer in a grid.
 MAX_TOKENS = 5
 
 
@@ -66,7 +66,7 @@ def transitions_figure(db: Database, choice: ReportChoice, base: str | None, loo
     pair = tuned_pair(db, choice, base)
     table = transitions(db, pair, choice.ks)
     if table.empty or not table["n"].iloc[0]:
-        raise FigureError(f"{pair['model'].iloc[0]} and {pair['base'].iloc[0]} were asked no fact in common; change model or probe_set")
+        raise FigureError(f"no fact was asked of both {pair['model'].iloc[0]} and {pair['base'].iloc[0]}; change model or probe_set")
     row: dict[str, Any] = table.iloc[0].to_dict()
     return alluvial(row, base=row["base"], model=row["model"], colours=looks.colours, labels=looks.labels)
 
@@ -76,8 +76,8 @@ def ranks_figure(one: OneFact, run: Any, looks: ModelLooks) -> "go.Figure":
 
     Args:
         one: the fact.
-        run: the run that the list is of.
-        looks: of the models.
+        run: the run of the list.
+        looks: names and colours of the models.
     """
     first = [model for model in (run["model"], base_of(run)) if model]
     runs = compared_runs(one.runs, list(one.rows["run_id"]), run["head"], (*first, *looks.colours))
