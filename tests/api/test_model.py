@@ -1,4 +1,4 @@
-"""A model that is loaded in a notebook answers as the command does, wherever its weights come from."""
+"""A model that is loaded in a notebook predicts the same as in the command, for any source of its weights."""
 
 import json
 import shutil
@@ -148,7 +148,7 @@ def test_a_model_in_half_precision_is_asked_in_float32(in_memory, cache):
 def test_a_sentence_that_cannot_be_asked_raises_the_error_of_the_command(nesia):
     with pytest.raises(NoMask):
         nesia.ask("No gap.")
-    with pytest.raises(SeveralMasks, match=r"2 masks; .*\(mask=0 reads the first\)") as found:
+    with pytest.raises(SeveralMasks, match=r"2 masks; .*\(mask=0 is the first\)") as found:
         nesia.ask("[MASK] is in [MASK].")
     assert len(found.value.positions) == 2
     with pytest.raises(UnknownWord):

@@ -1,4 +1,4 @@
-"""``Model.sentence``: what every layer makes of a whole sentence, in a notebook."""
+"""``Model.sentence``: predictions of every layer for a whole sentence, in a notebook."""
 
 import json
 import warnings
@@ -23,7 +23,7 @@ TEXT = "paris is red and rome is blue ."
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache lies beside it."""
+    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache is next to it."""
     root = tmp_path_factory.mktemp("sentence")
     encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
     right = np.array([[50, 80, 90, 90]] * 2)

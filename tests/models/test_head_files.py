@@ -33,7 +33,7 @@ def rewrite(path, tensors):
 
 
 def changed_head(encoder, kind):
-    """A head that differs from the start in every parameter of its own."""
+    """A head that differs from the start in every own parameter."""
     head = fresh_copy(encoder.head, kind)
     with torch.no_grad():
         for parameter in head.trainable(kind).values():

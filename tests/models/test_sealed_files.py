@@ -1,4 +1,4 @@
-"""Arrays with a sum of their bytes: read as written, and refused after any change."""
+"""Arrays with a checksum: read as written, and refused after any change."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_any_wrong_bit_and_any_missing_end_is_noticed(tmp_path):
 
 def test_a_file_without_a_sum_is_refused(tmp_path):
     save_file(ARRAYS, tmp_path / "a")
-    with pytest.raises(OSError, match="no sum"):
+    with pytest.raises(OSError, match="no checksum"):
         read_sealed(tmp_path / "a")
 
 

@@ -1,4 +1,4 @@
-"""Files of sentence probes: what they answer is what was trained, and what is torn or of another model is refused."""
+"""Files of sentence probes: they predict as trained, and damaged files or those of another model are refused."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Vectors of whole sentences: what transformers itself gives, whatever is beside a sentence in its batch."""
+"""Vectors of whole sentences: those of transformers itself, independent of the other sentences of a batch."""
 
 import numpy as np
 import pytest
