@@ -1,1 +1,1 @@
-"""What a notebook uses: a model to ask and the stored results, as objects that give DataFrames and figures."""
+"""The API for notebooks: models and stored results as objects that return DataFrames and figures."""

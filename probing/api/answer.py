@@ -1,4 +1,4 @@
-"""The answer of every layer to one sentence with a gap: as tables, as a figure, and as itself in a notebook."""
+"""The predictions of every layer for one sentence with a gap, as tables and as a figure."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Answer:
-    """What every layer fills into the gap of a sentence; made by ``Model.ask``.
+    """The predictions of every layer for the gap of a sentence; made by ``Model.ask``.
 
     Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
 
@@ -33,7 +33,7 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """The sentence as it was asked, with its gap written ``[MASK]``."""
+        """The sentence, with its gap written ``[MASK]``."""
         return self._answer.prompt
 
     @property
@@ -43,12 +43,12 @@ class Answer:
 
     @property
     def head(self) -> str:
-        """The kind of the decoding heads."""
+        """Kind of the decoding heads."""
         return self._answer.head
 
     @property
     def pieces(self) -> list[str]:
-        """The sentence as the model reads it: its word pieces, special tokens among them."""
+        """The word pieces of the sentence, including special tokens."""
         return list(self._answer.pieces)
 
     @property
@@ -63,14 +63,14 @@ class Answer:
 
     @property
     def entropy(self) -> pd.DataFrame:
-        """How undecided each layer is: ``layer, entropy``, in nats, (layers) rows."""
+        """Entropy of each layer's distribution: ``layer, entropy``, in nats, (layers) rows."""
         return entropy_of(self._answer)[["layer", "entropy"]]
 
     def figure(self, dark: bool = False) -> "go.Figure":
         """The token grid of the Live page: layers upwards, ranks to the right, probability as shade; watched words are framed.
 
         Args:
-            dark: for a dark page.
+            dark: whether the page is dark.
 
         Returns:
             A ``plotly.graph_objects.Figure``.

@@ -1,4 +1,4 @@
-"""A model in a notebook: ask one sentence, probe facts, ask words of a sentence, ask a whole sentence."""
+"""A model in a notebook: cloze sentences, facts, spans and whole sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Model:
-    """An encoder with a decoding head for every layer, ready to be asked; made by ``probing.load``.
+    """An encoder with a decoding head per layer, ready for predictions; made by ``probing.load``.
 
     >>> import probing
     >>> probing.load("nesia-mini", device="cpu")
@@ -42,12 +42,12 @@ class Model:
 
     @property
     def name(self) -> str:
-        """How results call the model."""
+        """Name of the model in results."""
         return self.live.encoder.name
 
     @property
     def head(self) -> str:
-        """The kind of the decoding heads that read its layers."""
+        """Kind of the decoding heads of its layers."""
         return self.live.kind
 
     @property
@@ -60,16 +60,16 @@ class Model:
         return f"Model({self.name!r}, head={self.head!r}, {of.layers} layers of {of.hidden}, on {of.device})"
 
     def ask(self, sentence: str, top: int = 5, watch: Sequence[str] = (), mask: int | None = None) -> Answer:
-        """Asks every layer to fill the gap of a sentence.
+        """Predicts the gap of a sentence at every layer.
 
         Args:
             sentence: text with a gap, written ``[MASK]``, ``<mask>`` or ``___``.
             top: number of best tokens per layer, from 1 to the size of the vocabulary.
             watch: words to follow through the layers; each must be one token.
-            mask: which of several gaps is read, counted from 0; the others stay gaps.
+            mask: which of several gaps is predicted, counted from 0; the others stay gaps.
 
         Returns:
-            The answer of the layers 0 (the embeddings) to L.
+            The predictions of the layers 0 (the embeddings) to L.
 
         Raises:
             PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model takes; if a
@@ -86,7 +86,7 @@ class Model:
         try:
             return Answer(self.live.ask(sentence, top, words, mask))
         except SeveralMasks as error:
-            raise SeveralMasks(f"{error} (mask=0 reads the first)", error.positions) from None
+            raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 
     def probe(
         self,
@@ -97,25 +97,25 @@ class Model:
         out: str | Path | None = None,
         progress: bool = True,
     ) -> "Probed":
-        """Asks every layer every fact, as the command ``probe`` does, and stores the answers.
+        """Probes facts at every layer, like the command ``probe``, and stores the predictions.
 
-        The second call with the same facts reads what the first one stored. A call that was interrupted goes on where it was.
+        A second call with the same facts reads the stored predictions. After an interruption, another call resumes.
 
         Args:
             facts: a table or a list of dicts with ``subject, relation, object, prompt``, where the prompt has one gap (``[MASK]`` or
-                ``___``); the path of a JSONL or CSV file with the same columns, or of a folder in LAMA's layout; or the name of facts
-                that ship: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
+                ``___``); the path of a JSONL or CSV file with the same columns, or of a folder in LAMA's layout; or the name of shipped
+                facts: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
             out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the pages read.
-            progress: whether a bar shows how many facts are done.
+            progress: whether to show a progress bar.
 
         Returns:
-            The stored answers: one row per fact and layer, layer curves, and what was left out.
+            The stored predictions: one row per fact and layer, layer curves, and the number of facts that were left out.
 
         Raises:
-            FactsError: if the facts are not there, or lack a column or a cell.
-            ModelError: if stored runs call another model by this model's name.
+            FactsError: if the facts do not exist, or lack a column or a cell.
+            ModelError: if there are stored runs of another model with this model's name.
 
         >>> import probing
         >>> prompt = "The capital of France is [MASK]."
@@ -131,14 +131,14 @@ class Model:
             return probe_facts(self, facts, called=called, templates=templates, out=None if out is None else Path(out), progress=progress)
 
     def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> "SpanAnswer":
-        """What every layer says of one or two spans of a sentence, by edge probing's tasks: see ``probing.api.spans.ask_spans``."""
+        """Predictions of the edge probes of every layer for one or two spans of a sentence: see ``probing.api.spans.ask_spans``."""
         from probing.api.spans import ask_spans
 
         with in_a_notebook():
             return ask_spans(self, sentence, spans, tasks)
 
     def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> "SentenceAnswer":
-        """What every layer says of a whole sentence, by the sentence probes: see ``probing.api.sentence.ask_sentence``."""
+        """Predictions of the sentence probes of every layer for a whole sentence: see ``probing.api.sentence.ask_sentence``."""
         from probing.api.sentence import ask_sentence
 
         with in_a_notebook():
@@ -154,14 +154,14 @@ def open_model(
     device: str = "auto",
     name: str | None = None,
 ) -> Model:
-    """The model of ``probing.load``, which says what the arguments are and what is raised."""
+    """The model of ``probing.load``, which documents arguments and errors."""
     with in_a_notebook():
         head = canonical_head(head)
         if head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):
             if tokenizer is not None:
-                raise ModelError(f"got a tokenizer with {str(model)!r}, which has its own; a tokenizer is given with a model in memory")
+                raise ModelError(f"got a tokenizer with {str(model)!r}, which has its own; give a tokenizer only with a model in memory")
             source: str | None = str(model)
             encoder, entry = open_encoder(str(model), base, device, name=name), find_entry(str(model), base, name)
         else:
@@ -178,7 +178,7 @@ def open_model(
 
 
 def _not_trained(encoder: Encoder, kind: str, source: str | None) -> HeadError:
-    """What to do where no heads of a kind are trained: read the layers with the pre-trained head, or train."""
+    """Error for untrained heads of a kind: use the pre-trained head, or train heads."""
     asked = "model, tokenizer=tokenizer" if source is None else repr(source)
     saved = " for the model saved in a folder (save_pretrained)" if source is None else ""
     return HeadError(

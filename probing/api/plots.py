@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """Every method draws the figure of a page, by the arguments of the method of ``Results`` with the same name.
+    """Figures of the pages; every method has the arguments of the method of ``Results`` with the same name.
 
-    What an argument leaves open is what the page shows at first. Every method takes ``dark=True`` for a dark notebook, returns a
-    ``plotly.graph_objects.Figure``, and raises a ``FigureError`` that names the argument to narrow where the figure cannot show what was
-    chosen, in addition to the errors of the method of ``Results``.
+    An argument that is left out has the default of the page. Every method takes ``dark=True`` for a dark notebook and returns a
+    ``plotly.graph_objects.Figure``. It raises the errors of the method of ``Results``, and a ``FigureError`` with the argument to narrow
+    if the figure cannot show the choice.
     """
 
     def __init__(self, results: "Results"):
@@ -38,12 +38,12 @@ class Plots:
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
         templates: str = "default", layer: Numbers = None, dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Layer curves: P@k by layer, a line per run, with 95 % intervals, majority answer and swapped subject.
+        """Layer curves: P@k by layer, one line per run, with 95 % intervals, majority answer and swapped subject.
 
         Args:
-            model, head, probe_set: what is laid over each other.
+            model, head, probe_set: the runs in one figure.
             k: one of 1, 10, 100; None takes 1.
-            average: ``macro`` (unless given) or ``micro``.
+            average: ``macro`` (default) or ``micro``.
             templates, layer: as for ``Results.curve``.
             dark: for a dark notebook.
 
@@ -59,7 +59,7 @@ class Plots:
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
         templates: str = "default", dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Home: what the last layer knows and what only inner layers know, a bar per run, with what guessing gives.
+        """Home: knowledge of the last layer and of inner layers only, one bar per run, with the guessing baseline.
 
         Args:
             model, head, probe_set, k, average, templates, dark: as for ``curve``.
@@ -76,12 +76,12 @@ class Plots:
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, definition: Words = None,
         templates: str = "default", dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Relations: the map of one run, a row per relation, a column per layer, P@k as shade.
+        """Relations: the map of one run, one row per relation, one column per layer, P@k as shade.
 
         Args:
             model, head, probe_set: one run.
             k: one of 1, 10, 100; None takes 1.
-            definition: one of ``caption``, ``authors``, ``strict``: only the relations that are forgotten by it; None shows all.
+            definition: one of ``caption``, ``authors``, ``strict``, to show only the relations that are forgotten by it; None shows all.
             templates, dark: as for ``curve``.
 
         >>> import probing
@@ -96,10 +96,10 @@ class Plots:
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, base: Words = None,
         templates: str = "default", dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and where the lost ones went.
+        """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and the fates of the lost ones.
 
         Args:
-            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact with its base.
+            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact, with its base.
             k: one of 1, 10, 100; None takes 1.
             base: one base.
             templates, dark: as for ``curve``.
@@ -116,7 +116,7 @@ class Plots:
         self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
         base: str | None = None, part: str | None = None, dark: bool = False, **filters: Unpack[FactFilters],
     ) -> "go.Figure":  # fmt: skip
-        """Facts: the rank of the right answer through the layers, of the first fact of the list, a line per model.
+        """Facts: the rank of the right answer through the layers for the first fact of the list, one line per model.
 
         Args:
             model, head, probe_set, relation, base, part, **filters: as for ``Results.facts``.
@@ -132,16 +132,16 @@ class Plots:
         run = one_run(db, names.choice())
         found = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
         if found.empty:
-            raise FigureError("no fact passes these filters, so there is none to draw; give fewer filters")
+            raise FigureError("no fact passes these filters; give fewer filters")
         fact = open_fact(db, str(found["fact_id"].iloc[0]), names.templates)
         return on_paper(fact_figures.ranks_figure(fact, run, self._looks), dark)
 
     def fact(self, fact_id: str, model: Words = None, head: Words = None, dark: bool = False) -> "go.Figure":
-        """Facts: what every layer of one run would fill in for one fact, best first; the right answer is framed.
+        """Facts: the predictions of every layer of one run for one fact, best first; the right answer is framed.
 
         Args:
             fact_id: from ``Results.facts``.
-            model, head: one run; None takes what the page shows at first.
+            model, head: one run; None takes the page's default.
             dark: for a dark notebook.
 
         >>> import probing
@@ -159,16 +159,16 @@ class Plots:
         self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None, kind: Words = None,
         unseen: bool = False, published: bool = True, dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Pipeline: where each task is solved, F1 by layer, labels, or which task comes first.
+        """Pipeline: the layers at which tasks are solved, F1 by layer, labels, or the order of tasks.
 
         Args:
-            what: ``summary`` (centre of gravity and expected layer, a row per task), ``scores`` (F1 by layer, a panel per task), ``labels``
-                (of one task) or ``tasks`` (of one model: which is earlier). There is no figure of ``models``.
-            model: at most four; None takes those that are no fine-tuned ones.
+            what: ``summary`` (centre of gravity and expected layer, one row per task), ``scores`` (F1 by layer, one panel per task),
+                ``labels`` (of one task) or ``tasks`` (order of the tasks in one model). There is no figure of ``models``.
+            model: at most four; None takes those that are not fine-tuned.
             task, unseen: as for ``Results.edges``.
-            part: one of ``dev`` (unless given), ``test``.
-            kind: of ``scores``: one of ``cumulative`` (unless given), ``at``.
-            published: of ``summary`` and ``scores``: also BERT-base and BERT-large, as the paper gives them.
+            part: one of ``dev`` (default), ``test``.
+            kind: for ``scores``, one of ``cumulative`` (default), ``at``.
+            published: for ``summary`` and ``scores``, whether to add the paper's values of BERT-base and BERT-large.
             dark: for a dark notebook.
 
         >>> import probing
@@ -184,15 +184,15 @@ class Plots:
         self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None, reading: Words = None,
         protocol: str = OURS, layer: Numbers = None, dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """Sentence probes: accuracy by layer, the change from the base, where properties went, or the learning curve.
+        """Sentence probes: accuracy by layer, the change from the base, the fates of properties, or the learning curve.
 
         Args:
-            what: ``accuracy`` (a panel per task), ``changes`` (of one fine-tuned model, tasks by layers), ``where-gone`` (of one fine-tuned
-                model, fates by task) or ``curve`` (of one task, by number of training sentences). There is no figure of ``groups``.
-            model: at most four; None takes the page's, of ``changes`` and ``where-gone`` the first fine-tuned one.
-            task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one task, and without a
-                layer the best of each line.
-            reading: the figures show ``own`` probes.
+            what: ``accuracy`` (one panel per task), ``changes`` (one fine-tuned model, tasks by layers), ``where-gone``
+                (one fine-tuned model, fates by task) or ``curve`` (of one task, by number of training sentences). There is no figure of ``groups``.
+            model: at most four; None takes the page's default, for ``changes`` and ``where-gone`` the first fine-tuned one.
+            task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one task and, without a
+                layer, the best layer of each line.
+            reading: only ``own``, because the figures show own probes.
             dark: for a dark notebook.
 
         >>> import probing
@@ -208,15 +208,15 @@ class Plots:
         self, what: str | None = None, model: Words = None, measure: Words = None, heads: bool = False, head: Words = None,
         probe_set: Words = None, k: Numbers = None, dark: bool = False,
     ) -> "go.Figure":  # fmt: skip
-        """What fine-tuning changed: all that was measured of one fine-tuned model and its base, on one layer axis.
+        """What fine-tuning changed: all measures of one fine-tuned model and its base, on one layer axis.
 
         Args:
-            what: None draws all panels, facts and probes among them; ``values`` (attention, states) and ``perplexity`` only theirs. There
-                is no figure of ``epochs``.
+            what: None draws all panels, including facts and probes; ``values`` (attention, states) or ``perplexity`` draws only its panels.
+                There is no figure of ``epochs``.
             model: one fine-tuned model; None takes the first.
-            measure: of ``values``: measures to keep.
-            heads: the figure shows whole layers, so only False.
-            head, probe_set, k: the facts of the panel on facts, one each.
+            measure: for ``values``, the measures to keep.
+            heads: only False, because the figure shows whole layers.
+            head, probe_set, k: one each, for the panel on facts.
             dark: for a dark notebook.
 
         >>> import probing
@@ -235,7 +235,7 @@ class Plots:
     def _choice(
         self, model: Words, head: Words, probe_set: Words, templates: str, k: Numbers, average: Words = None, definition: Words = None,
     ) -> ReportChoice:  # fmt: skip
-        """A choice with one rank and one average, those of the page unless they are given."""
+        """A choice with one rank and one average, by default those of the page."""
         rank, mean, meant = single("k", k), single("average", average), single("definition", definition)
         return run_names(model, head, probe_set, templates).choice(
             ks=(RANKS[0] if rank is None else rank,), averages=(mean or AVERAGES[0],), definitions=(meant,) if meant else None
@@ -243,5 +243,5 @@ class Plots:
 
 
 def _one(model: Words, head: Words, probe_set: Words) -> tuple[str | None, str | None, str | None]:
-    """The names of a figure of one run."""
+    """The single names of the run of a figure."""
     return single("model", model), single("head", head), single("probe_set", probe_set)

@@ -1,4 +1,4 @@
-"""Facts that every layer of a model was asked: the stored answers as a table, layer curves and total knowledge."""
+"""Probed facts: the stored predictions of every layer as a table, layer curves and total knowledge."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ OWN_FACTS = "own-facts"
 
 
 class Probed:
-    """The stored answers of every layer of a model to facts; made by ``Model.probe``.
+    """The stored predictions of every layer of a model for facts; made by ``Model.probe``.
 
     >>> import probing
     >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
@@ -59,17 +59,17 @@ class Probed:
 
     @property
     def run_ids(self) -> list[str]:
-        """The ids of the stored runs, one per probe set of which a fact could be asked."""
+        """The ids of the stored runs, one per probe set with a fact that could be asked."""
         return [one.run_id for one in self._sets if one.run_id]
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """What every layer answered.
+        """The predictions of every layer.
 
         Returns:
             One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the right answer in
             the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with the swapped
-            subject; empty where there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
+            subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
             ``top_probability``. Layer 0 is the embeddings.
         """
         parts = []
@@ -80,7 +80,7 @@ class Probed:
 
     @property
     def left_out(self) -> pd.DataFrame:
-        """How many facts were not asked: ``probe_set, reason, n``; no rows where every fact was."""
+        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked."""
         rows = [(one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())]
         return pd.DataFrame(rows, columns=["probe_set", "reason", "n"])
 
@@ -93,8 +93,8 @@ class Probed:
 
         Returns:
             The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
-            and its 95 % interval ``low, high``; ``majority`` (always the relation's commonest answer; at k = 1 only) and ``swapped``
-            (asked about a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+            and its 95 % interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
+            (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:
             OptionError: for another k or average.
@@ -102,7 +102,7 @@ class Probed:
         return json_table(self._precision(k, average), What.precision)
 
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
-        """Last-layer and total knowledge: what the last layer knows and what any layer knows.
+        """Last-layer knowledge and total knowledge: the facts that the last layer knows, and those that any layer knows.
 
         Args:
             k, average: as for ``curve``.
@@ -117,11 +117,11 @@ class Probed:
         return json_table(total(self._database, self.run_ids, (k,), (average,)), What.total)
 
     def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
-        """The layer curve as the page draws it: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
+        """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
 
         Args:
             k, average: as for ``curve``.
-            dark: for a dark page.
+            dark: whether the page is dark.
 
         Returns:
             A ``plotly.graph_objects.Figure``.
@@ -149,7 +149,7 @@ class Probed:
 
     @cached_property
     def _database(self) -> Database:
-        """A database of these runs alone, which is removed with this object."""
+        """A database of these runs alone; it is removed with this object."""
         self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
         return database_of_runs(self.folder, self.run_ids, Path(self._made.name))
 
@@ -163,7 +163,7 @@ def probe_facts(
     out: Path | None = None,
     progress: bool = True,
 ) -> Probed:
-    """The answers of ``Model.probe``, which says what the arguments are and what is raised."""
+    """The predictions of ``Model.probe``, which documents arguments and errors."""
     if isinstance(facts, str | Path):
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
     else:
@@ -176,17 +176,17 @@ def probe_facts(
 
 
 def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | None) -> FactSet:
-    """Facts that are given as a table or as rows."""
+    """Facts from a table or from rows."""
     rows = facts.to_dict("records") if isinstance(facts, pd.DataFrame) else facts
     listed = list(rows) if isinstance(rows, Iterable) else [rows]
     if not all(isinstance(row, Mapping) for row in listed):
-        raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of facts that ship")
-    # A name that the user chose is checked as that of a file is.
+        raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of shipped facts")
+    # A name from the user is checked like the name of a file.
     return own_facts(listed, "the given facts", own_probe_set(Path(OWN_FACTS), called))
 
 
 def _refuse_others(k: int, average: str) -> None:
-    """Raises an ``OptionError`` for a k or an average that is not counted."""
+    """Raises an ``OptionError`` if there are no counts for a k or an average."""
     if k not in RANKS:
         raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
     if average not in ("macro", "micro"):

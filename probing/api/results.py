@@ -28,19 +28,19 @@ def open_results(folders: "Sequence[Path | str] | Path | str | None" = None, dat
 
 
 class Results(OpenResults):
-    """Stored results: every method gives a DataFrame, ``plot`` has the figure for the same arguments.
+    """Stored results: every method returns a DataFrame, ``plot`` has the figure for the same arguments.
 
-    A method's columns and values are those that the command of the same name prints with ``--json``, unrounded: shares in [0, 1], ranks
-    from 1, layer 0 the embeddings; what is not defined is NaN. An argument takes one value or a list; None keeps everything. Results close
-    by themselves when nothing refers to them any more, or at the end of a ``with`` block.
+    A method's columns and values are those that the command of the same name prints with ``--json``, unrounded: shares are in [0, 1],
+    ranks start at 1, layer 0 is the embeddings, and undefined values are NaN. An argument takes one value or a list; None keeps
+    everything. Results are closed when the object is deleted, or at the end of a ``with`` block.
 
     Args:
-        folders: folders of results; None takes those that the pages read, the shipped snapshot and ``cache/runs``. Of other folders a
-            database is made below ``cache/databases`` and kept.
-        database: folder of the database; None takes that of the pages, or of the folders.
+        folders: folders of results; None takes those of the pages, the shipped snapshot and ``cache/runs``. For other folders a database
+            is made below ``cache/databases`` and kept.
+        database: folder of the database; None takes that of the pages, or of ``folders``.
 
     Raises:
-        StoreError: if there is no folder of results, or a file in it cannot be used.
+        StoreError: if there is no folder of results, or one of its files cannot be used.
 
     >>> import probing
     >>> with probing.results() as results:
@@ -68,19 +68,19 @@ class Results(OpenResults):
 
         Args:
             model, head, probe_set: names to keep.
-            k: 1, 10 or 100: a fact counts as known with rank <= k.
+            k: 1, 10 or 100; a fact counts as known if its rank is <= k.
             average: ``macro`` (mean over relations) or ``micro`` (over facts).
             templates: name of the template set that the facts were asked in.
             layer: layers to keep, 0 to L.
 
         Returns:
             One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts), ``value`` with its 95 %
-            interval ``low, high``; ``majority`` (always the relation's commonest answer; at k = 1 only) and ``swapped`` (asked about a
+            interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped`` (with a
             swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:
-            StoreError: for a model, head, probe set or template set that no run has.
-            OptionError: for a k, average or layer that there is not.
+            StoreError: if no run has a given model, head, probe set or template set.
+            OptionError: if there is no such k, average or layer.
 
         >>> import probing
         >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")
@@ -98,15 +98,15 @@ class Results(OpenResults):
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         average: Words = None, templates: str = "default",
     ) -> pd.DataFrame:  # fmt: skip
-        """What the last layer knows and what any layer knows, as ``probing report total --json``.
+        """Knowledge of the last layer and of any layer, as ``probing report total --json``.
 
         Args:
             model, head, probe_set, k, average, templates: as for ``curve``.
 
         Returns:
             One row per run, k and average: ``model, head, seed, probe_set, k, average, n`` (facts), ``last_layer`` and ``total`` (shares);
-            of the ``inner_n`` facts that the last layer misses with the own and with a swapped subject, inner layers find ``inner_own``
-            with the own and ``inner_swapped`` with the swapped one (numbers of facts), ``inner_p`` by McNemar's exact test.
+            ``inner_n`` is the number of facts that the last layer misses with the own and with a swapped subject; inner layers find
+            ``inner_own`` of them with the own and ``inner_swapped`` with the swapped subject, ``inner_p`` is by McNemar's exact test.
 
         Raises:
             StoreError, OptionError: as ``curve``.
@@ -126,20 +126,20 @@ class Results(OpenResults):
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         definition: Words = None, templates: str = "default",
     ) -> pd.DataFrame:  # fmt: skip
-        """Relations that some inner layer knows better than the last, as ``probing report forgotten --json``.
+        """Relations that an inner layer knows better than the last, as ``probing report forgotten --json``.
 
         Args:
             model, head, k, templates: as for ``curve``.
             probe_set: one probe set; None takes ``trex``.
-            definition: ``caption`` (by however little), ``authors`` (unpaired t-test, as in the authors' code) or ``strict`` (at least 2
+            definition: ``caption`` (by any amount), ``authors`` (unpaired t-test, as in the authors' code) or ``strict`` (at least 2
                 points, McNemar's exact test, corrected).
 
         Returns:
-            One row per run, k and definition: ``model, head, seed, k, definition, relations`` (compared), ``forgotten`` (how many),
+            One row per run, k and definition: ``model, head, seed, k, definition, relations`` (compared), ``forgotten`` (number),
             ``share`` in [0, 1], ``names`` (tuple of the forgotten relations).
 
         Raises:
-            StoreError, OptionError: as ``curve``; an OptionError also for several probe sets, as rows do not say theirs.
+            StoreError, OptionError: as ``curve``; an OptionError also for several probe sets, because the rows have no such column.
 
         >>> import probing
         >>> forgotten = probing.results().forgotten(model="nesia-mini", head="tied", k=1)
@@ -157,7 +157,7 @@ class Results(OpenResults):
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         base: Words = None, templates: str = "default",
     ) -> pd.DataFrame:  # fmt: skip
-        """What fine-tuned models kept, gained and lost of their base's facts at the last layer, as ``probing report transitions --json``.
+        """Facts of the base that fine-tuned models kept, gained and lost at the last layer, as ``probing report transitions --json``.
 
         Args:
             model: fine-tuned models to keep.
@@ -166,7 +166,7 @@ class Results(OpenResults):
 
         Returns:
             One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained, lost, never``,
-            ``p_value`` (McNemar's exact test), and the fates of the lost: ``relocated, suppressed, displaced, erased``.
+            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``relocated, suppressed, displaced, erased``.
 
         Raises:
             StoreError, OptionError: as ``curve``.
@@ -188,7 +188,7 @@ class Results(OpenResults):
 
         Returns:
             One row per model and score: ``model, base, objective, metric, value, low, high`` (95 % interval), ``baseline, baseline_name,
-            other, other_name`` (what it is compared with), ``n``, ``decides`` (whether the verdict on the model rests on it), ``verdict``.
+            other, other_name`` (a comparison), ``n``, ``decides`` (whether the verdict on the model depends on it), ``verdict``.
 
         Raises:
             StoreError: for a model that has no run on facts.
@@ -204,25 +204,25 @@ class Results(OpenResults):
         self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
         base: str | None = None, part: str | None = None, limit: int | None = 100, **filters: Unpack[FactFilters],
     ) -> pd.DataFrame:  # fmt: skip
-        """The facts of one run that pass the filters, the list of the Facts page.
+        """The facts of one run that pass the filters: the list of the Facts page.
 
         Args:
-            model, head, probe_set: the run; None takes what the page shows at first.
+            model, head, probe_set: the run; None takes the page's default.
             relation: name of a relation.
             base: the model that ``model`` is compared with; None takes its base.
-            part: the outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
+            part: outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
                 ``relocated, suppressed, displaced, erased``.
-            limit: most rows; None gives all.
+            limit: maximum number of rows; None returns all.
             **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k, exposure,
                 answer_in_subject, order, templates``.
 
         Returns:
             One row per fact: ``fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure``; with rank
-            1 over layers 1 to L: ``first_layer, last_layer`` (missing where none), ``layers_known``; ``best_rank``, and ``last_rank`` at L.
+            1 over layers 1 to L: ``first_layer, last_layer`` (missing if none), ``layers_known``; ``best_rank``, and ``last_rank`` at L.
 
         Raises:
-            StoreError: for a run that is not stored, or of which counts alone are.
-            OptionError: for a filter or value that is not known.
+            StoreError: if the run is not stored, or only its counts are.
+            OptionError: if a filter or value is unknown.
 
         >>> import probing
         >>> lost = probing.results().facts("nesia-mini-control", probe_set="trex", part="lost", limit=2)
@@ -238,7 +238,7 @@ class Results(OpenResults):
         return list_facts(self.database, FactChoice(run, single("relation", relation), base, part, filters), limit)
 
     def fact(self, fact_id: str, model: Words = None, head: Words = None) -> pd.DataFrame:
-        """What every layer of the stored runs answered to one fact.
+        """The predictions of every layer of the stored runs for one fact.
 
         Args:
             fact_id: from the list ``facts``.
@@ -246,11 +246,11 @@ class Results(OpenResults):
 
         Returns:
             One row per run and layer: ``model, head, layer``; of the right answer ``gold_rank`` (in the whole vocabulary), ``answer_rank``
-            (among the relation's answers), ``other_rank`` (asked about a swapped subject), ``gold_logp`` (nats) and ``probability``; the
-            best ``token`` with its ``token_probability``. What is not stored is missing.
+            (among the relation's answers), ``other_rank`` (with a swapped subject), ``gold_logp`` (nats) and ``probability``; the
+            best ``token`` with its ``token_probability``. Values that are not stored are missing.
 
         Raises:
-            OptionError: for a fact, model or head that is not stored.
+            OptionError: if a fact, model or head is not stored.
 
         >>> import probing
         >>> results = probing.results()
@@ -267,21 +267,21 @@ class Results(OpenResults):
         self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None,
         kind: Words = None, unseen: bool = False,
     ) -> pd.DataFrame:  # fmt: skip
-        """Edge probing: what probes read about words, as ``probing edges report WHAT --json``.
+        """Edge probing: results of the probes on spans, as ``probing edges report WHAT --json``.
 
         Args:
-            what: ``summary`` (F1 and where in the layers a task is solved), ``scores`` (every probe), ``labels``, ``tasks`` (which task is
-                solved earlier) or ``models`` (in which model a task is).
+            what: ``summary`` (F1 and the layers at which a task is solved), ``scores`` (every probe), ``labels``, ``tasks`` (which of two
+                tasks is solved earlier) or ``models`` (in which of two models a task is solved earlier).
             model, task: names to keep.
             part: ``dev`` or ``test``.
             kind: ``cumulative`` (layers 0 to l), ``at`` (one layer) or ``full``.
             unseen: count only targets whose span text does not occur in training.
 
         Returns:
-            Of ``summary`` one row per model, encoder, task and part: ``model, encoder, task, part, seeds, f1_first, f1_last, memory,
-            ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains``; of ``scores`` one per
-            probe: ``model, task, kind, seed, layer, part, f1, targets``; of the others a row per label or per pair, see docs/edges.md. F1
-            in [0, 1], places in layers, K in bits.
+            For ``summary`` one row per model, encoder, task and part: ``model, encoder, task, part, seeds, f1_first, f1_last, memory,
+            ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains``; for ``scores`` one
+            per probe: ``model, task, kind, seed, layer, part, f1, targets``; for the others one per label or pair, see docs/edges.md.
+            F1 is in [0, 1], positions are in layers, K is in bits.
 
         Raises:
             OptionError: for a word or name that is not known.
@@ -303,23 +303,23 @@ class Results(OpenResults):
         self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None,
         reading: Words = None, protocol: str = OURS, layer: Numbers = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """Sentence probes: what one vector per sentence shows, as ``probing sentences report WHAT --json``.
+        """Sentence probes: results of the probes on one vector per sentence, as ``probing sentences report WHAT --json``.
 
         Args:
             what: ``accuracy`` (every probe), ``changes`` (fine-tuned models against their base), ``groups`` (mean change of lower and upper
-                layers), ``where-gone`` (the fate of each property that the base's layers had) or ``curve`` (with fewer training sentences).
-            model, task: names to keep; of models that differ only in their seed None keeps the one with the smallest seed.
+                layers), ``where-gone`` (fates of the properties that the base's layers had) or ``curve`` (with fewer training sentences).
+            model, task: names to keep; None keeps, of models that differ only by their seed, the one with the lowest.
             pooling: ``first`` (token) or ``mean`` (of all tokens).
-            reading: of ``accuracy``: ``own``, ``frozen``, ``rescaled``, ``aligned`` or ``mlp``; None keeps ``own``.
+            reading: for ``accuracy``, ``own``, ``frozen``, ``rescaled``, ``aligned`` or ``mlp``; None keeps ``own``.
             protocol: ``ours``, ``quick`` or ``senteval``.
             layer: layers to keep, 0 to L; ``groups`` have none.
 
         Returns:
-            Of ``accuracy`` one row per probe, beginning with ``model, task, pooling, layer, reading, c, accuracy, n_train, n_test,
-            majority, surface``; of the others see docs/sentences.md. Accuracies in [0, 1].
+            For ``accuracy`` one row per probe, starting with ``model, task, pooling, layer, reading, c, accuracy, n_train, n_test,
+            majority, surface``; for the others see docs/sentences.md. Accuracies in [0, 1].
 
         Raises:
-            OptionError: for a word, name or layer that is not known.
+            OptionError: if a word, name or layer is unknown.
 
         >>> import probing
         >>> probes = probing.results().sentences(model="nesia-mini", task="subject-number", pooling="mean", layer=[0, 8])
@@ -339,14 +339,14 @@ class Results(OpenResults):
         """What fine-tuning changed inside models, as ``probing changes report WHAT --json``.
 
         Args:
-            what: ``values`` (attention and similarity of states by layer), ``perplexity`` (with layers of the base put back) or ``epochs``
-                (perplexity while a model was fine-tuned).
-            model: names to keep; of models that differ only in their seed None keeps the one with the smallest seed.
-            measure: of ``values``: measures to keep.
-            heads: of ``values``: those of single attention heads, too.
+            what: ``values`` (attention and similarity of states by layer), ``perplexity`` (with layers replaced by the base's) or
+                ``epochs`` (perplexity during the fine-tuning of a model).
+            model: names to keep; None keeps, of models that differ only by their seed, the one with the lowest.
+            measure: for ``values``, the measures to keep.
+            heads: for ``values``, whether to include those of single attention heads.
 
         Returns:
-            Of ``values`` one row per model, layer and measure, beginning with ``model, base, layer, measure, value, low, high``; of the
+            For ``values`` one row per model, layer and measure, starting with ``model, base, layer, measure, value, low, high``; for the
             others see docs/changes.md.
 
         Raises:
@@ -364,7 +364,7 @@ class Results(OpenResults):
         return changes.json_table(self.database, choice).reset_index(drop=True)
 
     def _facts(self, what: str, names: RunSelection, **cells: tuple[Any, ...] | None) -> pd.DataFrame:
-        """A report of knowledge with the columns that JSON has; cells that are None are all of them."""
+        """A report of knowledge with the columns of its JSON; a cell that is None keeps all values."""
         choice = names.choice(what, **cells)
         knowledge.refuse_unknown(self.database, choice)
         return json_table(knowledge.report(self.database, choice), choice.what).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""What every layer of a model makes of a whole sentence: sentence probes and attention in a notebook."""
+"""Predictions of sentence probes, and attention, at every layer for a whole sentence, in a notebook."""
 
 import math
 import warnings
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.figures.theme import go
 
-#: Bases that were opened for a model, so that the next sentence does not load them again; they go with the model.
+#: Bases that were opened for a model, so that the next sentence does not load them again; they are removed with the model.
 _BASES: "WeakKeyDictionary[Model, Encoder | None]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, repr=False)
 class SentenceAnswer:
-    """What the layers of a model, and of the model that it was fine-tuned from, make of one sentence or of two.
+    """Probe predictions and attention at the layers of a model, and of its base, for a sentence or a pair.
 
     Attributes:
         model: name of the model.
-        base: name of the model that it was fine-tuned from; None where it was not.
+        base: name of the model that it was fine-tuned from; None if it was not.
         text: the sentence.
-        second: the second sentence; None where there is one.
-        found: attention, and what the probes of each model say.
-        missing: of each model without sentence probes, the command that trains some.
+        second: the second sentence; None if there is only one.
+        found: attention, and the predictions of the probes of each model.
+        missing: for each model without sentence probes, the command that trains some.
     """
 
     model: str
@@ -51,18 +51,18 @@ class SentenceAnswer:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The word pieces that the model reads, special ones included."""
+        """The word pieces of the input, including special tokens."""
         return self.found.attention.tokens
 
     @property
     def table(self) -> pd.DataFrame:
-        """The verdict of every probe at every layer, as ``probing sentences ask`` gives it.
+        """The verdict of every probe at every layer, as ``probing sentences ask`` prints it.
 
         Returns:
             One row per model, task, pooling and layer: ``model, task, pooling, layer, label, p, margin, accuracy, majority,
-            above_majority``. Layer 0 is the embeddings. ``p`` is the probability of the label, ``margin`` the logarithm of how many times
-            more likely it is than the next label; ``accuracy`` and ``majority`` are shares of the task's test sentences, in [0, 1].
-            A verdict means nothing where ``above_majority`` is False.
+            above_majority``. Layer 0 is the embeddings. ``p`` is the probability of the label, ``margin`` the logarithm of its
+            ratio to the probability of the next label; ``accuracy`` and ``majority`` are shares of the task's test sentences, in
+            [0, 1]. A verdict means nothing if ``above_majority`` is False.
 
         Raises:
             HeadError: if no sentence probes are trained on the model.
@@ -72,12 +72,12 @@ class SentenceAnswer:
 
     @property
     def attention(self) -> pd.DataFrame:
-        """Attention by layer, as ``probing sentences ask`` gives it.
+        """Attention by layer, as ``probing sentences ask`` prints it.
 
         Returns:
-            One row per model and layer, from layer 1: ``model, layer`` and, of the first token (``-first``) and the mean over all tokens
+            One row per model and layer, from layer 1: ``model, layer`` and, for the first token (``-first``) and the mean over all tokens
             (``-mean``), each the mean over heads: ``entropy`` in nats; ``to-first, to-separator, to-punctuation, to-self``, shares of
-            attention in [0, 1]; and, where there is a base, the distance from it: ``emd`` in tokens and ``total-variation`` in [0, 1].
+            attention in [0, 1]; and, with a base, the distance from it: ``emd`` in tokens and ``total-variation`` in [0, 1].
         """
         return ask.attention_rows(self.found)
 
@@ -91,7 +91,7 @@ class SentenceAnswer:
 
     @property
     def same_word(self) -> pd.DataFrame:
-        """How alike the states of a word are that occurs more than once.
+        """Similarity of the states of words that occur more than once.
 
         Returns:
             One row per model, word and layer: ``model, word, times, layer, similarity``, the mean cosine of its occurrences.
@@ -102,12 +102,12 @@ class SentenceAnswer:
         """The page's figure.
 
         Args:
-            what: ``verdicts`` draws what the probes say, a row per task and pooling and a column per layer; ``attention`` draws the first
-                token's attention by layer.
-            dark: for a dark page.
+            what: ``verdicts`` draws the predictions of the probes, one row per task and pooling and one column per layer; ``attention``
+                draws the first token's attention by layer.
+            dark: whether the page is dark.
 
         Raises:
-            HeadError: if verdicts are wanted and no sentence probes are trained on the model.
+            HeadError: for ``verdicts``, if no sentence probes are trained on the model.
             OptionError: for another figure.
         """
         if what not in ("verdicts", "attention"):
@@ -155,24 +155,24 @@ class SentenceAnswer:
 
 
 def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
-    """What every layer makes of a whole sentence, or of two.
+    """Predictions of sentence probes, and attention, at every layer for a sentence or a pair.
 
-    A fine-tuned model is asked together with its base. Attention needs no probes; the verdicts do. Where one of the
-    two has no probes, a warning names the command that trains some; where neither has any, ``table`` raises an error with that command.
+    A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the verdicts do. If one of the
+    two has no probes, a warning has the command that trains some; if neither has any, ``table`` raises an error with that command.
 
     Args:
         model: the model.
         text: the sentence.
-        second: a second sentence, read behind the first; then the probes are asked whose tasks ask about pairs.
-        tasks: names of tasks; None asks all that have probes. ``python -m probing sentences tasks`` lists them.
+        second: a second sentence, read after the first; the probes of tasks on pairs are then used.
+        tasks: names of tasks; None takes all that have probes. ``python -m probing sentences tasks`` lists them.
 
     Returns:
-        Attention by layer and head, and the verdicts of all probes that ask about as many sentences.
+        Attention by layer and head, and the verdicts of all probes on single sentences, or on pairs.
 
     Raises:
-        PromptError: if there is no sentence, or it is longer than the model takes.
+        PromptError: if the sentence is empty or too long for the model.
         OptionError: if a task has no probes.
-        ModelError: if the base cannot be opened, or the two models cut the sentence into other word pieces.
+        ModelError: if the base cannot be opened, or the two models split the sentence into different word pieces.
         HeadError: if a file of probes is damaged.
 
     >>> import probing
@@ -192,10 +192,10 @@ def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Se
 
 
 def _only(found: ask.SentenceAnswer, tasks: Sequence[str]) -> ask.SentenceAnswer:
-    """The answer with the verdicts of some tasks; without names, of all."""
+    """The answer with the verdicts of some tasks; without names, of all tasks."""
     there = dict.fromkeys(one.probes.task for of_model in found.verdicts.values() for one in of_model)
     if unknown := [task for task in tasks if task not in there]:
-        raise OptionError(f"no probes of {unknown[0]!r} ask about as many sentences; there are those of {', '.join(there) or 'no task'}")
+        raise OptionError(f"no probes of {unknown[0]!r} fit this number of sentences; expected {', '.join(there) or 'no task'}")
     if not tasks:
         return found
     kept = {model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()}

@@ -1,4 +1,4 @@
-"""What every layer of a model says of chosen words of a sentence: edge probing in a notebook."""
+"""Edge probing in a notebook: predictions of every layer for chosen words of a sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class SpanAnswer:
-    """What the probes of every layer say of one span of a sentence, or of two.
+    """Predictions of the probes of every layer for one span of a sentence, or for two.
 
     Attributes:
         model: name of the model.
-        words: of the sentence; spans count them from 0.
+        words: words of the sentence; spans count them from 0.
         spans: the chosen spans, (start, end) in words with the end exclusive.
-        traces: what each task says of a span, or of the pair.
+        traces: predictions of each task for a span, or for the pair.
     """
 
     model: str
@@ -39,30 +39,30 @@ class SpanAnswer:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Every label at every layer, as ``probing edges trace --as csv`` gives it.
+        """Every label at every layer, as ``probing edges trace --as csv`` prints it.
 
         Returns:
             One row per task, layer and label: ``model, task, span1, span2, layer, label, p, share``. A span is written ``3:5``, and
             ``span2`` is empty for a task of one span. Layer 0 is the embeddings; the probe of layer l reads the layers 0 to l. ``p`` is
-            the probe's probability of the label, ``share`` is p over the sum of the p of all labels; both are in [0, 1].
+            the probe's probability of the label, ``share`` is p divided by the sum of the p of all labels; both are in [0, 1].
         """
         return label_rows(self.model, self.traces)
 
     @property
     def answers(self) -> pd.DataFrame:
-        """What the last layer says, and from which layer on.
+        """The predictions of the last layer, and the layer from which on they stay the same.
 
         Returns:
             One row per task and span, or pair of spans: ``model, task, title, span1, span2, answer, settled, f1``. ``settled`` is the
-            first layer from which the answer stays; ``f1`` is that of the last layer's probe on the task's development part, in [0, 1].
+            first layer from which on the answer stays; ``f1`` is the last layer's F1 on the task's development part, in [0, 1].
         """
         return answer_rows(self.model, self.traces)
 
     def figure(self, dark: bool = False) -> "go.Figure":
-        """The page's figure: a row per task, a column per layer, the shares of the labels that show how the answer came about.
+        """The page's figure: one row per task, one column per layer, with the shares of the labels that explain the answer.
 
         Args:
-            dark: for a dark page.
+            dark: whether the page is dark.
         """
         return for_notebook(span_bars(panel_rows(self.words, self.traces)), dark)
 
@@ -81,25 +81,25 @@ class SpanAnswer:
 
 
 def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
-    """What every layer says of one span of a sentence, or of two.
+    """Predictions of every layer for one span of a sentence, or for two.
 
-    A sentence is cut into words as treebanks do: punctuation is apart, and "don't" is "do" and "n't". Words that are separated by blanks
-    stay unchanged. An error shows the words with their numbers.
+    A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are already
+    separated by spaces stays unchanged. An error lists the words with their numbers.
 
     Args:
         model: a model that probes of edge probing are trained on.
-        sentence: as typed.
+        sentence: the sentence.
         spans: one or two, each (start, end) in words, counted from 0, with the end exclusive: (3, 5) is the fourth and the fifth word.
-            Tasks of one span are asked of each, tasks of pairs of both, in this order. Tasks whose spans are single words are left out
-            where a span is longer.
-        tasks: names of tasks; None asks all that have probes. ``python -m probing edges tasks`` lists them.
+            One-span tasks use each span, two-span tasks both in this order. Tasks whose spans are single words are left out if a span
+            is longer.
+        tasks: names of tasks; None takes all that have probes. ``python -m probing edges tasks`` lists them.
 
     Returns:
-        The answer of every task that fits the spans.
+        The predictions of every task that fits the spans.
 
     Raises:
         OptionError: if the sentence is empty, the number of spans is not 1 or 2, or a task has no probes.
-        EdgeDataError: if a span is no pair of whole numbers, is not inside the sentence, or cannot be asked.
+        EdgeDataError: if a span is not a pair of integers, is outside the sentence, or has no word pieces.
         HeadError: if no probes are trained on this model, or their files are damaged.
 
     >>> import probing
@@ -134,7 +134,7 @@ def _span(span: Sequence[int], words: int, numbers: str) -> Span:
         start, end = (index(number) for number in span)
     except (TypeError, ValueError) as error:
         raise EdgeDataError(
-            f"got the span {span!r}; expected a list of pairs (start, end) of whole numbers, the end exclusive, as in [(0, 1)]; {numbers}"
+            f"got the span {span!r}; expected a list of pairs (start, end) of integers, the end exclusive, as in [(0, 1)]; {numbers}"
         ) from error
     if not 0 <= start < end <= words:
         raise EdgeDataError(

@@ -1,4 +1,4 @@
-"""Errors of the commands in the words of a notebook: an option becomes the argument of that name."""
+"""Errors of the commands for a notebook: an option becomes the argument of that name."""
 
 import re
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 from probing.core.errors import ProbingError
 
-#: Option of a command -> argument of a function. Only where a message names it alone: within a command a value follows it.
+#: Option of a command -> argument of a function, only if the option is alone in a message; inside a command a value follows it.
 _ARGUMENTS = {"base": "base=", "name": "name=", "as": "called="}
 _OPTION = re.compile(rf"--({'|'.join(_ARGUMENTS)})(?=[),;.]|$)")
 
 
 def as_arguments(message: str) -> str:
-    """The message with every option that it names alone written as an argument.
+    """The message with every option that is alone in it written as an argument.
 
     >>> as_arguments("name its base model (--base); train with: python -m probing train-heads --model A --base B --head tied")
     'name its base model (base=); train with: python -m probing train-heads --model A --base B --head tied'
@@ -22,7 +22,7 @@ def as_arguments(message: str) -> str:
 
 @contextmanager
 def in_a_notebook() -> Iterator[None]:
-    """Errors that are raised inside name arguments in place of options; class and cause stay."""
+    """Errors raised inside the ``with`` block name arguments instead of options; class and cause stay."""
     try:
         yield
     except ProbingError as error:

@@ -44,7 +44,7 @@ def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
 
 @pytest.fixture(scope="module")
 def found(notebook, repo_root, tmp_path_factory):
-    """What the last cell prints after a kernel of its own has run all others, with no network and an empty cache."""
+    """Output of the last cell after a separate kernel has run all others, with no network and an empty cache."""
     folder = tmp_path_factory.mktemp("notebook")
     # Shared with the examples of docstrings, so that the database is built once.
     cache = tmp_path_factory.getbasetemp() / "cache-of-examples"

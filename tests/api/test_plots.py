@@ -147,7 +147,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.transitions(model=MODELS), FigureError, "only one model"),
         (lambda p: p.transitions(model=BASE.name), FigureError, "no fine-tuned model of this selection"),
         (lambda p: p.facts(text="nothing like it"), FigureError, "no fact passes these filters"),
-        (lambda p: p.edges("models"), FigureError, r"no figure of models; take the table, edges\('models'\)"),
+        (lambda p: p.edges("models"), FigureError, r"no figure of models; use the table, edges\('models'\)"),
         (lambda p: p.edges(part=["dev", "test"]), FigureError, "only one part"),
         (lambda p: p.edges("scores", kind="full"), FigureError, "got kind='full'; the figure shows cumulative or at probes"),
         (lambda p: p.edges("labels", task=["pos", "srl"]), FigureError, "only one task"),
@@ -174,5 +174,5 @@ def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, e
 def test_too_many_models_for_a_panel_are_refused(results):
     models = list(pd.unique(results.sentences()["model"]))
     assert len(models) > 4
-    with pytest.raises(FigureError, match=f"got {len(models)} values of model; the figure has room for 4: narrow model"):
+    with pytest.raises(FigureError, match=f"got {len(models)} values of model; the figure shows at most 4: narrow model"):
         results.plot.sentences(model=models)

@@ -1,4 +1,4 @@
-"""``Model.sentence``: what every layer makes of a whole sentence, in a notebook."""
+"""``Model.sentence``: predictions of every layer for a whole sentence, in a notebook."""
 
 import json
 import warnings
@@ -23,7 +23,7 @@ TEXT = "paris is red and rome is blue ."
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache lies beside it."""
+    """A tiny model with planted probes of one task about a sentence and of one about a pair; its cache is next to it."""
     root = tmp_path_factory.mktemp("sentence")
     encoder = probing.load(save("bert", root / "tiny"), "logit_lens", device="cpu").encoder
     right = np.array([[50, 80, 90, 90]] * 2)
@@ -115,7 +115,7 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
 
 def test_tasks_are_chosen_by_name_and_others_are_refused(model):
     assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
-    with pytest.raises(OptionError, match="no probes of 'tense' ask about as many sentences; there are those of order"):
+    with pytest.raises(OptionError, match="no probes of 'tense' fit this number of sentences; expected order"):
         model.sentence(TEXT, tasks=["tense"])
     with pytest.raises(PromptError, match="the sentence is empty"):
         model.sentence(" ")

@@ -1,4 +1,4 @@
-"""``Model.edges``: what every layer says of chosen words, in a notebook."""
+"""``Model.edges``: predictions of every layer for chosen words, in a notebook."""
 
 import io
 from types import SimpleNamespace

@@ -178,11 +178,11 @@ def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_fi
     if command == "train-heads":
         more = ["--text", str(facts_file), "--valid", str(facts_file)]
     result = CliRunner().invoke(app, [command, *more, "--model", str(folder)])
-    assert isinstance(result.exception, ModelError) and "not numbers" in str(result.exception)
+    assert isinstance(result.exception, ModelError) and "not finite" in str(result.exception)
 
 
 def test_half_a_character_to_follow_is_one_line(run, cache, own):
-    with pytest.raises(Exception, match=r"the word to follow holds .* which is no character"):
+    with pytest.raises(Exception, match=r"the word to follow contains .* which is not a character"):
         run("ask", PROMPT, "--model", own("mine"), "--head", "logit_lens", "--watch", "\udcc3")
 
 

@@ -1,7 +1,7 @@
 """A device that is none: its tensors compute on the CPU, say that they are elsewhere, and refuse to meet tensors that are not.
 
 What leaves a tensor behind on the CPU fails here as it would on a GPU. It calls itself ``meta``, for torch would look for the driver of a
-``cuda``; where our code asks a device's kind, it tells the CPU from all others.
+``cuda``; where our code checks a device's kind, it distinguishes the CPU from all others.
 """
 
 from dataclasses import replace

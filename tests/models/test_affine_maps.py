@@ -87,7 +87,7 @@ def test_a_ridge_is_a_share_of_the_mean_diagonal():
 
 def test_states_without_a_map_are_named():
     _, states = some_states(1, positions=5, windows=1)
-    with pytest.raises(HeadError, match="too few or hold what is no finite number"):
+    with pytest.raises(HeadError, match="too few or not finite"):
         least_squares(sums_of(states, states, CPU), 0.0)
 
 
@@ -196,7 +196,7 @@ def test_a_base_with_another_tokenizer_is_refused_in_plain_words(tuned_copy, fol
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary["paris"], vocabulary["rome"] = vocabulary["rome"], vocabulary["paris"]
     (base / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(HeadError, match="cut the text into different tokens, expected equal tokenizers"):
+    with pytest.raises(HeadError, match="split the text into different tokens, expected equal tokenizers"):
         trained(encoder, recipe("least_squares"), tmp_path)
     trained(encoder, recipe("tied", epochs=1), tmp_path / "pretrained")
 
@@ -217,7 +217,7 @@ def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_p
     (base / "tokenizer.json").write_text(json.dumps(tokenizer))
     found = recipe_for(wish, encoder, TRAIN, [tmp_path / "none"], lines.append)
     assert (found.start, found.steps, found.epochs) == ("pre-trained", 0, 3)
-    assert len(lines) == 1 and "cut the text into different tokens" in lines[0]
+    assert len(lines) == 1 and "split the text into different tokens" in lines[0]
     asked = Wish("tied", 0, "made up", {"positions": 200, "start": FROM_LEAST_SQUARES})
     assert recipe_for(asked, encoder, TRAIN, [tmp_path / "none"], lines.append).start == FROM_LEAST_SQUARES, (
         "what is asked for is not changed"
@@ -275,7 +275,7 @@ def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy
     with pytest.raises(HeadError) as raised:
         train_heads(encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "heads", StatesCache(tmp_path / "cache", budget))
     # 100 and 200 positions of 16 values; none of the first is left.
-    assert "the budget is 0.0 MB (--states-budget), of which the last layer that layers are mapped to takes 0.0 MB" in str(raised.value)
+    assert "the budget is 0.0 MB (--states-budget), of which the last layer, the target of the maps, takes 0.0 MB" in str(raised.value)
     assert " 0 positions of one layer fit" in str(raised.value)
 
 

@@ -125,5 +125,5 @@ def test_decoding_is_the_head_itself(architecture, encoder_of, dtype, monkeypatc
 def test_logits_that_are_not_numbers_are_an_error(strange):
     states = np.zeros((3, 4), dtype=np.float32)
     states[1, 2] = strange
-    with pytest.raises(ModelError, match="not numbers"):
+    with pytest.raises(ModelError, match="not finite"):
         read_out(PlainHead(4), states, [0] * 3, [[0]] * 3, [[0]] * 3, 1, torch.device("cpu"))

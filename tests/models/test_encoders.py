@@ -84,7 +84,7 @@ def test_without_a_base_a_body_only_checkpoint_is_a_head_error(layout, bert_copy
     [
         ("cls.predictions.transform.dense.weight",),
         ("cls.predictions.bias",),
-        # All but one: still a torn head and not a body without one.
+        # All but one: still an incomplete head and not a body without one.
         (
             "cls.predictions.transform.dense.weight",
             "cls.predictions.transform.dense.bias",

@@ -33,7 +33,7 @@ def rewrite(path, tensors):
 
 
 def changed_head(encoder, kind):
-    """A head that differs from the start in every parameter of its own."""
+    """A head that differs from the start in every own parameter."""
     head = fresh_copy(encoder.head, kind)
     with torch.no_grad():
         for parameter in head.trainable(kind).values():
@@ -140,7 +140,7 @@ def test_a_truncated_head_is_named(keep, saved, bert):
 
 def test_a_foreign_safetensors_file_is_named(saved, bert):
     save_file({"weight": torch.zeros(2)}, head_path(saved, 0))
-    with pytest.raises(HeadError, match=r"layer-00\.safetensors does not say whose head it is .* not written by this project"):
+    with pytest.raises(HeadError, match=r"layer-00\.safetensors has no identity of a head .* not written by this project"):
         load_heads(saved, bert, "tied")
 
 

@@ -237,7 +237,7 @@ def test_a_head_of_another_recipe_is_not_overwritten(bert, states, tmp_path):
 def test_a_head_stored_in_another_format_is_named_and_not_taken_for_the_asked_one(bert, tmp_path):
     folder = tmp_path / "heads"
     train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), layers=[0])
-    with pytest.raises(HeadError, match="is stored in float32, asked is float16"):
+    with pytest.raises(HeadError, match="is stored in float32, expected float16"):
         train_heads(bert, TRAIN, VALID, recipe(), folder, StatesCache(tmp_path / "cache"), torch.float16, layers=[0])
 
 

@@ -140,7 +140,7 @@ def test_a_mask_that_is_not_there_cannot_be_chosen(index, live):
 
 
 def test_six_hundred_tokens_are_too_long_and_both_numbers_are_told(live):
-    with pytest.raises(TooLong, match="takes 48") as caught:
+    with pytest.raises(TooLong, match="takes at most 48") as caught:
         live.ask("it " * 600 + "[MASK]")
     assert (caught.value.pieces, caught.value.limit) == (603, 48)
     with pytest.raises(TooLong):
@@ -198,7 +198,7 @@ def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
 
 @pytest.mark.parametrize("top", [0, -3, 10_000])
 def test_a_senseless_number_of_tokens_is_refused(top, live):
-    with pytest.raises(PromptError, match="top is"):
+    with pytest.raises(PromptError, match="got top"):
         live.ask(PROMPT, top=top)
 
 
@@ -221,7 +221,7 @@ def test_emoji_and_markup_are_asked_like_any_text(prompt, architecture, encoder_
 
 
 def test_half_a_character_is_a_prompt_error(live):
-    with pytest.raises(PromptError, match="no character"):
+    with pytest.raises(PromptError, match="not a character"):
         live.ask("\ud83d is [MASK]")
 
 

@@ -65,7 +65,7 @@ def test_blocks_are_the_text_end_to_end_between_special_tokens(bert):
         assert tuple(row[1:-1]) in blocks
     # A block of 18 pieces has no mask with probability 0.85 ** 18, about 1 in 19.
     assert 0.8 * (len(pieces) // 18) < len(text.cumulative) <= len(pieces) // 18
-    with pytest.raises(HeadError, match="3 to 48 pieces"):
+    with pytest.raises(HeadError, match="expected 3 to 48 for"):
         mask_rows(bert, TRAIN, recipe(pieces_per_block=49), 0, 0)
 
 
@@ -227,7 +227,7 @@ def test_layers_trained_one_by_one_share_the_passes_of_their_groups(bert, tmp_pa
 def test_a_full_disk_is_named_before_anything_is_written(bert, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=1000))
-    with pytest.raises(HeadError, match="free; make room"):
+    with pytest.raises(HeadError, match="free; free some space"):
         masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path)
     assert not list(tmp_path.rglob("*.states*"))
 

@@ -1,4 +1,4 @@
-"""One masking serves heads, fine-tuning, pre-training and perplexity, and each keeps the bytes that it had with code of its own."""
+"""One masking serves heads, fine-tuning, pre-training and perplexity, and each keeps the bytes that it had with its own code."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_eighty_per_cent_become_the_mask_ten_another_piece_and_ten_stay(kept):
     pieces = np.full(40_000, 7)
     read = mask_pieces(pieces, rng.random(len(pieces)), lambda other: rng.choice(ORDINARY, other.sum()), MASK, kept)
     assert [(read == MASK).mean(), np.isin(read, ORDINARY).mean(), (read == 7).mean()] == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
-    assert (pieces == 7).all(), "what came in is left as it is"
+    assert (pieces == 7).all(), "the input stays unchanged"
 
 
 @pytest.mark.parametrize("chosen", [0, 1, 5, 40])

@@ -285,7 +285,7 @@ def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
     answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "logit_lens")
     config = config_for(bert, FACTS, answers)
     probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.layers]))
-    with pytest.raises(ModelError, match="missing or torn"):
+    with pytest.raises(ModelError, match="missing or damaged"):
         gather_shards(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))
     assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (bert.layers + 1, len(FACTS))
 

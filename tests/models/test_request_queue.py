@@ -1,4 +1,4 @@
-"""One request at a time on a device, in order of arrival, and none that its own visitor has superseded. Events, never waits for luck."""
+"""One request at a time per device, first come, first served; a user's newer request cancels the older one. Tests wait for events."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Run:
 
 
 class Request(threading.Thread):
-    """One visitor's request, which computes until it is let go, checking before it ends."""
+    """One user's request, which computes until it is released and checks before it ends."""
 
     def __init__(self, turns, log, visitor, run, name):
         super().__init__(daemon=True)
@@ -40,7 +40,7 @@ class Request(threading.Thread):
 
 
 class Desk:
-    """Starts requests, each once the one before stands in the queue."""
+    """Starts requests, each once the one before is in the queue."""
 
     def __init__(self):
         self.turns, self.log = Turns(), []
@@ -106,11 +106,11 @@ def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
     for run in (older, older, newer, newer):
         with turns.turn("me", run) as check:
             check()
-    with pytest.raises(Superseded, match="something newer was asked"), turns.turn("me", older):
+    with pytest.raises(Superseded, match="a newer request has cancelled"), turns.turn("me", older):
         pytest.fail("an old run may not compute")
     with turns.turn("me", newer), suppress(Superseded):
         pass
-    # Another visitor's runs have nothing to do with it.
+    # Another user's runs do not matter.
     with turns.turn("you", Run()):
         assert turns.length == 1
     assert turns.length == 0

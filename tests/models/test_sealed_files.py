@@ -1,4 +1,4 @@
-"""Arrays with a sum of their bytes: read as written, and refused after any change."""
+"""Arrays with a checksum: read as written, and refused after any change."""
 
 import numpy as np
 import pytest
@@ -33,13 +33,13 @@ def test_any_wrong_bit_and_any_missing_end_is_noticed(tmp_path):
         assert sum_of(read) == sum_of(ARRAYS)
     for size in (0, 7, 100, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(OSError, match=r"a is torn"):
+        with pytest.raises(OSError, match=r"a is incomplete or damaged"):
             read_sealed(path)
 
 
 def test_a_file_without_a_sum_is_refused(tmp_path):
     save_file(ARRAYS, tmp_path / "a")
-    with pytest.raises(OSError, match="no sum"):
+    with pytest.raises(OSError, match="no checksum"):
         read_sealed(tmp_path / "a")
 
 

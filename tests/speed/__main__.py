@@ -22,11 +22,11 @@ PARTS = ("heads", "head_start", "memory", "probing", "flops", "live", "edges", "
 def bench(
     parts: Annotated[list[str] | None, typer.Argument(help=f"Any of {', '.join(PARTS)}; none means all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Small slices: shows that it runs, its ratios say little.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small slices, to check that it runs; the ratios are not meaningful.")] = False,
 ) -> None:
     """Measure our speed against named alternatives in the same run, at BERT-base size with random weights.
 
-    Slices are measured and extrapolated; each row says so, and says what was equal. Run it on a quiet machine.
+    Slices are measured and extrapolated; each row states this, and what was equal. Run it on a quiet machine.
     """
     unknown = [part for part in parts or () if part not in PARTS]
     if unknown:

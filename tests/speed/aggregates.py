@@ -1,4 +1,4 @@
-"""How long queries of counts take with a hundred million predictions in the store."""
+"""Times of queries of counts with a hundred million predictions in the store."""
 
 import pandas as pd
 

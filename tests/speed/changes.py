@@ -1,4 +1,4 @@
-"""What fine-tuning changed: distances against scipy, layers put back against whole models, a live sentence against one plain call."""
+"""What fine-tuning changed: distances against scipy, replaced layers against whole models, a live sentence against one plain call."""
 
 import copy
 import re
@@ -46,7 +46,7 @@ def distances(quick: bool) -> Measurement:
 
 
 def put_back(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
-    """Perplexities with the last, the first and single layers put back."""
+    """Perplexities with the last, the first and single layers replaced by the base's."""
     encoder = open_encoder("nesia-mini", device="cpu")
     lines = [re.sub(r"\[MASK\]", "it", fact.prompt) for fact in trex_prompts(encoder, 512 if quick else 2048).facts]
     blocks = masked_blocks(lines, base.tokenizer, 4 if quick else 32)
@@ -70,7 +70,7 @@ def put_back(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
     require_equal(far < 1e-5, f"sums {far:.0e} apart")
     ours, theirs = alternate(shared, whole, 1 if quick else 3)
     return Measurement(
-        "perplexity with layers put back, states shared", median(ours), "a whole model for each number of layers", median(theirs),
+        "perplexity with replaced layers, states shared", median(ours), "a whole model for each number of layers", median(theirs),
         median(theirs) / median(ours), 1.5, False, f"sums by block within {far:.0e}",
         f"{len(blocks)} blocks of 128 pieces, last n, first n and single layers of nesia-mini, {thread_count()} threads",
     )  # fmt: skip

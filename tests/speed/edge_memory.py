@@ -1,4 +1,4 @@
-"""Peak memory of ``edges train`` at BERT-base size, in a process of its own, and the bytes of the states that it keeps."""
+"""Peak memory of ``edges train`` at BERT-base size, in a separate process, and the bytes of its stored states."""
 
 import json
 import os
@@ -16,24 +16,24 @@ from tests.speed.measurement import Measurement, random_bert_base
 from tests.speed.memory import peak_bytes
 from tests.speed.trex_prompts import bench_folder
 
-#: The task with most targets of two spans.
+#: The task with the most targets of two spans.
 SIZE = next(size for size in SIZES if size.task == "dependencies")
 DEV = 200
-#: Gigabytes; and bytes on disk by those of the formula, file headers among them.
+#: Limits: gigabytes of memory, and bytes on disk divided by those of the formula, including file headers.
 BOUND, CACHE_BOUND = 4.0, 1.01
 BYTES = 2
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training used.
+    """Time, memory and disk space of a training.
 
     Attributes:
-        seconds: of all.
-        peak: resident bytes at most, mapped files among them.
+        seconds: total time.
+        peak: maximum resident bytes, including mapped files.
         cache: bytes of the states on disk.
         formula: pieces x layers x size of a state x 2.
-        pieces: whose states are kept.
+        pieces: number of pieces with stored states.
     """
 
     seconds: float
@@ -44,7 +44,7 @@ class Trained:
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """Peak resident memory in gigabytes, and bytes of the cache by the formula, which is what the ratios say here."""
+    """The ratios are peak resident memory in gigabytes, and bytes of the cache divided by the formula."""
     source, amount = random_bert_base(bench_folder()), 100 if quick else 4_000
     with TemporaryDirectory(prefix="edge-memory-", dir=source.parent) as folder:
         code = f"from tests.speed.edge_memory import train_slice; train_slice({str(source)!r}, {folder!r}, {amount})"
@@ -67,7 +67,7 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def train_slice(source: str, folder: str, amount: int) -> None:
-    """Trains probes of a task of one's own through the function that ``edges train`` calls, and prints ``Trained`` as JSON."""
+    """Trains probes of an own task with the function that ``edges train`` calls, and prints ``Trained`` as JSON."""
     import numpy as np
 
     from probing.models.edges.recipe import EdgeRecipe

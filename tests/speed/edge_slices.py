@@ -1,4 +1,4 @@
-"""Tasks in the shape of the eight, on shipped sentences: how fast probes are does not depend on what their labels mean."""
+"""Tasks in the shape of the eight, on shipped sentences, because the speed of probes does not depend on the meaning of labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from probing.core.facts.templates import shipped_relations
 
 @dataclass(frozen=True)
 class Size:
-    """How much a task has, and in which shape.
+    """Size and shape of a task.
 
     Attributes:
         task: its name.
-        records: sentences of its training part, one after the other as often as they come.
-        targets: of its training part.
-        labels: kinds of labels.
+        records: number of sentences of its training part, counted with repetitions.
+        targets: number of targets of its training part.
+        labels: number of labels.
         words: mean number of words of each span.
     """
 
@@ -34,7 +34,7 @@ class Size:
         return [f"label {number:02d}" for number in range(self.labels)]
 
     def part(self, sentences: Sequence[tuple[str, ...]], records: int, seed: int = 0) -> Part:
-        """So many records of its shape, the sentences in order and again from the first on."""
+        """A part of this shape; the sentences are used in order, and again from the first."""
         draw = np.random.default_rng([seed, self.records])
         a_record = self.targets / self.records
         found = []
@@ -66,7 +66,7 @@ SIZES = (
     Size("proto-roles", 2_191, 5_663, 18, (1, 1)),
     Size("relations", 6_851, 6_851, 19, (1.03, 1.06)),
 )
-#: Different sentences of all eight training parts together, 18 words each: what the encoder runs on.
+#: Distinct sentences of all eight training parts together, 18 words each: the input of the encoder.
 DISTINCT = 34_503
 
 

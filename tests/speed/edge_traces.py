@@ -1,4 +1,4 @@
-"""How long a typed sentence waits for all tasks and layers, against one call of ``fill-mask`` on the same sentence."""
+"""Time of the traces of all tasks for a typed sentence, against one call of ``fill-mask`` on the same sentence."""
 
 from pathlib import Path
 from statistics import median, quantiles
@@ -29,7 +29,7 @@ NEAR = 1e-4
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """A trace at both sizes; probes have random parameters, which take as long as any."""
+    """A trace at both sizes; the probes have random parameters, which do not change the time."""
     rounds = 5 if quick else 50
     sides: tuple[tuple[str, Path, int], ...] = (("nesia-mini", SHIPPED_MODEL, 128), ("nesia-mini", SHIPPED_MODEL, 256))
     sides += (("BERT-base's size", random_bert_base(bench_folder()), 256),)
@@ -58,7 +58,7 @@ def _row(name: str, folder: Path, width: int, rounds: int) -> Measurement:
 
 
 def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:
-    """Probes of one task that were never trained, a start of their own for each layer."""
+    """Untrained probes of one task, with a different start per layer."""
     layers = encoder.layers + 1
     shape = Shape(layers, encoder.hidden, len(size.words), width, size.labels)
     flat = torch.stack([start_of(shape, seed) for seed in range(layers)])
@@ -66,7 +66,7 @@ def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:
 
 
 def _far(size: Size, probes: TaskProbes, encoder: Encoder, width: int) -> float:
-    """How far the last layer's probabilities are from those of the plain probe on the same sentence."""
+    """Distance of the last layer's probabilities from those of the plain probe on the same sentence."""
     spans = SPANS[: len(size.words)]
     record = Record(WORDS, (Target(spans[0], spans[1] if len(spans) == 2 else None, ()),))
     given = {name: one[-1] for name, one in unpacked(probes.flat, probes.shape).items()}

@@ -27,15 +27,15 @@ from tests.speed.measurement import Measurement, alternate, random_bert_base, re
 from tests.speed.trex_prompts import bench_folder
 
 CPU = torch.device("cpu")
-#: Sentences a step, as the authors have it.
+#: Sentences per step, as in the authors' code.
 BATCH = 32
-#: The authors' way is timed at these layers: how much is mixed hardly matters beside the encoder.
+#: The authors' way is timed at these layers; compared with the encoder, the number of mixed layers hardly matters.
 TIMED_LAYERS = (0, 12)
-#: Epochs -> how many times faster.
+#: Epochs -> minimum ratio.
 BOUNDS = {1: 15.0, 10: 50.0}
-#: Steps that check that both ways learn the same, each of so few sentences.
+#: Steps of the check that both ways learn the same, and sentences per step.
 EQUAL_STEPS, EQUAL_BATCH = 3, 4
-#: Probabilities so near are equal: states are kept in 16 bits.
+#: Probabilities that differ by less are equal, because states are stored in 16 bits.
 NEAR = 5e-3
 
 
@@ -74,14 +74,14 @@ class _Task:
 
 
 def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement]:
-    """Epochs of all eight tasks, extrapolated from steps and encoded sentences that are measured here."""
+    """Epochs of all eight tasks, extrapolated from measured steps and encoded sentences."""
     steps = 2 if quick else 6
     texts = sentences(4 * BATCH if quick else 10 * BATCH)
     sizes = SIZES[2:3] + SIZES[7:] if quick else SIZES
     parts = {size.task: size.part(texts, steps * BATCH) for size in sizes}
     records = [record for part in parts.values() for record in part.records]
     found: list[WordStates] = []
-    # The first call of an encoder is slower; both ways have had one.
+    # The first call of an encoder is slower, so both ways have made one before.
     word_states(records[:BATCH], encoder, folder / "first")
     encoding = seconds_of(lambda: found.append(word_states(records, encoder, folder / "states")))
     distinct = len({record.sha256 for record in records})
@@ -99,8 +99,8 @@ def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement
     once = encoding / distinct * DISTINCT * sum(size.records for size in sizes) / sum(size.records for size in SIZES)
     note = (
         f"extrapolated to the training parts of {len(sizes)} tasks from {steps} steps of {BATCH} sentences for each task (one call of our "
-        f"training, its start and one look among them; theirs at layers {' and '.join(map(str, TIMED_LAYERS))}) and {distinct} sentences "
-        f"encoded and written; encoder {once / 3600:.2f} h, our epoch {ours / 3600:.2f} h; looks at the development part left out; "
+        f"training, with its start and an evaluation; theirs at layers {' and '.join(map(str, TIMED_LAYERS))}) and {distinct} sentences "
+        f"encoded and written; encoder {once / 3600:.2f} h, our epoch {ours / 3600:.2f} h; evaluations left out; "
         f"{thread_count()} threads"
     )
     rows = []
@@ -112,7 +112,7 @@ def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement
 
 
 def _steps_of(task: _Task, encoder: Encoder, layer: int, recipe: EdgeRecipe, steps: int) -> float:
-    """Seconds of one step of the authors' way; sentences are cut before the clock runs."""
+    """Seconds of one step of the authors' way; tokenization is not timed."""
     training = task.theirs(encoder, layer, recipe)
     batches = [task.part.records[number * BATCH : (number + 1) * BATCH] for number in range(steps)]
     cuts = [cut_words([record.words for record in batch], encoder) for batch in batches]
@@ -145,7 +145,7 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
 
 
 def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: bool) -> Measurement:
-    """All layers' probes side by side against one training after the other, at 32 targets a batch."""
+    """All layers' probes together against one training after the other, at 32 targets per batch."""
     steps, rounds = (5, 1) if quick else (40, 5)
     size = SIZES[7]
     part = size.part(sentences(4 * BATCH), steps * BATCH)
@@ -159,10 +159,11 @@ def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: boo
     far = float((both[0] - both[1]).abs().max())
     require_equal(far < NEAR, f"{name}: probabilities of all probes together and of one by one are up to {far:.1e} apart")
     return Measurement(
-        f"edge probing, {len(keys)} probes together, {BATCH} targets a batch, {width} wide, {name}", median(ours),
+        f"edge probing, {len(keys)} probes together, {BATCH} targets per batch, {width} wide, {name}", median(ours),
         "one after the other on the same states", median(theirs), median(theirs) / median(ours), 2.0, False,
         f"cached states, batches, dropout; probabilities after {steps} steps within {far:.0e}",
-        f"medians of {rounds} alternating rounds of {steps} steps and one look, {size.labels} labels, two spans, {thread_count()} threads",
+        f"medians of {rounds} alternating rounds of {steps} steps and one evaluation, {size.labels} labels, two spans, "
+        f"{thread_count()} threads",
     )  # fmt: skip
 
 

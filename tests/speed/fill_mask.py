@@ -1,4 +1,4 @@
-"""The alternative that asking layers is measured against: transformers' ``fill-mask`` pipeline."""
+"""The alternative in the benchmarks of probing: transformers' ``fill-mask`` pipeline."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from tests.speed.measurement import seconds_of
 
 #: Best tokens that both give.
 TOP = 10
-#: Log-probabilities so near are equal: sums are taken in another order.
+#: Log-probabilities that differ by less are equal, because sums are taken in another order.
 NEAR = 1e-4
 BATCHES = (1, 8, 16, 32, 64)
 
@@ -23,15 +23,15 @@ def fill_mask(folder: Path) -> FillMaskPipeline:
 
 
 def best_batch(pipe: FillMaskPipeline, prompts: Sequence[str]) -> int:
-    """The batch size with which the pipeline is fastest on all of these prompts: on fewer, other sizes are."""
+    """The batch size with which the pipeline is fastest on all of these prompts; on fewer prompts another size may be faster."""
     pipe(list(prompts[:1]))
     return min(BATCHES, key=lambda size: seconds_of(lambda: pipe(list(prompts), batch_size=size)))
 
 
 def far_apart(ids: Sequence[int], logs: Sequence[float], wanted: Sequence[Mapping[str, Any]]) -> float:
-    """How far, at most, log-probabilities of best tokens are from those that the pipeline gives to the same tokens.
+    """Maximum distance of the log-probabilities of best tokens from the pipeline's log-probabilities of the same tokens.
 
-    A token that the pipeline leaves out may only be one that ties with its last; so tokens are the same ones, but for near scores.
+    Tokens must be the same, except for a token that ties with the pipeline's last one.
 
     Args:
         ids: best tokens.
@@ -40,5 +40,5 @@ def far_apart(ids: Sequence[int], logs: Sequence[float], wanted: Sequence[Mappin
     """
     theirs = {one["token"]: math.log(one["score"]) for one in wanted}
     apart = [abs(log - theirs.get(token, min(theirs.values()))) for token, log in zip(ids, logs, strict=True)]
-    # Place by place as well: scores in another order than the pipeline's are found out.
+    # Also position by position, to detect scores in another order than the pipeline's.
     return max([*apart, *(abs(log - other) for log, other in zip(logs, theirs.values(), strict=True))])

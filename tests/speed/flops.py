@@ -1,4 +1,4 @@
-"""How near probing comes to what the processor can multiply: achieved FLOP/s as a share of plain matrix products."""
+"""Achieved FLOP/s of probing as a share of those of plain matrix products."""
 
 from collections.abc import Callable
 from statistics import median
@@ -70,6 +70,6 @@ def shapes(encoder: Encoder) -> dict[str, tuple[int, int, int]]:
 
 
 def product(m: int, k: int, n: int) -> tuple[Callable[[], torch.Tensor], int]:
-    """A product of that shape into memory of its own, and its FLOP."""
+    """A product of this shape into its own memory, and its FLOP."""
     left, right, out = torch.randn(m, k), torch.randn(n, k), torch.empty(m, n)
     return lambda: torch.mm(left, right.T, out=out), 2 * m * k * n

@@ -21,9 +21,9 @@ from probing.core.head_kinds import HEADS as KINDS
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 
-#: Those of the first three kinds: as many rows as ever.
+#: Classes of the first three kinds only, so that the number of rows stays the same.
 HEADS = KINDS[:3]
-#: Raised when other rows are drawn, so that files of an older make are made again.
+#: Increased when the drawn rows change, so that older files are made again.
 MAKE = 1
 BASE = "bert-base-uncased"
 OBJECTIVES = ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL")
@@ -101,7 +101,7 @@ def make_store(folder: Path, size: Size = PAGES, progress: Callable[[str], None]
     Args:
         folder: where stores lie, such as ``cache/bench``.
         size: how large it is.
-        progress: called with what is being done.
+        progress: called with a description of each step.
     """
     say = progress or (lambda what: None)
     place = folder / size.name
@@ -216,7 +216,7 @@ def _predictions(run: _Run, number: int, ids: pa.Array, hardness: np.ndarray, an
     rank = np.clip(np.exp(log_rank), 1, TOKENS).astype(np.uint32)
     other = np.clip(np.exp(log_rank + 2), 1, TOKENS).astype(np.uint32)
     logp = -np.round(64 * (0.3 + np.maximum(log_rank, 0) * 0.9)) / 64
-    # Early layers say anything, late ones an answer of the relation, as far as the answer's neighbours are such.
+    # Early layers predict any token, late ones an answer of the relation, if the answer's neighbours are answers.
     start = rng.integers(100, TOKENS, (n, LAYERS), dtype=np.uint32)
     near = rng.random((n, LAYERS), dtype=np.float32) < 0.2 + 0.6 * depth
     start = np.where(near, answers[:, None] // 50 * 50 + start % _ANSWERS_A_RELATION, start)

@@ -1,7 +1,7 @@
-"""What heads of equal quality cost by where they begin: at the pre-trained head, or behind the map of least squares.
+"""Cost of heads of equal quality from two starts: the pre-trained head, or the pre-trained head on top of the least-squares map.
 
-Two sizes: nesia-mini, and BERT-base's. There the body is random, and only timed; the head is nesia-mini's and the states are its own,
-four of each side by side, so that losses mean what they mean on nesia-mini while every product has BERT-base's size.
+Two sizes: nesia-mini, and BERT-base's. There the body is random and only timed. Head and states are nesia-mini's, repeated four
+times along the hidden size, so that losses keep their meaning while every product has BERT-base's size.
 """
 
 import json
@@ -33,7 +33,7 @@ from probing.workflows.head_recipes import START_POSITIONS, STEPS
 from tests.speed.measurement import Measurement, random_bert_base
 
 BASE_LAYERS, TIMED_POSITIONS = 12, 1000
-#: Steps from the map; the fewest that reach the loss count. 0 is the map alone.
+#: Steps from the map; the smallest number that reaches the loss counts. 0 is the map alone.
 BUDGETS = (0, 25, 50, 100, 200)
 BOUND = 10.0
 #: Training and validation text of nesia-mini's own heads, in the folder of the fetched texts.

@@ -28,14 +28,14 @@ NEAR, NEAR_LOSS = 1e-4, 0.05
 
 
 def made_up_text(encoder: Encoder, pieces: int) -> list[str]:
-    """Sentences of random words that are one piece each; speed does not depend on what a text says."""
+    """Sentences of random words that are one piece each; speed does not depend on the content of a text."""
     words = [word for word in encoder.tokenizer.get_vocab() if word.isascii() and word.isalpha()]
     drawn = np.random.default_rng(0).choice(sorted(words), (pieces // 20 + 1, 20))
     return [" ".join(row) for row in drawn]
 
 
 def recipe_of(steps: int, precision: str = "float32") -> HeadRecipe:
-    """The paper's reading of a text: all of it, in blocks of 512 pieces, 8 blocks a step."""
+    """The paper's reading of a text: all of it, in blocks of 512 pieces, 8 blocks per step."""
     return HeadRecipe(
         kind="full",
         text_sha256="made up",
@@ -49,7 +49,7 @@ def recipe_of(steps: int, precision: str = "float32") -> HeadRecipe:
 
 
 class Straightforward:
-    """The procedure as one would first write it: for a layer, the whole model on whole blocks, logits at every position."""
+    """The straightforward procedure: for each layer, the whole model on whole blocks, with logits at every position."""
 
     def __init__(self, encoder: Encoder, model: torch.nn.Module, recipe: HeadRecipe, text: MaskedText, steps: int):
         self.recipe, self.text, self.steps, self.model = recipe, text, steps, model
@@ -162,7 +162,7 @@ def _padding(encoder: Encoder, most: int, rounds: int) -> Measurement:
 
 
 def _low_precision(encoder: Encoder, recipe: HeadRecipe, layer: LayerStates, text: MaskedText, steps: int) -> Measurement:
-    """A step with products in bfloat16 beside one in float32, and the training loss after it."""
+    """A step with products in bfloat16 compared with one in float32, and the training loss after it."""
     trained = [HeadStep(encoder, recipe_of(steps, precision), steps, most_positions(recipe, text)) for precision in ("bfloat16", "float32")]
     times: tuple[list[float], list[float]] = ([], [])
     for number, positions in enumerate(list(batches(recipe, text, LAYER, 0))[:steps]):

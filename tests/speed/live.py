@@ -1,4 +1,4 @@
-"""How long a typed sentence waits for all layers, against one call of transformers' ``fill-mask``, which answers for the last."""
+"""Time of all layers' predictions for a typed sentence, against one call of transformers' ``fill-mask`` for the last layer."""
 
 from statistics import median, quantiles
 
@@ -11,7 +11,7 @@ from tests.speed.fill_mask import NEAR, TOP, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
 from tests.speed.trex_prompts import bench_folder, trex_prompts
 
-#: Pieces of the sentence, special tokens among them.
+#: Word pieces of the sentence, including special tokens.
 PIECES = 10
 #: Kind of head -> how many calls of ``fill-mask`` it may take; the weights of ``full`` heads alone are 3.6 times as many to read.
 BOUNDS = {"logit_lens": 1.3, "tied": 1.3, "full": 4.0}

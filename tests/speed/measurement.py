@@ -1,4 +1,4 @@
-"""What a benchmark says: our time beside a named alternative's, taken in the same run, and what was equal."""
+"""The result of a benchmark: our time and a named alternative's, taken in the same run, and what was equal."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from probing.core.registry import REPOSITORY
 
 #: Tokens of BERT-base's vocabulary.
 BERT_BASE_TOKENS = 30_522
-#: Whose tokens the random model of BERT-base's size knows, before made-up words fill its vocabulary up.
+#: The random model of BERT-base's size has this model's tokens, and made-up words for the rest of its vocabulary.
 SHIPPED_MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 
 
@@ -25,11 +25,11 @@ class Measurement:
     Attributes:
         name: what was measured.
         ours_seconds: our time.
-        alternative: what it is compared with, in words; empty where there is nothing to compare.
+        alternative: description of the alternative; empty if there is none.
         alternative_seconds: its time in the same run.
-        ratio: alternative by ours, unless the name says otherwise (ours by alternative, a size, a share).
-        bound: what the ratio must reach.
-        at_most: whether the bound is the most that the ratio may be, and not the least.
+        ratio: alternative divided by ours, unless the name states otherwise (ours by alternative, a size, a share).
+        bound: limit of the ratio.
+        at_most: whether the bound is a maximum, not a minimum.
         equal: what was equal, and how it was checked.
         note: slice, extrapolation, spread.
     """
@@ -45,7 +45,7 @@ class Measurement:
     note: str = ""
 
     def met(self) -> bool | None:
-        """Whether the bound is kept; None where there is no bound or no ratio."""
+        """Whether the bound is met; None if there is no bound or no ratio."""
         if self.ratio is None or self.bound is None:
             return None
         return self.ratio <= self.bound if self.at_most else self.ratio >= self.bound
@@ -59,10 +59,10 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def require_equal(equal: bool, found: str) -> None:
-    """Ends a benchmark whose two sides do not give the same: its ratio would mean nothing.
+    """Stops a benchmark whose two sides give different results, because its ratio would mean nothing.
 
     Raises:
-        ProbingError: saying what was found.
+        ProbingError: with the difference.
     """
     if not equal:
         raise ProbingError(f"the benchmark's two sides differ: {found}")
@@ -71,7 +71,7 @@ def require_equal(equal: bool, found: str) -> None:
 def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[list[float], list[float]]:
     """Seconds of ``rounds`` calls of each, in turn, after one call of each that is not counted.
 
-    In turn, because a machine that slows down then slows both.
+    They alternate, so that a machine that slows down slows both.
     """
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds + 1):
@@ -83,10 +83,10 @@ def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: 
 
 
 def random_bert_base(folder: Path) -> Path:
-    """A folder with a model of BERT-base's size: 12 layers of 768, 30,522 tokens, random weights of seed 0; made once.
+    """Folder of a model of BERT-base's size: 12 layers of 768, 30,522 tokens, random weights of seed 0; it is made once.
 
-    Speed does not depend on weights. The WordPiece tokenizer is real: the shipped model's tokens, filled up with made-up words
-    that no word of a text begins with, so texts fall into the pieces that the shipped model sees.
+    Speed does not depend on weights. The WordPiece tokenizer is real: the shipped model's tokens, and made-up words that
+    no word of a text starts with, so texts have the same word pieces as in the shipped model.
     """
     place = folder / "random-bert-base"
     if place.is_dir():

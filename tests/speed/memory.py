@@ -1,4 +1,4 @@
-"""Peak memory of head training and probing at BERT-base size, each in a process of its own."""
+"""Peak memory of head training and probing at BERT-base size, each in a separate process."""
 
 import json
 import subprocess
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 #: Masked positions of WikiText-2 under BERT-base's tokenizer: 15 % of 2.6 million word pieces.
 WIKITEXT_2 = 390_000
-#: Facts a shard of a run, as ``probing probe`` has it.
+#: Facts per shard of a run, as in ``probing probe``.
 SHARD = 2048
 
 
 @dataclass(frozen=True)
 class Peak:
-    """What one process used.
+    """Time and memory of one process.
 
     Attributes:
-        seconds: of the work, loading left out.
-        loaded: resident bytes at most before the work.
-        peak: resident bytes at most.
-        done: the work in words.
+        seconds: time of the work, without loading.
+        loaded: maximum resident bytes before the work.
+        peak: maximum resident bytes.
+        done: description of the work.
     """
 
     seconds: float
@@ -41,7 +41,7 @@ class Peak:
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """Peak resident memory in gigabytes, which is what the ratio says here."""
+    """The ratio is peak resident memory in gigabytes."""
     source = random_bert_base(cache_folder() / "bench")
     rows = []
     for name, function, amount, bound, more in (
@@ -78,7 +78,7 @@ def report(work: "Callable[[Encoder, Path, int], str]", source: str, folder: str
 
 
 def peak_bytes() -> int:
-    """Most bytes that this process has had resident, mapped files included.
+    """Maximum resident bytes of this process, including mapped files.
 
     Linux's own count is read where there is one: ``ru_maxrss`` also counts the parent's memory at the time of the fork.
     """

@@ -1,4 +1,4 @@
-"""Heads behind the map on another family: a small RoBERTa, trained here for minutes by masked language modelling
+"""Heads on top of the map on another family: a small RoBERTa, trained here for minutes by masked language modelling
 from embeddings of neighbouring tokens.
 
 ``python -m tests.speed.other_family`` trains tokenizer and model on nesia-mini's text with transformers alone, then heads of every
@@ -90,7 +90,7 @@ def from_neighbours(ids: torch.Tensor, tokens: int, width: int) -> torch.Tensor:
 
 
 def main(steps: int = 1000) -> None:
-    """Prints the model's loss, then a line a kind: validation loss by layer, processor seconds."""
+    """Prints the model's loss, then one line per kind: validation loss by layer, processor seconds."""
     train, valid, name = texts()
     folder = cache_folder() / "bench" / f"roberta-{uuid.uuid4().hex[:8]}"
     try:

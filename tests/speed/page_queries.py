@@ -1,4 +1,4 @@
-"""Every query that pages ask of whole runs and of single facts, with the arguments that they ask it with."""
+"""Every query of the pages on whole runs and on single facts, with the pages' arguments."""
 
 from collections.abc import Callable
 from statistics import median

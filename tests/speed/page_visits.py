@@ -1,4 +1,4 @@
-"""Visits every page of the app in a process of its own and says how long each took, and how much memory all together.
+"""Visits every page of the app in a separate process and prints the time of each page and the memory of all.
 
 A program: ``python -m tests.speed.page_visits ROUNDS`` with ``PROBING_SNAPSHOT`` and ``PROBING_CACHE`` set prints one JSON object.
 The pages run in Streamlit's own test harness, which runs the same scripts in the same runtime as the server, without a browser.
@@ -49,7 +49,7 @@ def visit(page: str, rounds: int) -> dict[str, Any]:
     """Seconds of a page: first, the same view again, another view for the first time, and with every cache of numbers emptied.
 
     Raises:
-        RuntimeError: if the page shows an error, or shows anything else where everything is counted and drawn anew.
+        RuntimeError: if the page shows an error, or shows something else without its caches.
     """
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=300)
     if PAGES[page] != "app.py":
@@ -65,7 +65,7 @@ def visit(page: str, rounds: int) -> dict[str, Any]:
         _empty_caches()
         anew.append(_seconds(app, page))
         if _shown(app) != shown:
-            raise RuntimeError(f"{page} from its caches differs from {page} counted and drawn anew")
+            raise RuntimeError(f"{page} from its caches differs from {page} without caches")
     other = []
     if page in TURNED:
         kind, key, values = TURNED[page]

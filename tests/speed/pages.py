@@ -1,4 +1,4 @@
-"""How long pages take on ten million predictions, and how much memory the app holds."""
+"""Times of pages with ten million predictions, and memory of the app."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from tests.speed.generated import PAGES, Size, Store, make_store
 from tests.speed.measurement import Measurement
 from tests.speed.page_queries import drill_downs, medians, overviews
 
-#: Seconds that a page may take when it is shown again, and memory of the app.
+#: Maximum seconds of a page that is shown again, and maximum memory of the app.
 PAGE_SECONDS, APP_GIB = 0.2, 1.0
-_EVERYTHING_ANEW = "the same page with every count, number and figure made anew"
+_EVERYTHING_ANEW = "the same page without caches"
 
 
 def measure(quick: bool = False) -> list[Measurement]:
@@ -47,7 +47,7 @@ def measure(quick: bool = False) -> list[Measurement]:
             words = ", ".join(f"{seconds:.2f}" for seconds in other)
             rows.append(
                 Measurement(
-                    f"page {visit['page']}, a view that nobody has seen yet: seconds",
+                    f"page {visit['page']}, a view that is not cached yet: seconds",
                     median(other),
                     "",
                     None,
@@ -76,7 +76,7 @@ def measure(quick: bool = False) -> list[Measurement]:
                     f"{of}; medians in ms, uncached: {words}",
                 )
             )
-    for name, words in (("bytes", "every page but Live"), ("bytes_with_live", "every page, Live with the shipped model among them")):
+    for name, words in (("bytes", "every page but Live"), ("bytes_with_live", "every page, including Live with the shipped model")):
         gib = found[name] / 2**30
         rows.append(
             Measurement(
@@ -88,7 +88,7 @@ def measure(quick: bool = False) -> list[Measurement]:
                 APP_GIB,
                 True,
                 "nothing to compare",
-                f"{of}; most that one process held (VmHWM) in Streamlit's test harness",
+                f"{of}; maximum of one process (VmHWM) in Streamlit's test harness",
             )
         )
     return rows

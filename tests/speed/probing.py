@@ -1,4 +1,4 @@
-"""How long it takes to ask every layer, against transformers' ``fill-mask`` pipeline, which asks the last one."""
+"""Time of probing every layer, against transformers' ``fill-mask`` pipeline, which predicts for the last layer."""
 
 import contextlib
 import io
@@ -60,7 +60,7 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
-    """What ``probing probe`` does for a shard, tokenising and writing included: its columns."""
+    """Probes a shard like ``probing probe``, including tokenization and writing, and returns its columns."""
     config = RunConfig(
         model=encoder.name, weights=encoder.identity, model_revision="local", base="", objective="mlm", head="bench", head_recipe="",
         seed=0, probe_set="trex", template_set="default", facts_sha256=facts_sha256(asked.facts, asked.answers), top_k=TOP,
@@ -87,4 +87,4 @@ def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str],
         require_equal(far < NEAR, f"log-probabilities of {fact.prompt!r} by {far:.1e}, tokens {ids} and {[one['token'] for one in answer]}")
         same += ids == [one["token"] for one in answer]
     near = len(asked.facts) - same
-    return f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more but for scores nearer than {NEAR}"
+    return f"the {TOP} best tokens of the last layer, in order, of {same} prompts; of {near} more except for scores nearer than {NEAR}"

@@ -23,9 +23,9 @@ from tests.speed.measurement import Measurement, alternate, require_equal
 
 #: Sentences that probes are trained on, and those that must be answered alike.
 TRAIN, HELD = 5000, 1000
-#: Sentences that both ways encode.
+#: Number of sentences that both ways encode.
 ENCODED = 400
-#: Weights nearer than this are equal, and so many predictions must be.
+#: Weights that differ by less are equal, and at least this share of predictions must be equal.
 NEAR, ALIKE = 1e-3, 0.999
 
 
@@ -59,7 +59,7 @@ def solver(found: np.ndarray, labels: np.ndarray, train: int, rounds: int) -> li
     mean, scale = own_scale(found[:, :, :train])
     places = list(np.ndindex(*found.shape[:2]))
     scaled = [standardised(found[place], mean[place], scale[place]) for place in places]
-    # Where nothing varies there is nothing to solve: neither side is timed there.
+    # If nothing varies, there is nothing to solve, so neither side is timed on it.
     parts = [(one[:train], one[train:]) for one in scaled if one[:train].any()]
     gold = labels[:train]
 

@@ -1,4 +1,4 @@
-"""The prompts that the benchmarks of probing ask: shipped facts in the shape of T-REx, of a model of BERT-base's size."""
+"""The prompts of the benchmarks of probing: shipped T-REx-like facts, for a model of BERT-base's size."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class Asked:
     Attributes:
         facts: the slice.
         answers: (facts,) token ids.
-        of: how many there are in all that this model can be asked.
+        of: number of all facts that this model can be asked.
     """
 
     facts: list[Fact]
@@ -27,7 +27,7 @@ class Asked:
 
 
 def trex_prompts(encoder: Encoder, count: int) -> Asked:
-    """``count`` askable facts, evenly spread, so that relations and lengths are mixed as they are in all of them."""
+    """``count`` askable facts, evenly spread, so that relations and lengths are mixed as in all facts."""
     (found,) = read_facts("trex", shipped_relations(), None)
     kept, answers = askable(found, encoder)
     at = [n * len(kept.facts) // count for n in range(count)]
@@ -35,5 +35,5 @@ def trex_prompts(encoder: Encoder, count: int) -> Asked:
 
 
 def bench_folder() -> Path:
-    """Where benchmarks keep what they make."""
+    """Folder of the files that benchmarks make."""
     return cache_folder() / "bench"

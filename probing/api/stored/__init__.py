@@ -1,1 +1,1 @@
-"""What the stored results of a notebook are made with: arguments, chosen runs, lists of facts, and the figures."""
+"""Helpers of ``Results``: arguments, chosen runs, lists of facts, and figures."""

@@ -1,4 +1,4 @@
-"""The figure of what fine-tuning changed in one model, as its page draws it."""
+"""The figure of the page "What fine-tuning changed" for one model."""
 
 from typing import TYPE_CHECKING
 
@@ -31,10 +31,10 @@ def change_figure(db: Database, choice: ChangeChoice | None, names: RunSelection
 
     Args:
         db: the open database.
-        choice: the report whose panels are drawn; None draws all that the page draws.
-        names: the model, and the head and probe set of the facts that are counted.
+        choice: the report whose panels are drawn; None draws all panels of the page.
+        names: the model, and the head and probe set of the counted facts.
         k: the rank up to which a fact counts as known; None takes 1.
-        looks: of the models.
+        looks: names and colours of the models.
     """
     model = _model(db, names, looks)
     if choice is not None:
@@ -52,7 +52,7 @@ def change_figure(db: Database, choice: ChangeChoice | None, names: RunSelection
 
 
 def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
-    """The chosen fine-tuned model, or that of the page: the first model with facts, else the first that stands for itself."""
+    """The chosen fine-tuned model, or the page's default: the first model with facts, else the first that represents itself."""
     tuned = tuned_models(db)
     if tuned.empty:
         raise FigureError("no fine-tuned model is stored; measure one with: python -m probing changes measure --model MODEL")
@@ -68,7 +68,7 @@ def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
 
 
 def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> FactRuns | None:
-    """The facts that are counted, of those that the model and its base were both asked."""
+    """The counted facts, among those that both the model and its base were asked."""
     pairs = fact_pairs(db)
     mine = pairs[pairs["model"] == model]
     choice = names.choice()
@@ -92,7 +92,7 @@ def _protocol(db: Database, model: str) -> str:
 def _of_report(found: pd.DataFrame, choice: ChangeChoice) -> pd.DataFrame:
     """The rows of the panels that show a report."""
     if choice.what is What.epochs:
-        raise FigureError("the pages have no figure of epochs; take the table, changes('epochs')")
+        raise FigureError("the pages have no figure of epochs; use the table, changes('epochs')")
     if choice.heads:
         raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
     if choice.what is What.perplexity:

@@ -1,4 +1,4 @@
-"""The figures of edge probing, as the Pipeline page draws them."""
+"""The figures of edge probing, as on the Pipeline page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a figure of edge probing shows.
+    """The content of a figure of edge probing.
 
     Attributes:
         db: the open database.
-        choice: what the caller has chosen.
-        looks: of the models.
-        titles: title by task, of the chosen ones, in the order of tables.
+        choice: the caller's choice.
+        looks: names and colours of the models.
+        titles: task -> title of the chosen tasks, in the order of tables.
         models: the chosen models, or the page's default.
-        published: whether published numbers are drawn, too.
+        published: whether published numbers are shown, too.
     """
 
     db: Database
@@ -46,7 +46,7 @@ class _Shown:
 
     @property
     def part(self) -> str:
-        """The part of the data that is scored."""
+        """The scored part of the data."""
         return single("part", self.choice.parts) or PARTS[0]
 
     @property
@@ -55,7 +55,7 @@ class _Shown:
         return tuple(self.titles)
 
     def kind(self, allowed: Sequence[str]) -> str:
-        """The kind of the probes, the first that the figure can show where none is chosen."""
+        """The kind of the probes; by default the first that the figure can show."""
         kind = single("kind", self.choice.kinds) or allowed[0]
         if kind not in allowed:
             raise FigureError(f"got kind={kind!r}; the figure shows {' or '.join(allowed)} probes: change kind, or leave it out")
@@ -74,7 +74,7 @@ def edge_figure(db: Database, choice: EdgeChoice, looks: ModelLooks, published: 
         What.summary: _places, What.scores: _curves, What.labels: _labels, What.tasks: _order,
     }  # fmt: skip
     if choice.what not in draw:
-        raise FigureError(f"the pages have no figure of {choice.what}; take the table, edges({choice.what.value!r})")
+        raise FigureError(f"the pages have no figure of {choice.what}; use the table, edges({choice.what.value!r})")
     runs = edge_runs(db)
     if runs.empty:
         raise FigureError("no probes are stored; make some with: python -m probing edges train --model nesia-mini --tasks all")

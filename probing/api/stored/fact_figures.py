@@ -1,4 +1,4 @@
-"""The figures of what models know, as their pages draw them."""
+"""The figures of factual knowledge, as on their pages."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from probing.store.database import Database
 if TYPE_CHECKING:
     from probing.figures.theme import go
 
-#: Most tokens of a layer in a grid.
+#: Maximum number of tokens per layer in a grid.
 MAX_TOKENS = 5
 
 
@@ -76,8 +76,8 @@ def ranks_figure(one: OneFact, run: Any, looks: ModelLooks) -> "go.Figure":
 
     Args:
         one: the fact.
-        run: the run that the list is of.
-        looks: of the models.
+        run: the run of the list.
+        looks: names and colours of the models.
     """
     first = [model for model in (run["model"], base_of(run)) if model]
     runs = compared_runs(one.runs, list(one.rows["run_id"]), run["head"], (*first, *looks.colours))

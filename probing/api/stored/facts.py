@@ -19,7 +19,7 @@ from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, search_facts
 from probing.store.knowledge.one_fact import fact, fact_predictions
 from probing.store.run_queries import relations
 
-#: What ``known`` may be -> whether the fact is never known.
+#: Value of ``known`` -> whether the fact is never known.
 KNOWN = {"ever": False, "never": True}
 FACT_COLUMNS = (
     "model", "head", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp", "probability", "token", "token_probability",
@@ -27,19 +27,19 @@ FACT_COLUMNS = (
 
 
 class FactFilters(TypedDict, total=False):
-    """Further filters of a list of facts; what is left out does not filter.
+    """Further filters of a list of facts; all are optional.
 
     Attributes:
         text: words that must all occur in subject, answer, prompt or relation.
         known: ``ever`` (rank 1 at some of the layers 1 to L) or ``never``.
         known_at, first_known, last_known: the layer at which the fact has rank 1, or has it first, or last.
-        at_layer, at_rank: the fact has rank <= ``at_rank`` (1, 10 or 100; 1 unless given) at ``at_layer``.
-        k: the rank up to which a fact counts as known for ``part``: 1, 10 or 100; 1 unless given.
-        exposure: how the fact stands to the training text, one value or a list.
+        at_layer, at_rank: the fact has rank <= ``at_rank`` (1, 10 or 100; by default 1) at ``at_layer``.
+        k: the rank up to which a fact counts as known for ``part``: 1, 10 or 100; by default 1.
+        exposure: exposure of the fact in the training text, one value or a list.
         answer_in_subject: True keeps facts whose answer occurs in their subject, False the others.
-        order: ``layers known`` (unless given), ``fact``, ``first layer``, ``last layer``, ``best rank``, ``last rank`` or
+        order: ``layers known`` (default), ``fact``, ``first layer``, ``last layer``, ``best rank``, ``last rank`` or
             ``worst last rank``.
-        templates: name of the template set; ``default`` unless given.
+        templates: name of the template set; by default ``default``.
     """
 
     text: str
@@ -58,16 +58,16 @@ class FactFilters(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FactChoice:
-    """Which facts of one run are listed.
+    """The listed facts of one run.
 
     Attributes:
         run: the run.
         relation: name of a relation; None keeps all.
-        base, part: the model that the run's model is compared with, and the outcome of a fact from the one to the other.
-        filters: as ``FactFilters``.
+        base, part: the model that the run's model is compared with, and the outcome of a fact from it to the run's model.
+        filters: see ``FactFilters``.
 
     Raises:
-        OptionError: for a filter or value that is not known.
+        OptionError: if a filter or value is unknown.
     """
 
     run: pd.Series
@@ -92,15 +92,15 @@ class FactChoice:
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
-        """The exposures that are kept; None keeps all."""
+        """The exposures to keep; None keeps all."""
         given = self.filters.get("exposure")
         return None if given is None else (given,) if isinstance(given, str) else tuple(given)
 
     def conditions(self, db: Database) -> dict[str, Any]:
-        """The filters as the store wants them.
+        """The filters as arguments of the store.
 
         Raises:
-            OptionError: for a relation that the run does not have, or a part without a model to compare with.
+            OptionError: if the run does not have the relation, or a part has no model to compare with.
         """
         given, known = self.filters, self.filters.get("known")
         if self.relation is not None:
@@ -132,25 +132,25 @@ class FactChoice:
 
 
 def base_of(run: pd.Series) -> str:
-    """The base that a run's model was fine-tuned from; empty where there is none."""
+    """The base that a run's model was fine-tuned from; empty if there is none."""
     return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""
 
 
 def refuse_counted(run: pd.Series) -> None:
-    """Raises a ``StoreError`` if counts alone are stored of a run."""
+    """Raises a ``StoreError`` if only counts of a run are stored."""
     if run["counted"]:
         names = f"{run['model']} ({run['head']} heads, {run['probe_set']})"
-        raise StoreError(f"of {names} counts alone are stored, nothing fact by fact; probe it again with: python -m probing probe")
+        raise StoreError(f"only counts of {names} are stored, nothing fact by fact; probe it again with: python -m probing probe")
 
 
 def list_facts(db: Database, choice: FactChoice, limit: int | None) -> pd.DataFrame:
-    """The facts that pass the filters, in their order; ``limit`` None gives all.
+    """The facts that pass the filters, in order; ``limit`` None returns all.
 
     Raises:
         OptionError: for a limit below 0.
     """
     if limit is not None and limit < 0:
-        raise OptionError(f"got limit={limit}; expected a number from 0 on, or None for all facts")
+        raise OptionError(f"got limit={limit}; expected 0 or more, or None for all facts")
     refuse_counted(choice.run)
     conditions, order = choice.conditions(db), choice.filters.get("order") or "layers known"
     pages: list[pd.DataFrame] = []
@@ -164,12 +164,12 @@ def list_facts(db: Database, choice: FactChoice, limit: int | None) -> pd.DataFr
 
 @dataclass(frozen=True)
 class OneFact:
-    """One fact and what the runs of its probe set made of it.
+    """One fact and the predictions of the runs of its probe set.
 
     Attributes:
         about: a row of the table ``facts``, with the label of its relation.
-        runs: the runs of its probe set, one of each model and head.
-        rows: of ``store.knowledge.one_fact.fact_predictions``.
+        runs: the runs of its probe set, one per model and head.
+        rows: rows of ``store.knowledge.one_fact.fact_predictions``.
     """
 
     about: pd.Series
@@ -192,7 +192,7 @@ def open_fact(db: Database, fact_id: str, templates: str = "default") -> OneFact
 
 
 def by_layer(one: OneFact, models: Sequence[str] | None, heads: Sequence[str] | None) -> pd.DataFrame:
-    """What every layer of the runs answered to a fact, see ``Results.fact``."""
+    """The predictions of every layer of the runs for a fact, see ``Results.fact``."""
     runs = one.runs
     for column, names in (("model", models), ("head", heads)):
         if names is not None:

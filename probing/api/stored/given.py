@@ -1,4 +1,4 @@
-"""What a caller may give for an argument: one value, a list, or nothing."""
+"""Arguments of a caller: one value, a list, or None."""
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeVar, overload
@@ -20,10 +20,10 @@ def several(name: str, given: str | Iterable[str]) -> tuple[str, ...]: ...
 @overload
 def several(name: str, given: int | Iterable[int]) -> tuple[int, ...]: ...
 def several(name: str, given: Any) -> tuple[Any, ...] | None:
-    """All values that are given, each once; None, which keeps everything, stays None.
+    """All given values, each once; None, which keeps everything, stays None.
 
     Raises:
-        OptionError: for an empty list.
+        OptionError: if the list is empty.
 
     >>> several("k", 10), several("model", ["a", "b", "a"]), several("task", None)
     ((10,), ('a', 'b'), None)
@@ -32,7 +32,7 @@ def several(name: str, given: Any) -> tuple[Any, ...] | None:
         return None
     values = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not values:
-        raise OptionError(f"got an empty list for {name}; name one value at least, or leave {name} out to take all")
+        raise OptionError(f"got an empty list for {name}; give at least one value, or leave {name} out to take all")
     return values
 
 
@@ -43,10 +43,10 @@ def single(name: str, given: str | Iterable[str]) -> str: ...
 @overload
 def single(name: str, given: int | Iterable[int]) -> int: ...
 def single(name: str, given: Any) -> Any:
-    """The one value that a figure or a list can show; None where none is given.
+    """The one value that a figure or a list can show; None if none is given.
 
     Raises:
-        FigureError: for several values.
+        FigureError: if there are several values.
     """
     values = several(name, given)
     if values is not None and len(values) > 1:
@@ -55,18 +55,18 @@ def single(name: str, given: Any) -> Any:
 
 
 def at_most(limit: int, name: str, values: "tuple[T, ...]") -> tuple[T, ...]:
-    """The values, if a figure has room for them.
+    """The values, if a figure can show that many.
 
     Raises:
-        FigureError: for more values than ``limit``.
+        FigureError: if there are more than ``limit``.
     """
     if len(values) > limit:
-        raise FigureError(f"got {len(values)} values of {name}; the figure has room for {limit}: narrow {name}")
+        raise FigureError(f"got {len(values)} values of {name}; the figure shows at most {limit}: narrow {name}")
     return values
 
 
 def only(table: pd.DataFrame, column: str, wanted: "tuple[T, ...] | None") -> pd.DataFrame:
-    """The rows whose column has one of the values; None keeps all.
+    """The rows with one of the values in a column; None keeps all.
 
     Raises:
         OptionError: if the table has no such column, or no row with one of the values.

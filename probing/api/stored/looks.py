@@ -1,4 +1,4 @@
-"""How figures call and colour the stored models, as on the pages."""
+"""Names and colours of the stored models in figures, as on the pages."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ModelLooks:
     """Attributes:
     colours: model -> colour, in the order of menus.
-    labels: model -> its short name, with a mark that says whether a fine-tuned one learned its task.
-    controls: models that were trained further on what their base had read already.
+    labels: model -> its short name, with a mark for whether a fine-tuned model learned its task.
+    controls: models that were trained further on their base's own text.
     """
 
     colours: dict[str, str]
@@ -36,5 +36,5 @@ def model_looks(db: Database) -> ModelLooks:
 
 
 def on_paper(figure: "go.Figure", dark: bool) -> "go.Figure":
-    """The figure with a background and a colour for its text; on a page both come from the page."""
+    """The figure with its own background and text colour; on a page both come from the page."""
     return theme.ink(figure, dark=dark)

@@ -1,4 +1,4 @@
-"""Results that are open: which folders they come from, what is in them, and how they close."""
+"""Open results: their folders, an overview, and closing."""
 
 import hashlib
 import html
@@ -18,14 +18,14 @@ from probing.store.database import Database
 
 
 class OpenResults:
-    """The open database of results, and an overview of it; ``Results`` has the reports."""
+    """The open database of results, with an overview; ``Results`` adds the reports."""
 
     def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None):
         given = [folders] if isinstance(folders, str | Path) else folders
         sources = result_folders() if given is None else [Path(one) for one in given]
         if not sources:
             raise StoreError(
-                f"no results: neither {snapshot_folder()} nor {runs_folder()} is there; clone the repository, which has the shipped "
+                f"no results: neither {snapshot_folder()} nor {runs_folder()} exists; clone the repository, which has the shipped "
                 "results, or name folders of results in folders="
             )
         target = Path(database) if database else database_folder() if given is None else _folder_of(sources)
@@ -45,16 +45,16 @@ class OpenResults:
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits of the sha256 over all results files: equal results, equal fingerprint."""
+        """16 hex digits of the sha256 over all result files; equal results have equal fingerprints."""
         return self.database.data_version
 
     @property
     def models(self) -> pd.DataFrame:
-        """Every stored model, one row each.
+        """Every stored model, one row per model.
 
         Returns:
-            ``model, name`` (short), ``base`` (empty of a model that is no fine-tuned one), ``objective``, ``learned`` (whether a
-            fine-tuned model learned its task, in words), and what is stored of it: ``heads, probe_sets, edge_tasks, sentence_tasks``
+            ``model, name`` (short), ``base`` (empty if the model is not fine-tuned), ``objective``, ``learned`` (whether a
+            fine-tuned model learned its task, in words), and its stored results: ``heads, probe_sets, edge_tasks, sentence_tasks``
             (tuples of names) and ``changes`` (whether attention, states or perplexity were measured).
 
         >>> import probing
@@ -65,11 +65,11 @@ class OpenResults:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """Every stored run, one row each.
+        """Every stored run, one row per run.
 
         Returns:
-            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model, base, objective``, of
-            facts ``head, probe_set, template_set, role`` (primary or replicate) and ``counted`` (only counts are stored), of the others
+            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model, base, objective``, for
+            facts ``head, probe_set, template_set, role`` (primary or replicate) and ``counted`` (only counts are stored), for the others
             ``task``, and ``seed, layers`` (with layer 0), ``created``.
 
         >>> import probing
@@ -79,7 +79,7 @@ class OpenResults:
         return stored_runs_table(self.database)
 
     def close(self) -> None:
-        """Closes the database; it also closes by itself."""
+        """Closes the database; deleting the object closes it, too."""
         self._finalizer()
 
     def __enter__(self) -> Self:
@@ -110,6 +110,6 @@ def _named(models: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _folder_of(sources: Sequence[Path]) -> Path:
-    """Where the database of other folders is kept."""
+    """Folder of the database of other folders."""
     key = "\n".join(str(source.resolve()) for source in sources)
     return cache_folder() / "databases" / hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What is stored: a row per model, and a row per run."""
+"""Overview of the stored results: one row per model, and one row per run."""
 
 import pandas as pd
 

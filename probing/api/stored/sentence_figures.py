@@ -1,4 +1,4 @@
-"""The figures of sentence probes, as their pages draw them."""
+"""The figures of sentence probes, as on their pages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a figure of sentence probes shows.
+    """The content of a figure of sentence probes.
 
     Attributes:
         db: the open database.
-        choice: what the caller has chosen.
+        choice: the caller's choice.
         layers: layers to keep; None keeps all.
-        looks: of the models.
+        looks: names and colours of the models.
         runs: the runs of the protocol.
-        titles: title by task, of the chosen ones, in the order of tables.
+        titles: task -> title of the chosen tasks, in the order of tables.
     """
 
     db: Database
@@ -59,7 +59,7 @@ class _Shown:
 
     @property
     def poolings(self) -> tuple[str, ...]:
-        """How a sentence becomes one vector, of the chosen ways."""
+        """The chosen poolings, which turn a sentence into one vector."""
         return tuple(self.choice.poolings or POOLINGS)
 
     def tuned(self) -> str:
@@ -78,7 +78,7 @@ def sentence_figure(db: Database, choice: SentenceChoice, layers: tuple[int, ...
         What.accuracy: _panels, What.changes: _map, What.where_gone: _fates, What.curve: _lines,
     }  # fmt: skip
     if choice.what not in draw:
-        raise FigureError(f"the pages have no figure of {choice.what}; take the table, sentences({choice.what.value!r})")
+        raise FigureError(f"the pages have no figure of {choice.what}; use the table, sentences({choice.what.value!r})")
     if choice.readings and tuple(choice.readings) != (OWN,):
         raise FigureError(f"got reading={list(choice.readings)}; the figure shows own probes: leave reading out")
     runs = sentence_runs(db)

@@ -1,4 +1,4 @@
-"""Which stored runs of facts a figure or a list shows, by the rules of the pages."""
+"""Selects the stored runs of facts for a figure or a list, by the rules of the pages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from probing.store.run_queries import runs as all_runs
 
 @dataclass(frozen=True)
 class RunSelection:
-    """Which runs of facts are chosen; None keeps all."""
+    """The chosen runs of facts; None keeps all."""
 
     models: tuple[str, ...] | None = None
     heads: tuple[str, ...] | None = None
@@ -38,12 +38,12 @@ def run_names(
     probe_set: str | Iterable[str] | None = None,
     templates: str = "default",
 ) -> RunSelection:
-    """The selection that the arguments of a method name."""
+    """The selection by the arguments of a method."""
     return RunSelection(several("model", model), several("head", head), several("probe_set", probe_set), templates)
 
 
 def page_runs(db: Database, templates: str) -> pd.DataFrame:
-    """One run of each model, head and probe set, as pages have them.
+    """One run per model, head and probe set, as on the pages.
 
     Raises:
         StoreError: if no run of facts is stored.
@@ -55,10 +55,10 @@ def page_runs(db: Database, templates: str) -> pd.DataFrame:
 
 
 def laid_over(db: Database, choice: ReportChoice) -> pd.DataFrame:
-    """The runs of an overview, in the order of its lines; what the choice leaves open is the page's default.
+    """The runs of an overview, in the order of its lines; open choices have the page's default.
 
     Raises:
-        StoreError: for a name that no run has, or if no run has all the names together.
+        StoreError: if no run has a name, or all the names together.
     """
     refuse_unknown(db, choice)
     runs = page_runs(db, choice.templates)
@@ -71,7 +71,7 @@ def laid_over(db: Database, choice: ReportChoice) -> pd.DataFrame:
 
 
 def one_run(db: Database, choice: ReportChoice) -> pd.Series:
-    """The run of a page that reads a single one; what the choice leaves open is the page's default.
+    """The run of a page that shows a single one; open choices have the page's default.
 
     Raises:
         StoreError: as ``laid_over``.
@@ -91,10 +91,10 @@ def one_run(db: Database, choice: ReportChoice) -> pd.Series:
 
 
 def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> pd.DataFrame:
-    """One fine-tuned model's run and its base's: a row with the columns of ``reports.runs.pairs``.
+    """One fine-tuned model's run with its base's: a row with the columns of ``reports.runs.pairs``.
 
     Raises:
-        StoreError: for a name that no run has.
+        StoreError: if no run has a name.
         FigureError: if there is no such pair.
     """
     refuse_unknown(db, choice)
@@ -102,7 +102,7 @@ def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> p
     found = pairs(runs)
     for column, names in (("model", choice.models), ("head", choice.heads), ("probe_set", choice.probe_sets), ("base", base and [base])):
         found = found if not names else found[found[column].isin(list(names))]
-    # Of runs of which counts alone are stored no fact can be followed.
+    # Runs with stored counts alone have no single facts.
     found = found[~found["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
     if found.empty:
         raise FigureError(
@@ -112,7 +112,7 @@ def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> p
 
 
 def in_menu_order(found: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Pairs or runs by model, head and probe set, in the order in which pages offer them."""
+    """Pairs or runs by model, head and probe set, in the order of the pages' menus."""
     models = list(looks_of(runs).colours)
     places = {
         "_model": found["model"].map(models.index),

@@ -33,7 +33,7 @@ def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
     """Bits of the online code of the training labels, (poolings, layers).
 
     Args:
-        train: (poolings, layers, sentences, hidden), in an order in which every block from the start has every class.
+        train: (poolings, layers, sentences, hidden), in the order of transmission, in which every class should occur early.
         labels: (sentences,), label numbers.
         classes: K.
     """

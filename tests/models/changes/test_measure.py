@@ -158,7 +158,7 @@ def test_sentences_that_are_too_long_are_counted_and_not_cut(bert):
 
 
 def test_models_that_cannot_be_compared_are_named(encoder_of, bert):
-    with pytest.raises(ModelError, match="other pieces"):
+    with pytest.raises(ModelError, match="different tokens"):
         measure(SENTENCES, bert, encoder_of("roberta"))
     with pytest.raises(ModelError, match=r"3 layers of 16 with 2 heads, tiny-bert 2 of 16"):
         measure(SENTENCES, bert, replace(bert, layers=2))

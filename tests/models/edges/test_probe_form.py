@@ -85,7 +85,7 @@ def test_dropout_is_equal_for_all_probes_of_a_seed_and_another_in_every_step():
     assert sorted(one.unique().tolist()) == pytest.approx([0.0, 1 / 0.7])
     assert abs((one == 0).float().mean() - 0.3) < 0.01
     few = dropout_of(keys[-2:], 0.3, 200, 50, 7)
-    assert torch.equal(few[0], one[-1]), "what trains beside a probe changes nothing"
+    assert torch.equal(few[0], one[-1]), "other probes change nothing"
     assert not torch.equal(few[0], dropout_of(keys[-2:], 0.3, 200, 50, 8)[0])
     assert dropout_of(keys, 0.0, 5, 5, 1) is None
 
@@ -109,7 +109,7 @@ def test_three_steps_are_those_of_torch_s_adam_with_amsgrad_and_clipping(spans, 
             optimiser.step()
         found = {name: one[number] for name, one in unpacked(trained.flat, trained.shape).items()}
         for name, wanted in probe.given(3).items():
-            # Adam divides by the size of the gradient: of those that are 0 but for rounding it makes anything up to the rate.
+            # Adam divides by the size of the gradient: of those that are 0 except for rounding it makes anything up to the rate.
             if not name.startswith("attend") or not name.endswith("bias"):
                 torch.testing.assert_close(
                     found[name], wanted, rtol=1e-3, atol=1e-4, msg=lambda text, name=name, key=key: f"{key} {name}: {text}"

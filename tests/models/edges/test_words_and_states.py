@@ -126,7 +126,7 @@ def test_an_architecture_without_known_embeddings_is_refused(bert):
         class config:
             model_type = "strange"
 
-    with pytest.raises(ModelError, match="'strange' keeps its word embeddings is not known; known are bert"):
+    with pytest.raises(ModelError, match="got the model type 'strange', whose word embeddings are unknown; expected bert"):
         lexical_states(Strange(), torch.tensor([[1]]))
 
 
@@ -186,7 +186,7 @@ def test_states_that_do_not_fit_the_number_format_are_refused(folder_of, tmp_pat
     encoder = load_encoder(folder_of("bert"), device="cpu")
     with torch.no_grad():
         encoder.body.encoder.layer[-1].output.LayerNorm.weight.mul_(1e6)
-    with pytest.raises(ModelError, match="too large for float16, or no numbers; keep them as float32"):
+    with pytest.raises(ModelError, match="too large for float16, or not finite; keep them as float32"):
         word_states(RECORDS, encoder, tmp_path)
     assert not bytes_of(tmp_path)
     assert torch.isfinite(word_states(RECORDS, encoder, tmp_path, "float32").read(np.arange(3))).all()

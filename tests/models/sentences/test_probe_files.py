@@ -1,4 +1,4 @@
-"""Files of sentence probes: what they answer is what was trained, and what is torn or of another model is refused."""
+"""Files of sentence probes: they predict as trained, and damaged files or those of another model are refused."""
 
 import json
 from dataclasses import replace
@@ -119,7 +119,7 @@ def test_one_sentence_asks_the_tasks_of_one_sentence_and_a_pair_those_of_two(enc
 
 
 def test_questions_that_cannot_be_asked_are_named(encoder):
-    with pytest.raises(PromptError, match="no sentence"):
+    with pytest.raises(PromptError, match="empty"):
         sentence_vectors(encoder, "  ")
     with pytest.raises(PromptError, match="shorten it"):
         sentence_vectors(encoder, "red " * 10_000)

@@ -45,7 +45,7 @@ def test_a_constant_first_token_gives_the_share_of_the_commonest_training_label(
     commonest = classes - 1 if ahead else 0
     labels = np.concatenate([labels[ahead:], np.full(ahead, commonest, np.uint8)])
     draw = np.random.default_rng(0)
-    # The same state in every sentence, but for the noise of sums in other batches.
+    # The same state in every sentence, except for the noise of sums in other batches.
     token = draw.normal(size=12) * 5
     for part in (train, dev):
         part[0, 0] = token + 1e-6 * draw.normal(size=part[0, 0].shape)

@@ -26,7 +26,7 @@ def scaled(vectors):
 
 
 def read(vectors, noise, classes=2, seed=1):
-    """Labels that a linear probe can read, but for noise."""
+    """Labels that a linear probe can read, except for noise."""
     draw = np.random.default_rng(seed)
     scores = vectors @ draw.normal(size=(vectors.shape[1], classes))
     return (scores / scores.std() + noise * draw.normal(size=scores.shape)).argmax(1).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Vectors of whole sentences: what transformers itself gives, whatever is beside a sentence in its batch."""
+"""Vectors of whole sentences: those of transformers itself, independent of the other sentences of a batch."""
 
 import numpy as np
 import pytest
@@ -78,5 +78,5 @@ def test_progress_counts_every_sentence_once(bert):
 
 def test_states_that_are_no_numbers_are_an_error(bert, monkeypatch):
     monkeypatch.setattr(vectors, "all_hidden_states", lambda *_: [torch.full((1, 3, bert.hidden), torch.nan)] * (bert.layers + 1))
-    with pytest.raises(ModelError, match="not numbers"):
+    with pytest.raises(ModelError, match="not finite"):
         pooled_states(sentence_rows([Example("rome", "a")], bert), bert)
