@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -102,17 +103,36 @@ def test_functions_in_the_table_of_places_are_defined_there():
         assert function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, f"{place} has no {function}"
 
 
-def test_the_prose_keeps_to_the_word_list():
+def avoided() -> re.Pattern:
+    """The phrases of the word list that are never right, as whole words; neither names of parameters nor of columns."""
     section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## Words\n")[1].split("\n## ")[0]
     rows = section.split("| write | not |\n|---|---|\n")[1].strip().splitlines()
-    avoided = [phrase for row in rows for phrase in re.findall(r"`([^`]+)`", row.split("|")[2])]
-    assert {"anew", "torn", "beside", "whoever"} <= set(avoided)
-    one_of = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in avoided)
+    phrases = [phrase for row in rows for phrase in re.findall(r"`([^`]+)`", row.split("|")[2])]
+    assert {"anew", "torn", "beside", "whoever"} <= set(phrases)
+    one_of = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
+    return re.compile(rf"(?<![\w.])(?:{one_of})(?![\w=(\]:])", re.IGNORECASE)
+
+
+def test_the_prose_keeps_to_the_word_list():
+    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = contributing.split("\n## Words\n")[1].split("\n## ")[0]
     texts = {str(path): path.read_text("utf-8").replace(section, "") for path in PROSE}
     texts |= {name: f"{metric.definition} {metric.ties} {metric.empty} {metric.source}" for name, metric in METRICS.items()}
     for name, text in texts.items():
-        found = re.findall(rf"\b(?:{one_of})\b", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL), re.IGNORECASE)
+        found = avoided().findall(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL))
         assert found == [], f"{name}: {found}"
+
+
+def test_comments_docstrings_and_messages_keep_to_the_word_list():
+    phrases, found = avoided(), []
+    for path in [*(ROOT / "probing").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]:
+        with path.open("rb") as stream:
+            for token in tokenize.tokenize(stream.readline):
+                if token.type in (tokenize.STRING, tokenize.COMMENT) and " " in token.string:
+                    # Names of code are between backticks or braces.
+                    text = re.sub(r"``[^`]*``|`[^`]*`|\{[^}]*\}", "", token.string)
+                    found += [f"{path.relative_to(ROOT)}:{token.start[0]}: {one[0]}" for one in phrases.finditer(text)]
+    assert found == []
 
 
 def test_the_prose_speaks_of_the_project_only():

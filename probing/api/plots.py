@@ -27,7 +27,7 @@ class Plots:
 
     What an argument leaves open is what the page shows at first. Every method takes ``dark=True`` for a dark notebook, returns a
     ``plotly.graph_objects.Figure``, and raises a ``FigureError`` that names the argument to narrow where the figure cannot show what was
-    chosen, beside the errors of the method of ``Results``.
+    chosen, in addition to the errors of the method of ``Results``.
     """
 
     def __init__(self, results: "Results"):
@@ -99,7 +99,7 @@ class Plots:
         """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and where the lost ones went.
 
         Args:
-            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact beside its base.
+            model, head, probe_set: one fine-tuned model's run; None takes the first that is stored fact by fact with its base.
             k: one of 1, 10, 100; None takes 1.
             base: one base.
             templates, dark: as for ``curve``.
@@ -168,7 +168,7 @@ class Plots:
             task, unseen: as for ``Results.edges``.
             part: one of ``dev`` (unless given), ``test``.
             kind: of ``scores``: one of ``cumulative`` (unless given), ``at``.
-            published: of ``summary`` and ``scores``: BERT-base and BERT-large beside, as the paper gives them.
+            published: of ``summary`` and ``scores``: also BERT-base and BERT-large, as the paper gives them.
             dark: for a dark notebook.
 
         >>> import probing

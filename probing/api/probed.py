@@ -102,7 +102,7 @@ class Probed:
         return json_table(self._precision(k, average), What.precision)
 
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
-        """Last-layer and total knowledge: what the last layer knows beside what any layer knows.
+        """Last-layer and total knowledge: what the last layer knows and what any layer knows.
 
         Args:
             k, average: as for ``curve``.

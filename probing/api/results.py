@@ -210,7 +210,7 @@ class Results(OpenResults):
             model, head, probe_set: the run; None takes what the page shows at first.
             relation: name of a relation.
             base: the model that ``model`` is compared with; None takes its base.
-            part: what became of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
+            part: the outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
                 ``relocated, suppressed, displaced, erased``.
             limit: most rows; None gives all.
             **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k, exposure,
@@ -307,8 +307,8 @@ class Results(OpenResults):
 
         Args:
             what: ``accuracy`` (every probe), ``changes`` (fine-tuned models against their base), ``groups`` (mean change of lower and upper
-                layers), ``where-gone`` (what became of what the base's layers had) or ``curve`` (with fewer training sentences).
-            model, task: names to keep; of models that differ by their seed None keeps the one with the least.
+                layers), ``where-gone`` (the fate of each property that the base's layers had) or ``curve`` (with fewer training sentences).
+            model, task: names to keep; of models that differ only in their seed None keeps the one with the smallest seed.
             pooling: ``first`` (token) or ``mean`` (of all tokens).
             reading: of ``accuracy``: ``own``, ``frozen``, ``rescaled``, ``aligned`` or ``mlp``; None keeps ``own``.
             protocol: ``ours``, ``quick`` or ``senteval``.
@@ -341,7 +341,7 @@ class Results(OpenResults):
         Args:
             what: ``values`` (attention and similarity of states by layer), ``perplexity`` (with layers of the base put back) or ``epochs``
                 (perplexity while a model was fine-tuned).
-            model: names to keep; of models that differ by their seed None keeps the one with the least.
+            model: names to keep; of models that differ only in their seed None keeps the one with the smallest seed.
             measure: of ``values``: measures to keep.
             heads: of ``values``: those of single attention heads, too.
 

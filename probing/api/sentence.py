@@ -157,7 +157,7 @@ class SentenceAnswer:
 def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
     """What every layer makes of a whole sentence, or of two.
 
-    A fine-tuned model is asked beside the model that it was fine-tuned from. Attention needs no probes; the verdicts do. Where one of the
+    A fine-tuned model is asked together with its base. Attention needs no probes; the verdicts do. Where one of the
     two has no probes, a warning names the command that trains some; where neither has any, ``table`` raises an error with that command.
 
     Args:

@@ -14,7 +14,7 @@ _MAX_ROWS = 200
 
 
 def for_notebook(figure: "go.Figure", dark: bool = False) -> "go.Figure":
-    """The figure on paper of its own: on a page the theme gives text and background their colours."""
+    """The figure with its own background and text colours, which the theme sets on a page."""
     return theme.ink(figure, dark=dark)
 
 

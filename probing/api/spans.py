@@ -84,7 +84,7 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
     """What every layer says of one span of a sentence, or of two.
 
     A sentence is cut into words as treebanks do: punctuation is apart, and "don't" is "do" and "n't". Words that are separated by blanks
-    stay as they are. An error shows the words with their numbers.
+    stay unchanged. An error shows the words with their numbers.
 
     Args:
         model: a model that probes of edge probing are trained on.

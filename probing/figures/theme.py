@@ -43,7 +43,7 @@ INK = "#46525E"
 LIGHT_INK = "#D7DCE1"
 
 #: Objective -> the hue of its models, one shade per family. The first family has the colours above; those of ``OTHER_COLOURS``
-#: and the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learnt no task,
+#: and the further shades have a contrast of at least 3 with a light and with a dark page. The control, which learned no task,
 #: is grey; its lines are dashed.
 OBJECTIVE_COLOURS = {
     "pre-training": ("#0072B2", "#2070E8", "#4090B8"),

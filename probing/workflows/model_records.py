@@ -105,7 +105,7 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
     farthest = max(rows, key=lambda row: row["drift"])
     if farthest["drift"] >= STRANGE_DRIFT:
         _log.warning(
-            "warning: layer %d of %s is %.2f times the length of %s's weights away from them, as far as an unrelated model; "
+            "warning: layer %d of %s is %.2f times the length of %s's weights away from them, like an unrelated model's; "
             "is %s really its base? If not, name another (--base)",
             farthest["layer"], encoder.name, farthest["drift"], family, family,
         )  # fmt: skip

@@ -154,7 +154,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.edges("tasks", model=["nesia-mini", "other-bert"]), FigureError, "only one model"),
         (lambda p: p.sentences("groups"), FigureError, "no figure of groups"),
         (lambda p: p.sentences(reading="mlp"), FigureError, "leave reading out"),
-        (lambda p: p.sentences("changes", model=BASE.name), FigureError, f"{BASE.name} has no base beside it; name a fine-tuned one"),
+        (lambda p: p.sentences("changes", model=BASE.name), FigureError, f"{BASE.name} has no stored base; name a fine-tuned one"),
         (lambda p: p.sentences("changes", pooling=["first", "mean"]), FigureError, "only one pooling"),
         (lambda p: p.sentences("curve", task=["bigram-shift", "odd-man-out"]), FigureError, "only one task"),
         (lambda p: p.sentences("where-gone", layer=1), FigureError, "leave layer out"),

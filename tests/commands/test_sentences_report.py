@@ -97,8 +97,8 @@ def test_the_other_forms_have_the_same_rows(run):
         (("sentences", "report", "--pooling", "last"), "expected one of first, mean"),
         (("sentences", "report", "changes", "--reading", "mlp"), "only accuracy has it"),
         (("sentences", "report", "--json", "--as", "csv"), "give one of them"),
-        (("changes", "report", "--model", "nobody"), "nothing is stored of the model 'nobody'"),
-        (("changes", "report", "--measure", "mood"), "nothing is stored of the measure 'mood'"),
+        (("changes", "report", "--model", "nobody"), "no values of the model 'nobody' are stored"),
+        (("changes", "report", "--measure", "mood"), "no values of the measure 'mood' are stored"),
         (("changes", "report", "epochs", "--heads"), "only values have it"),
     ],
 )

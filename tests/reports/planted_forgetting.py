@@ -17,7 +17,7 @@ class Case:
     Attributes:
         copies: how many facts.
         base, model: ranks of layers 0 to 4 in base and fine-tuned model.
-        truth: what became of them for k = 1, 10 and 100; "there" where the base too had them first at that inner layer.
+        truth: their fates for k = 1, 10 and 100; "there" where the base too had them first at that inner layer.
     """
 
     copies: int
@@ -45,14 +45,14 @@ CASES = (
 
 @dataclass(frozen=True)
 class Planted:
-    """One fact that both models are asked."""
+    """One fact that both models are probed on."""
 
     fact: Fact
     case: Case
     exposure: str
 
     def truth(self, k: int) -> str:
-        """What became of it."""
+        """Its fate."""
         return self.case.truth[KS.index(k)]
 
 
@@ -73,7 +73,7 @@ def planted() -> tuple[Planted, ...]:
 
 
 FACTS = planted()
-#: Facts that one side only is asked.
+#: Facts that only one of the models is probed on.
 ONLY_BASE = (_fact("P19", "Base only"),)
 ONLY_MODEL = (_fact("P36", "Model only 1"), _fact("P36", "Model only 2"))
 EXPOSURE = {f"{one.fact.relation}\t{one.fact.subject}\t{one.fact.object}": one.exposure for one in FACTS}

@@ -1,4 +1,4 @@
-"""A typed sentence that is stored, or has a stored template, beside its relation's majority answer."""
+"""A typed sentence that is stored, or has a stored template, with its relation's majority answer."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.store.planted import VARIANTS, plant_runs
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory):
-    """Four births, three of them in Paris, beside other relations and sets without templates."""
+    """Four births, three of them in Paris, among other relations and sets without templates."""
     root = tmp_path_factory.mktemp("asked")
     with built_database([plant_runs(root / "snapshot", VARIANTS["several"])], root / "database") as database:
         yield database

@@ -40,7 +40,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("heads", [False, True])
-def test_values_stand_beside_those_of_base_control_and_seeds(db: Database, heads: bool):
+def test_values_have_those_of_base_control_and_seeds(db: Database, heads: bool):
     found = values(db, heads=heads)
     assert set(found["head"]) == ({0, 1, ALL_HEADS} if heads else {ALL_HEADS}) and set(found["measure"]) == set(MEASURES)
     by_name = {model.name: model for model in MODELS}
@@ -105,7 +105,7 @@ def test_with_all_layers_and_the_embeddings_put_back_a_model_is_its_base(db: Dat
     assert (back["perplexity"] == found.loc[found["model"] == BASE.name, "perplexity"].item()).all()
 
 
-def test_perplexities_have_the_control_and_the_seeds_beside_them(db: Database):
+def test_perplexities_have_the_control_and_the_seeds(db: Database):
     found = perplexities(db).set_index(["model", "replaced", "n", "embeddings"])
     named = perplexities(db, [one.name for one in SEEDS]).set_index(["model", "replaced", "n", "embeddings"])
     for key in (("none", 0, False), ("first", 2, False)):

@@ -1,4 +1,4 @@
-"""Verdicts on planted numbers: each rule with numbers that hold, that do not, that cannot tell, and without numbers."""
+"""Verdicts on planted numbers: each rule with numbers for which it holds, fails or is inconclusive, and without numbers."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What must be alike is named, and what differs is listed."""
+"""The conditions of a fair comparison, and the list of differences."""
 
 import json
 
@@ -73,12 +73,12 @@ def test_casing_is_what_the_runs_recorded_of_their_tokenizers_whatever_they_are_
     def casing(first, second):
         return next(check for check in comparability(first, second) if check.name == "casing")
 
-    # Named otherwise than they are, or the same vocabulary read in two ways.
+    # Names that contradict the casing, or the same vocabulary with two casings.
     named = row("my-uncased-model", tokenizer="a-1", config_casing="cased"), row("other-cased", tokenizer="b-1", config_casing="cased")
     assert (casing(*named).same, casing(*named).words) == (True, "cased")
     found = casing(row("a", config_casing="cased"), row("b", config_casing="uncased"))
     assert (found.same, found.words) == (False, "cased and uncased")
-    # A run of version 0.2 beside a new one of the same vocabulary.
+    # A run of version 0.2 and a new one with the same vocabulary.
     assert casing(row("a"), row("b", config_casing="uncased")).same
 
 
@@ -120,7 +120,7 @@ def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(
     with open_database(plant_store(tmp_path / "store", [stored])) as db:
         check = comparability(BASE, TUNED, db)[-1]
     assert (check.same, check.words) == (same, words)
-    # The control itself beside a fine-tuned model is held to the same.
+    # The same holds for a control that is compared with a fine-tuned model.
     assert comparability(row("mine", "nesia-mini", objective="control"), TUNED)[-1] == check
 
 

@@ -1,4 +1,4 @@
-"""Rules for the claims on edge probing: each holds, fails, or cannot tell on planted numbers, and judges the published ones."""
+"""Rules for the claims on edge probing: each holds, fails or is inconclusive on planted numbers, and judges the published ones."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def verdict_of(name: str, one: EdgeEvidence) -> str:
 ORDER = "tasks come in the order of the pipeline"
 
 
-def test_the_order_of_the_pipeline_holds_fails_and_cannot_be_told():
+def test_the_order_of_the_pipeline_holds_fails_and_is_inconclusive():
     assert verdict_of(ORDER, evidence(PIPELINE)) == HOLDS
     assert verdict_of(ORDER, evidence(BACKWARDS)) == FAILS
     assert verdict_of(ORDER, evidence(PIPELINE, NOISE)) == UNSURE
@@ -93,7 +93,7 @@ def test_entities_lie_between_parsing_and_roles_or_not(entities, verdict):
     assert verdict_of(name, evidence(PIPELINE)) == UNTESTED
 
 
-def test_centres_of_gravity_are_in_order_or_not_and_one_seed_tells_nothing():
+def test_centres_of_gravity_are_in_order_or_not_and_one_seed_is_inconclusive():
     name = "both metrics give one order"
     rising = {"pos": 3.0, "constituents": 3.5, "dependencies": 4.0, "srl": 4.5, "coreference": 5.0}
     assert verdict_of(name, evidence(places=places("centre_of_gravity", **rising))) == HOLDS
@@ -252,7 +252,7 @@ def test_the_last_layers_lose_or_not():
     assert verdict_of(name, evidence()) == UNTESTED
 
 
-def test_most_tags_need_no_context_or_not_and_memory_stands_beside():
+def test_most_tags_need_no_context_or_not_and_memory_is_shown_with_it():
     name = "most tags need no context"
 
     def of(first: float, spread: float = 0.0005) -> EdgeEvidence:
@@ -291,7 +291,7 @@ def test_every_published_claim_has_a_rule_in_the_papers_order():
     assert [claim.name for claim in PAPER.claims] == list(RULES)
 
 
-#: What the rules make of the published numbers: BERT-base, BERT-large; the last outcome stands for "not published".
+#: Verdicts on the published numbers: BERT-base, BERT-large; the last one means "not published".
 PUBLISHED = {
     ORDER: (HOLDS, HOLDS),
     "entities come after parsing": (FAILS, FAILS),

@@ -1,4 +1,4 @@
-"""The evidence on edge probing is made of the planted answers: F1s, places of weights with their seeds, order, and what stands beside."""
+"""The evidence on edge probing is computed from the planted answers: F1s, places of weights with their seeds, order, and yardsticks."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def test_curves_are_the_mean_over_seeds_of_the_planted_f1s(ours, task):
 
 def test_places_of_weights_have_the_spread_that_the_seeds_share(ours):
     centres = {task.name: [weights_of(run) @ np.arange(run.layers) for run in cumulative(task)] for task in (POS, SRL)}
-    # Only the three seeds of one task say how much seeds vary.
+    # Only the three seeds of one task show how much seeds vary.
     error = np.std(centres["srl"], ddof=1)
     for task, seeds in (("pos", 1), ("srl", 3)):
         found, half = ours.place(task, "centre_of_gravity"), stats.t.ppf(0.975, 2) * error / seeds**0.5
@@ -85,7 +85,7 @@ def test_the_order_of_tasks_is_the_corrected_comparison(ours):
     assert ours.expected("proto-roles") is None and ours.later("pos", "proto-roles") is None
 
 
-def test_another_pre_trained_encoder_of_another_depth_stands_beside_and_a_tuned_one_has_none(database, ours):
+def test_another_pre_trained_encoder_of_another_depth_is_compared_and_a_tuned_one_has_none(database, ours):
     assert encoders_here(database) == ("nesia-mini", "other-bert", "nesia-mini-tuned")
     assert (ours.layers, ours.other.name, ours.other.layers) == (4, "other-bert", 6)
     assert evidence_of(database, "nesia-mini-tuned", PAPER).other is None
@@ -104,7 +104,7 @@ def test_the_runs_behind_the_numbers_are_the_cumulative_ones_of_the_trained_enco
     assert set(lay_beside(database, "nesia-mini", PAPER).run_ids) == set(found["run_id"])
 
 
-def test_tables_lay_ours_beside_the_papers(database, ours):
+def test_tables_compare_ours_with_the_papers(database, ours):
     laid = lay_beside(database, "nesia-mini", PAPER)
     encoders = [ours, *laid.papers.values()]
     scores = tables.scores_by_layer(laid.tasks, encoders).set_index(["task", "encoder"])

@@ -188,7 +188,7 @@ def test_an_interval_of_the_gain_that_holds_zero_is_not_resolved(db: Database):
 
 
 @pytest.mark.parametrize("unseen", [False, True])
-def test_scores_stand_beside_what_they_have_to_beat(db: Database, unseen: bool):
+def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: bool):
     found = scores(db, unseen=unseen)
     assert len(found) == sum(len(run.probes) for run in RUNS) * len(PARTS)
     by_key = {

@@ -86,7 +86,7 @@ def test_facts_kept_are_those_of_the_base_that_the_same_layer_still_knows(found:
         assert row["control_value"] == 1.0 and not row["inside_control"]
 
 
-def test_probes_and_measures_are_those_of_the_models_rows_beside_control_and_seeds(found: pd.DataFrame):
+def test_probes_and_measures_are_those_of_the_models_rows_with_control_and_seeds(found: pd.DataFrame):
     for task in TASKS:
         for pooling in (FIRST, MEAN):
             rows = found[(found["panel"] == f"probe:{task.name}") & (found["line"] == pooling)].set_index("layer")

@@ -63,7 +63,7 @@ def test_every_claim_has_a_rule_and_every_rule_a_claim():
     assert list(RULES) == [claim.name for claim in PAPER.claims]
 
 
-#: What the rules say of the paper's own tables, checked by hand; claims whose numbers are drawn only are not here.
+#: Verdicts on the paper's own tables, checked by hand; claims whose numbers exist only in figures are not here.
 OF_PAPER = {
     "higher layers change most": (HOLDS, "63 of 69 cells"),
     "cola improves bigram-shift": (HOLDS, "BERT +4.73"),
@@ -294,7 +294,7 @@ def test_where_accuracy_falls_the_property_may_be_elsewhere(fates, verdict, word
     assert said.verdict == verdict and words in said.numbers
 
 
-def test_ours_are_counted_beside_390_probes_and_the_violations_cannot_be():
+def test_ours_are_counted_but_not_judged_and_the_violations_cannot_be():
     said = found("390 probes on 12 models", ours(probes={"ours": 270}, models={"ours": 5}))
     assert said.verdict == UNTESTED and "ours: 270 probes on 5 models" in said.numbers
     assert found("few violations are not syntactic", ours()).verdict == UNTESTED
@@ -311,7 +311,7 @@ def test_a_model_that_was_trained_and_did_not_learn_decides_no_claim_on_its_task
     assert said.verdict == FAILS and "0 of 2 cells" in said.numbers and "Left out: CoLA" in said.numbers
 
 
-def test_the_control_stands_beside_a_change():
+def test_a_change_has_the_controls_change():
     table = groups({("CoLA", SHIFT, "first"): (0, 4)}).assign(control=0.03)
     assert "+3.00 to +3.00 points" in found("cola improves bigram-shift", ours(groups=table)).null
 

@@ -1,4 +1,4 @@
-"""The numbers of a stored base beside the paper: recomputed from planted answers."""
+"""The numbers of a stored base compared with the paper: recomputed from planted answers."""
 
 from collections.abc import Iterator
 
@@ -68,7 +68,7 @@ def test_a_cell_of_tables_2_and_5_is_the_mean_change_of_its_layers(laid, model, 
     assert mine["control"].notna().all() and (mine["why"] == "").all()
 
 
-def test_published_cells_stand_beside_ours_and_six_are_empty(laid):
+def test_published_cells_are_next_to_ours_and_six_are_empty(laid):
     table = laid.changes.set_index(["tuned", "task", "pooling", "group"])
     assert len(table) == 4 * 3 * 2 * 2
     assert table.at[("CoLA", "bigram-shift", "mean", "upper"), "RoBERTa"] == 1.74
@@ -141,7 +141,7 @@ def test_figures_have_our_points_with_yardsticks(laid):
     assert set(plot(laid.ours, "epochs").points["x"]) == {0.0, 0.5, 1.0}
 
 
-def test_settings_of_the_paper_stand_beside_those_of_our_objectives(laid):
+def test_settings_of_the_paper_are_next_to_those_of_our_objectives(laid):
     table = laid.settings.set_index("setting")
     assert table.at["Learning rate", "published"] == "2e-5"
     assert [table.at["Learning rate", one] for one in ("CoLA", "SST-2", "RTE")] == ["2e-05"] * 3

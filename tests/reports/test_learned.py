@@ -22,7 +22,7 @@ SHIPPED = {
     "nesia-mini-qa-squad-2": "not learned",
     "nesia-mini-rank-msmarco": "cannot tell",
 }
-#: Masked tokens of one text hang together: at most 15 % of 128 pieces are masked.
+#: Masked tokens of one text are correlated: at most 15 % of 128 pieces are masked.
 MASKED_A_TEXT = 20
 
 

@@ -1,4 +1,4 @@
-"""What claims are judged on, gathered from a planted family: counted again from the planted ranks in plain Python."""
+"""The evidence for the claims, from a planted family: counted again from the planted ranks in plain Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Two models beside their yardsticks: counted again in plain Python from the planted predictions."""
+"""Two models with their yardsticks: counted again in plain Python from the planted predictions."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.store.database import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
-#: The model was not asked the last fact: what is shown is of the facts in common.
+#: The model was not probed on the last fact, so the numbers are on the facts in common.
 BASE = PlantedRun()
 MODEL = PlantedRun(
     model="nesia-mini-qa", base="nesia-mini", facts=tuple(planted_facts("trex")[:9]),

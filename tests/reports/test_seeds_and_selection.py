@@ -29,7 +29,7 @@ REPLICATES = (
 )
 
 
-def test_a_run_of_the_last_layer_only_has_no_transitions_as_no_fate_can_be_told(tmp_path: Path):
+def test_a_run_of_the_last_layer_only_has_no_transitions_because_fates_are_unknown(tmp_path: Path):
     whole = PlantedRun(model="tuned", base="nesia-mini", layers=3)
     short = replace(whole, seed=1, role="replicate", last_only=True)
     with open_database(plant_store(tmp_path, [PRIMARY, whole, short])) as db:
@@ -37,7 +37,7 @@ def test_a_run_of_the_last_layer_only_has_no_transitions_as_no_fate_can_be_told(
         assert list(found["run_id"]) == [whole.run_id]
 
 
-def test_the_union_over_seeds_stands_beside_the_total(tmp_path: Path):
+def test_the_union_over_seeds_is_next_to_the_total(tmp_path: Path):
     other = PlantedRun(head="logit_lens", layers=3, rank=lambda number, layer: 1)
     with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES, other])) as db:
         row = total(db, [PRIMARY.run_id], (1,), ("micro",)).iloc[0]
@@ -136,7 +136,7 @@ def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_p
         assert transitions(db, [("unknown", ids[0])]).empty
 
 
-def test_weight_drift_and_tasks_are_read_beside_the_runs(tmp_path: Path):
+def test_weight_drift_and_tasks_are_read_with_the_runs(tmp_path: Path):
     source = plant_runs(tmp_path / "runs", SEVERAL)
     drift = [
         {"model": "nesia-mini-qa", "base": "nesia-mini", "layer": layer, "drift": 0.25 * layer, "parameters": 10 + layer}

@@ -137,7 +137,7 @@ def own_change(model: PlantedModel, task: PlantedTask, cell: Cell) -> float:
     return (only_tuned - only_base) / n
 
 
-def test_control_and_seeds_stand_beside_every_change(db: Database):
+def test_every_change_has_its_control_and_seeds(db: Database):
     for row in changes(db).itertuples():
         task, cell = next(task for task in TASKS if task.name == row.task), Cell(row.pooling, row.layer)
         seeds = [own_change(model, task, cell) for model in (SEEDS if row.model == COLA.name else ())] or [row.change]
@@ -174,7 +174,7 @@ def test_every_cell_has_the_fate_that_was_planted(db: Database, model: PlantedMo
     assert {fate for fates in FATE.values() for fate in fates} == set(FATES)
 
 
-def test_the_accuracies_beside_a_fate_are_those_of_the_answers(db: Database):
+def test_the_accuracies_of_a_fate_are_those_of_the_answers(db: Database):
     names = {"own": (OWN, 1), "frozen": ("frozen", 1), "rescaled": ("rescaled", 1), "aligned": ("aligned", 1), "quarter": (OWN, 4),
              "mlp": (MLP, 1)}  # fmt: skip
     for row in where_gone(db, [COLA.name]).itertuples():

@@ -1,4 +1,4 @@
-"""Which of several runs of one model reports are made from, and that only what was measured on the same text is compared."""
+"""Which of several runs of one model reports use; only measurements on the same text are compared."""
 
 import json
 
@@ -106,7 +106,7 @@ def other_text(tmp_path):
         yield db
 
 
-def test_values_of_other_sentences_are_not_set_beside_a_models(other_text):
+def test_values_of_other_sentences_are_not_compared_with_a_models(other_text):
     found = values(other_text, [COLA.name])
     assert len(found) and found[["base_value", "control_value"]].isna().all().all() and not found["inside_control"].any()
     assert perplexities(other_text, [COLA.name])["control_log_change"].isna().all()

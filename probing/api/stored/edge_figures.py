@@ -34,7 +34,7 @@ class _Shown:
         looks: of the models.
         titles: title by task, of the chosen ones, in the order of tables.
         models: the chosen models, or the page's default.
-        published: whether published numbers stand beside.
+        published: whether published numbers are drawn, too.
     """
 
     db: Database

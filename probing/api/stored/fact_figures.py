@@ -66,7 +66,7 @@ def transitions_figure(db: Database, choice: ReportChoice, base: str | None, loo
     pair = tuned_pair(db, choice, base)
     table = transitions(db, pair, choice.ks)
     if table.empty or not table["n"].iloc[0]:
-        raise FigureError(f"{pair['model'].iloc[0]} and {pair['base'].iloc[0]} were asked no fact in common; change model or probe_set")
+        raise FigureError(f"no fact was asked of both {pair['model'].iloc[0]} and {pair['base'].iloc[0]}; change model or probe_set")
     row: dict[str, Any] = table.iloc[0].to_dict()
     return alluvial(row, base=row["base"], model=row["model"], colours=looks.colours, labels=looks.labels)
 

@@ -63,7 +63,7 @@ class FactChoice:
     Attributes:
         run: the run.
         relation: name of a relation; None keeps all.
-        base, part: the model that the run's is compared with, and what became of a fact from it to the run's model.
+        base, part: the model that the run's model is compared with, and the outcome of a fact from the one to the other.
         filters: as ``FactFilters``.
 
     Raises:

@@ -67,7 +67,7 @@ class _Shown:
         there = panels.compared_models(self.runs, list(self.looks.colours), single("model", self.choice.models) or "")
         model = single("model", self.choice.models) or next(iter(there), "")
         if model not in there:
-            raise FigureError(f"{model or 'no model'} has no base beside it; name a fine-tuned one in model: {', '.join(there) or 'none'}")
+            raise FigureError(f"{model or 'no model'} has no stored base; name a fine-tuned one in model: {', '.join(there) or 'none'}")
         return model
 
 

@@ -91,7 +91,7 @@ def one_run(db: Database, choice: ReportChoice) -> pd.Series:
 
 
 def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> pd.DataFrame:
-    """One fine-tuned model's run beside its base's: a row with the columns of ``reports.runs.pairs``.
+    """One fine-tuned model's run and its base's: a row with the columns of ``reports.runs.pairs``.
 
     Raises:
         StoreError: for a name that no run has.
@@ -106,7 +106,7 @@ def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> p
     found = found[~found["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
     if found.empty:
         raise FigureError(
-            "no fine-tuned model of this selection is stored fact by fact beside its base; results.transitions() lists the pairs"
+            "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists the pairs"
         )
     return in_menu_order(found, runs).head(1).reset_index(drop=True)
 

@@ -32,7 +32,7 @@ def control_texts(data: Path, own: OwnText | None) -> list[tuple[str, str]]:
 
     Args:
         data: a text file in WikiText's layout.
-        own: for a model made here: the rest of its own text.
+        own: for a model made here: the rest of its training text.
     """
     if own is None:
         return [(sentence, sentence) for sentence in wikitext_sentences(data)]

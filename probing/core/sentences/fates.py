@@ -1,8 +1,8 @@
 """Where did it go: the fate, in the fine-tuned model, of a property that a layer of the base had (Mosbach et al. 2020, section 5.3).
 
 The fate is the first that applies; each depends on how many test sentences only one of two probes labels correctly. The order makes every
-fate reachable. If the own probe holds with all training sentences, nothing is lost: the fate is ``re-encoded`` if a probe on a quarter of
-them holds as well, else ``dearer``. Other places are searched for a lost property only.
+fate reachable. If the own probe holds with all training sentences, the property is kept: the fate is ``re-encoded`` if a probe on a quarter
+of them holds as well, else ``dearer``. Other places are searched for a lost property only.
 """
 
 from collections import Counter

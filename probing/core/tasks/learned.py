@@ -122,12 +122,12 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
 
 
 def in_words(verdict: str) -> str:
-    """A verdict as it is shown."""
+    """A verdict for readers."""
     return TRAINED_NOT_LEARNED if verdict == "not learned" else verdict
 
 
 def amount(metric: str, value: float, unit: str = " %") -> str:
-    """A score as it is shown: a share in per cent, a correlation unchanged."""
+    """A score for readers: a share in per cent, a correlation unchanged."""
     return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
 
 

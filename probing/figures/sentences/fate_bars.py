@@ -9,7 +9,7 @@ from probing.core.sentences.fates import FATES
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 
-#: Fates of preserved properties are blue to green, of lost ones yellow to red; the last one is hatched, as it is a limit of probes.
+#: Fates of preserved properties are blue to green, of lost ones yellow to red; the last one is hatched, because it is a limit of probes.
 FATE_COLOURS = dict(
     zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64"), strict=True)
 )

@@ -1,11 +1,11 @@
-"""One fact in the tables of its figures: what each layer fills in, and the runs whose ranks stand beside each other."""
+"""One fact in the tables of its figures: the predictions of each layer, and the runs whose ranks are compared."""
 
 import math
 from collections.abc import Sequence
 
 import pandas as pd
 
-#: More lines than this cannot be told apart.
+#: More lines than this cannot be distinguished.
 MAX_LINES = 8
 
 

@@ -126,7 +126,7 @@ class WordStates:
         return wanted if isinstance(wanted, str) else start + np.searchsorted(kept, wanted)
 
     def read(self, pieces: np.ndarray) -> torch.Tensor:
-        """States of pieces, sorted by number: (pieces, layers, hidden), as they are stored."""
+        """States of pieces, sorted by number: (pieces, layers, hidden), in the stored precision."""
         self._was_read(len(pieces) * self.layers * self.hidden * self.files[0].itemsize)
         if len(self.files) == 1:
             return torch.from_numpy(self.files[0][pieces])

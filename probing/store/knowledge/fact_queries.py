@@ -75,9 +75,9 @@ def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", 
     found = db.query(
         f"""
         SELECT previous_id, next_id FROM (
-            SELECT f.fact_id, lag(f.fact_id) OVER leafing AS previous_id, lead(f.fact_id) OVER leafing AS next_id
+            SELECT f.fact_id, lag(f.fact_id) OVER neighbours AS previous_id, lead(f.fact_id) OVER neighbours AS next_id
             {_FROM} WHERE k.run_id = $run_id AND {where}
-            WINDOW leafing AS (ORDER BY {_order(order)})
+            WINDOW neighbours AS (ORDER BY {_order(order)})
         ) WHERE fact_id = $fact_id
         """,
         {"run_id": run_id, "fact_id": fact_id, **values},

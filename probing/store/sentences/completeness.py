@@ -98,4 +98,4 @@ def _of_pairs(scored: list[tuple], layers: int, compared: int | None) -> str | N
     wanted = layers * sum((reading, portion) == (OWN, 1) for _, reading, portion, _, _ in scored)
     if compared is None or compared == wanted:
         return None
-    return f"{compared} of its own probes are compared with the base's, expected {wanted}"
+    return f"{compared} of the model's own probes are compared with the base's, expected {wanted}"

@@ -39,7 +39,7 @@ def draw(view: View, pair: Pair) -> None:
 
 
 def _sentence(view: View, row: pd.Series) -> Markdown:
-    """The model's loss against its base, each on all of its own facts."""
+    """The model's loss against its base, each on all facts that it was asked."""
     words = [
         filled(
             "At its last layer {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the facts that each was asked: a loss "

@@ -31,55 +31,55 @@ _HEADINGS = {
 
 def filters(shown: Shown) -> None:
     """Filters by task, label, kind of target and settled layer; the order; and two tasks out of order."""
-    anew, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
+    reset, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
     titles = shown.tasks
     first = st.columns(3)
     with first[0]:
         selection.bound(
-            st.selectbox, "Task", "trace_task", page, value=shown.task, options=["", *titles], resets={**anew, "trace_label": ""},
+            st.selectbox, "Task", "trace_task", page, value=shown.task, options=["", *titles], resets={**reset, "trace_label": ""},
             format_func=lambda task: titles.get(task, "all tasks"),
         )  # fmt: skip
     labels = shown.labels()
     with first[1]:
         selection.bound(
             st.selectbox, "Right label", "trace_label", page, value=own.trace_label if own.trace_label in labels else "",
-            options=["", *labels], resets=anew, disabled=not labels, format_func=lambda label: label or "any",
+            options=["", *labels], resets=reset, disabled=not labels, format_func=lambda label: label or "any",
             help="" if labels else "Choose a task first.",
         )  # fmt: skip
     last = int(shown.runs["layers"].max()) - 1
     with first[2]:
         selection.bound(
-            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], placeholder="any", resets=anew,
+            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], placeholder="any", resets=reset,
             format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The first layer from which the most probable label stays right up to the last.",
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
             st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
-            resets=anew, help="Ambiguous: for more than one target of the sentence, no label has a mean share above 0.7 over the layers "
+            resets=reset, help="Ambiguous: for more than one target of the sentence, no label has a mean share above 0.7 over the layers "
             "(the paper's rule). Revised: the most probable label changes at some layer.",
         )  # fmt: skip
-        selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=anew)
+        selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=reset)
     if len(titles) > 1:
-        _out_of_order(shown, anew)
+        _out_of_order(shown, reset)
 
 
-def _out_of_order(shown: Shown, anew: dict) -> None:
+def _out_of_order(shown: Shown, reset: dict) -> None:
     """Filters by two tasks: the one that is later on average settles first in the sentence."""
     on = shown.filters()["out_of_order"] is not None
     with st.expander("Sentences where a later task settles before an earlier one" + (" (on)" if on else ""), icon=":material/swap_vert:"):
         left, right = st.columns(2)
         with left:
-            _one_task(shown, Markdown("A target of this task settles"), "later_first", anew)
+            _one_task(shown, Markdown("A target of this task settles"), "later_first", reset)
         with right:
-            _one_task(shown, Markdown("before a target of"), "earlier_last", anew)
+            _one_task(shown, Markdown("before a target of"), "earlier_last", reset)
         st.caption("Only targets that share a word and end right are compared; both tasks must have been probed on the same text.")
 
 
-def _one_task(shown: Shown, label: Markdown, field: str, anew: dict) -> None:
+def _one_task(shown: Shown, label: Markdown, field: str, reset: dict) -> None:
     value = getattr(shown.own, field)
     selection.bound(
-        st.selectbox, label, field, shown.view.page, value=value if value in shown.tasks else "", options=["", *shown.tasks], resets=anew,
+        st.selectbox, label, field, shown.view.page, value=value if value in shown.tasks else "", options=["", *shown.tasks], resets=reset,
         format_func=lambda task: shown.tasks.get(task, "any"),
     )  # fmt: skip
 

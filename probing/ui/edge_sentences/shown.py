@@ -122,7 +122,7 @@ def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _controls(view: View, models: list[str], model: str, parts: list[str], part: str) -> None:
     page = view.page
-    anew = {"trace_page": 1, "text_hash": ""}
+    restart = {"trace_page": 1, "text_hash": ""}
     if len(models) > 1:
         selection.bound(
             st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
@@ -130,11 +130,11 @@ def _controls(view: View, models: list[str], model: str, parts: list[str], part:
         )  # fmt: skip
     if len(parts) > 1:
         selection.bound(
-            st.segmented_control, "Sentences", "trace_part", page, value=part, options=parts, required=True, resets=anew,
+            st.segmented_control, "Sentences", "trace_part", page, value=part, options=parts, required=True, resets=restart,
             format_func=PART_NAMES.__getitem__, help="Our own sentences were written for this page. The dev part of the tasks' data "
             "also decided when training stopped; the test part did not.",
         )  # fmt: skip
     selection.bound(
-        st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=anew,
+        st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=restart,
         help="Lists only targets whose span text (of both spans, if there are two) does not occur in the training part.",
     )  # fmt: skip

@@ -68,7 +68,7 @@ def words(view: View) -> str:
 
 def search(view: View) -> None:
     """Draws search box, order and filters."""
-    anew = {"sheet": 1, "fact": ""}
+    first_page = {"sheet": 1, "fact": ""}
     page, last = view.page, int(run_of(view)["layers"]) - 1
     box, relation, order = st.columns([3, 2, 2])
     with box:
@@ -79,10 +79,10 @@ def search(view: View) -> None:
             page,
             placeholder="subject, answer or words of the prompt",
             icon=":material/search:",
-            resets=anew,
+            resets=first_page,
         )
     with relation:
-        _relation(view, anew)
+        _relation(view, first_page)
     with order:
         selection.bound(
             st.selectbox, "Order", "order", page, options=list(ORDERS), format_func=_ORDER_WORDS.__getitem__, resets={"list_page": 1}
@@ -97,30 +97,30 @@ def search(view: View) -> None:
         ):
             with place:
                 if field == "known":
-                    selection.bound(st.selectbox, label, field, page, options=list(_KNOWN), format_func=_KNOWN.get, resets=anew)
+                    selection.bound(st.selectbox, label, field, page, options=list(_KNOWN), format_func=_KNOWN.get, resets=first_page)
                 else:
                     start = 0 if field == "known_at" else 1
                     layers = [None, *range(start, last + 1)]
-                    selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=anew)
+                    selection.bound(st.selectbox, label, field, page, options=layers, format_func=_layer, resets=first_page)
     pair_filter.choose_part(view)
     if chosen.at_layer is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 filled("Only facts with **rank ≤ {at_rank} at layer {at_layer}**.", at_rank=chosen.at_rank, at_layer=chosen.at_layer)
             )
-            st.button("Show all", icon=":material/close:", on_click=selection.update, kwargs={"at_layer": None, **anew})
+            st.button("Show all", icon=":material/close:", on_click=selection.update, kwargs={"at_layer": None, **first_page})
 
 
 def _layer(layer: int | None) -> str:
     return "any" if layer is None else "layer 0 (embeddings)" if layer == 0 else f"layer {layer}"
 
 
-def _relation(view: View, anew: dict) -> None:
+def _relation(view: View, first_page: dict) -> None:
     table = view.read(relations)
     table = table[table["probe_set"] == view.chosen.probe_set]
     labels = dict(zip(table["relation"], table["label"], strict=True))
     selection.bound(
-        st.selectbox, "Relation", "relation", view.page, options=["", *labels], resets=anew,
+        st.selectbox, "Relation", "relation", view.page, options=["", *labels], resets=first_page,
         format_func=lambda name: "all relations" if not name else labels[name] if labels[name] == name else f"{labels[name]} ({name})",
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ _WORDS = {
     "lost": "facts that {versus} knew and {model} lost",
     "never": "facts that neither {versus} nor {model} knows",
 }
-_ANEW = {"list_page": 1, "fact": ""}
+_FIRST_PAGE = {"list_page": 1, "fact": ""}
 
 
 def opponents(view: View) -> pd.DataFrame:
@@ -71,12 +71,12 @@ def choose_part(view: View) -> None:
             with versus:
                 shown = own.versus if own.versus in others else ""
                 selection.bound(
-                    st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_ANEW,
+                    st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_FIRST_PAGE,
                     format_func=lambda name: view.label(name) if name else "no other model",
                 )  # fmt: skip
             with part:
                 selection.bound(
-                    st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_ANEW,
+                    st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_FIRST_PAGE,
                     format_func=lambda name: f"lost: {name}" if name in FATES else name or "any",
                     help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are relocated (first "
                     "at an inner layer), suppressed (still among the first 100 at the last layer), displaced (among the first 100 only at "
@@ -85,14 +85,16 @@ def choose_part(view: View) -> None:
             with k:
                 selection.bound(
                     st.segmented_control, "Known up to rank", "part_k", view.page, options=list(selection.RANKS), required=True,
-                    resets=_ANEW,
+                    resets=_FIRST_PAGE,
                 )  # fmt: skip
     if not own.part:
         return
     if against(view) is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(filled("Only **{part}**.", part=part_words(view, view.label)))
-            st.button("All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
+            st.button(
+                "All facts", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_FIRST_PAGE}
+            )
         return
     if not own.versus and others:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
@@ -109,4 +111,4 @@ def choose_part(view: View) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
-        st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_ANEW})
+        st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_FIRST_PAGE})

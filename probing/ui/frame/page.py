@@ -232,7 +232,7 @@ def _controls(view: View) -> None:
     if "model" in used:
         selection.bound(
             st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(view.colours), format_func=view.label,
-            help=mark_key(view, view.colours), anew=True,
+            help=mark_key(view, view.colours), resets_dependents=True,
         )  # fmt: skip
         of_model = runs[runs["model"] == chosen.model]
         if not _any_head(view.page):
@@ -241,7 +241,7 @@ def _controls(view: View) -> None:
         sets = sorted(of_model["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
-            anew=True,
+            resets_dependents=True,
         )  # fmt: skip
     if "exposures" in used:
         selection.bound(

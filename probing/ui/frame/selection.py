@@ -1,6 +1,6 @@
 """The user's selection: frozen values, kept in the session and mirrored in the page's link.
 
-All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares a small selection of its own in its own
+All pages share ``RunChoice``: which runs, and which of their facts. Each page also declares its own small selection in its
 folder. The default of a field sets its type in a link; its metadata restrict its values.
 
 Streamlit's widgets forget their values when the page changes, so the selection is the only state: a widget gets its value before it is
@@ -232,7 +232,7 @@ def update(*, afresh: bool = False, **changes: Any) -> None:
     state[_CHANGED] = True
 
 
-def _begin_anew(shared: str) -> None:
+def _reset_dependents(shared: str) -> None:
     """Resets the fields that depend on a shared field to their defaults, on every page."""
     for page, own in _OWN.items():
         if mine := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
@@ -284,7 +284,7 @@ def bound(
     *,
     value: Any = None,
     resets: Mapping[str, Any] | None = None,
-    anew: bool = False,
+    resets_dependents: bool = False,
     **options: Any,
 ):
     """Draws a widget that shows a field and stores its changes.
@@ -296,7 +296,7 @@ def bound(
         page: the page, part of the widget's key.
         value: the value to show if the field is empty and so means the default.
         resets: other fields that get these values when this one changes.
-        anew: whether a change resets all fields that depend on this one to their defaults, on every page.
+        resets_dependents: whether a change resets all fields that depend on this one to their defaults, on every page.
         options: passed on to the widget. A multiselect drops values that it does not offer, or beyond its maximum.
 
     Returns:
@@ -316,8 +316,8 @@ def bound(
 
     def store() -> None:
         new = st.session_state[key]
-        if anew:
-            _begin_anew(name)
+        if resets_dependents:
+            _reset_dependents(name)
         update(**{name: tuple(new) if is_tuple else new, **(resets or {})})
 
     return widget(label, key=key, on_change=store, **options)

@@ -135,7 +135,7 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
 
 
 def _guessed(view: View, row: pd.Series) -> Markdown:
-    """How many of the facts that the base knows the majority answer also gets right; ``""`` for k > 1, as it is a single answer."""
+    """How many of the facts that the base knows the majority answer also gets right; ``""`` for k > 1, because it is a single answer."""
     if view.chosen.k != 1:
         return Markdown("")
     of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
@@ -147,7 +147,7 @@ def _guessed(view: View, row: pd.Series) -> Markdown:
 
 
 def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
-    """The control's losses, as the end of a sentence or as a sentence of its own."""
+    """The control's losses, as the end of a sentence or as a separate sentence."""
     same, length = as_long(control["model"], tuned)
     training = "training as long" if same else "further training"
     return filled(

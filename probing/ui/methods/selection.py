@@ -1,4 +1,4 @@
-"""The selection of the page of methods and data, which has no choices of its own."""
+"""The selection of the page of methods and data, which has no choices."""
 
 from dataclasses import dataclass
 

@@ -76,18 +76,18 @@ def _chosen(shown: Shown, changed: Changed) -> Cell:
     pooling = own.turned_pooling if own.turned_pooling in poolings else of_task["pooling"]
     layers = sorted(int(layer) for layer in mine.loc[mine["pooling"] == pooling, "layer"])
     layer = own.turned_layer if own.turned_layer in layers else int(_usual(mine[mine["pooling"] == pooling])["layer"])
-    anew = {"turned_example": ""}
+    first_page = {"turned_example": ""}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
             st.selectbox, "Task", "turned_task", page, value=task, options=tasks, format_func=shown.tasks.__getitem__,
-            resets={**anew, "turned_pooling": "", "turned_layer": None},
+            resets={**first_page, "turned_pooling": "", "turned_layer": None},
         )  # fmt: skip
         selection.bound(
             st.selectbox, "Vector", "turned_pooling", page, value=pooling, options=poolings, format_func=POOLING_NAMES.__getitem__,
-            resets=anew,
+            resets=first_page,
         )  # fmt: skip
         selection.bound(
-            st.selectbox, "At layer", "turned_layer", page, value=layer, options=layers, resets=anew,
+            st.selectbox, "At layer", "turned_layer", page, value=layer, options=layers, resets=first_page,
             format_func=lambda layer: "0 (embeddings)" if layer == 0 else str(layer),
         )  # fmt: skip
     row = mine[(mine["pooling"] == pooling) & (mine["layer"] == layer)].iloc[0].to_dict()

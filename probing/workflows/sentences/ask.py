@@ -46,7 +46,7 @@ class SentenceAnswer:
 
     Attributes:
         attention: of the model and of its base, if it has one.
-        verdicts: model -> predictions of its own probes; the base first.
+        verdicts: model -> predictions of the model's probes; the base first.
     """
 
     attention: SentenceAttention

@@ -86,7 +86,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
 
 
 def known_text(sets: Sequence[HeadSet]) -> list[str]:
-    """The hub's name of the text that all heads learnt from, if it is the fetched WikiText-2."""
+    """The hub's name of the text that all heads learned from, if it is the fetched WikiText-2."""
     try:
         fetched = text_sha256(*head_text(None, None))
     except FactsError:

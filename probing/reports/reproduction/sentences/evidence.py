@@ -10,7 +10,7 @@ from probing.reports.reproduction.decisions import Interval
 from probing.reports.reproduction.evidence import UNLEARNED
 from probing.reports.reproduction.words import in_points
 
-#: Objectives of the paper, as they are named in results, and CoLA fine-tuned on the mean over all tokens.
+#: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
 COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
 TUNED = (COLA, SST, RTE, SQUAD)
 SHIFT, COORDINATION, ODD = "bigram-shift", "coordination-inversion", "odd-man-out"
