@@ -98,7 +98,7 @@ def test_the_second_time_nothing_is_done_and_lost_files_are_made_again(text, tun
         patch.setattr(work, "replaced_cross_entropy", None)
         said = []
         measure_changes(wanted, said.append)
-    assert times == {path: path.stat().st_mtime_ns for path in out.iterdir()} and "is there" in said[0]
+    assert times == {path: path.stat().st_mtime_ns for path in out.iterdir()} and "exists already" in said[0]
     next(out.glob("change_values-*")).write_bytes(b"torn")
     next(out.glob("perplexity-*")).unlink()
     measure_changes(wanted)

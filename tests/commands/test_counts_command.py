@@ -125,7 +125,7 @@ def test_counted_runs_are_neither_pushed_nor_pulled(run, asked, tiny_model, tmp_
     output = run(
         "push", "predictions", "--model", tiny_model, "--runs", kept, "--licence", "mit", "--to-folder", tmp_path / "shared"
     ).output
-    assert f"only counts: {counted}" in output
+    assert f"only counts and no predictions: {counted}" in output
     assert not list((tmp_path / "shared").rglob("*counts*")) and not list((tmp_path / "shared").rglob(f"*{counted}*"))
     for table in ("counted_runs", "layer_counts"):
         with pytest.raises(HubError, match="of a run without predictions"):

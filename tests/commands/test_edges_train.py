@@ -292,7 +292,7 @@ def test_a_task_whose_part_cannot_be_asked_is_refused(request_of, tmp_path):
     rows = kinds()
     rows["dev"] = [{"text": "the \u00ad", "targets": [{"span1": [1, 2], "label": "other"}] * 2}]
     with pytest.raises(
-        EdgeDataError, match=r"got no target in its dev part that tiny-bert can be asked about \(2 words without word pieces\)"
+        EdgeDataError, match=r"got no target in its dev part that tiny-bert can be probed for \(2 words without word pieces\)"
     ):
         train_edges(request_of(write_own(tmp_path / "silent", **rows)))
     rows["dev"] = []

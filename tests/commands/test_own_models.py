@@ -68,7 +68,7 @@ def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_ca
     probed(own("a/mine"))
     other = own("b/mine", 0.1)
     before = sorted(cache.glob("runs/*"))
-    with pytest.raises(ModelError, match=r"called mine with other weights; give this model another name with --name, or delete"):
+    with pytest.raises(ModelError, match=r"called mine with different weights; give this model another name with --name, or delete"):
         probed(other)
     assert sorted(cache.glob("runs/*")) == before
     assert {row["model"] for row in probed(other, "--name", "mine, second")} == {"mine", "mine, second"}
@@ -83,7 +83,7 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
     (first,) = probed(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
-    with pytest.raises(ModelError, match=r"with other settings in its config\.json.*; give this model another name"):
+    with pytest.raises(ModelError, match=r"with different settings in its config\.json.*; give this model another name"):
         probed(folder)
     rows = probed(folder, "--name", "mine with relu")
     assert len({row["run_id"] for row in rows}) == 2
@@ -214,7 +214,7 @@ def test_a_base_that_moved_or_changed_is_named_with_what_to_do(objective, run, p
         assert not list(cache.glob("runs/*"))
     assert len(probed(name, "--base", moved)) == 1
     change_weights(moved, noisy(0.2)).rename(base)
-    with pytest.raises(ModelError, match=r"was fine-tuned from .*; name the folder of the base as it was then \(--base\)"):
+    with pytest.raises(ModelError, match=r"was fine-tuned from .*; name the folder of the original base \(--base\)"):
         probed(name)
 
 

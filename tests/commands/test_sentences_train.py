@@ -218,7 +218,7 @@ def test_a_tuned_model_without_its_base_is_refused_by_name(request_of, beside, t
         train_sentences(request_of(parity, model=str(tuned)))
     recipe = {"objective": "cola", "base_weights": "f" * 64, "data_sha256": "d", "learning_rate": 0.1}
     (tuned / "finetuning.json").write_text(json.dumps(note | {"base": str(tiny_model), "recipe": recipe}))
-    with pytest.raises(ModelError, match=r"fine-tuned from ffffffffffff; name the folder of the base as it was then"):
+    with pytest.raises(ModelError, match=r"fine-tuned from ffffffffffff; name the folder of the original base"):
         train_sentences(request_of(parity, model=str(tuned)))
     body = load_encoder(tiny_model, device="cpu").body
     (tuned / "finetuning.json").unlink()
