@@ -83,8 +83,8 @@ class SpanAnswer:
 def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
     """Predictions of every layer for one span of a sentence, or for two.
 
-    A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are separated by
-    spaces already stays unchanged. An error lists the words with their numbers.
+    A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are already
+    separated by spaces stays unchanged. An error lists the words with their numbers.
 
     Args:
         model: a model that probes of edge probing are trained on.
