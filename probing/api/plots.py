@@ -188,7 +188,8 @@ class Plots:
 
         Args:
             what: ``accuracy`` (one panel per task), ``changes`` (one fine-tuned model, tasks by layers), ``where-gone``
-                (one fine-tuned model, fates by task) or ``curve`` (of one task, by number of training sentences). There is no figure of ``groups``.
+                (one fine-tuned model, fates by task) or ``curve`` (one task, by number of training sentences).
+                There is no figure of ``groups``.
             model: at most four; None takes the page's default, for ``changes`` and ``where-gone`` the first fine-tuned one.
             task, pooling, protocol, layer: as for ``Results.sentences``; ``changes`` shows one pooling, ``curve`` one task and, without a
                 layer, the best layer of each line.
