@@ -61,15 +61,19 @@ def load(
 def results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":
     """Opens stored results; by default those that the pages read.
 
+    The first call builds a database, which takes about a minute for the shipped results. A later call adds new runs to it in less time.
+    A bar shows the progress.
+
     Args:
         folders: folders of results; None takes the shipped snapshot and the folder ``runs`` of the cache.
-        database: folder of the database, which is built where it is missing; None takes the usual one.
+        database: folder of the database, which is built if it is missing; the folder must hold no other files. None takes the usual one.
 
     Returns:
         The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same arguments.
 
     Raises:
-        StoreError: if there is no folder of results, or a file in it cannot be used.
+        StoreError: if a folder holds no results, a file in it cannot be used, or the folder of the database holds other files.
+        OptionError: for an argument that names no folder.
 
     >>> import probing
     >>> curve = probing.results().curve(model="nesia-mini", head="tied", probe_set="trex", k=1, average="macro")

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Unpack
 
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
-from probing.api.stored.facts import FactChoice, FactFilters, list_facts, open_fact
+from probing.api.stored.checked import checked
+from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, several, single
 from probing.api.stored.looks import model_looks, on_paper
-from probing.api.stored.shown_runs import one_run, run_names
+from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
 from probing.core.errors import FigureError
 from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
@@ -34,6 +35,7 @@ class Plots:
         self._results = results
         self._looks = model_looks(results.database)
 
+    @checked
     def curve(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
         templates: str = "default", layer: Numbers = None, dark: bool = False,
@@ -53,8 +55,10 @@ class Plots:
         'P@10, macro'
         """
         choice = self._choice(model, head, probe_set, templates, k, average)
+        refuse_layers(self._results.database, choice, several("layer", layer))
         return on_paper(fact_figures.curve_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
 
+    @checked
     def total(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
         templates: str = "default", dark: bool = False,
@@ -72,6 +76,7 @@ class Plots:
         choice = self._choice(model, head, probe_set, templates, k, average)
         return on_paper(fact_figures.total_figure(self._results.database, choice, self._looks), dark)
 
+    @checked
     def forgotten(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, definition: Words = None,
         templates: str = "default", dark: bool = False,
@@ -92,6 +97,7 @@ class Plots:
         choice = self._choice(*_one(model, head, probe_set), templates, k, None, definition)
         return on_paper(fact_figures.forgotten_figure(self._results.database, choice, single("definition", definition)), dark)
 
+    @checked
     def transitions(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, base: Words = None,
         templates: str = "default", dark: bool = False,
@@ -112,8 +118,9 @@ class Plots:
         choice = self._choice(*_one(model, head, probe_set), templates, k)
         return on_paper(fact_figures.transitions_figure(self._results.database, choice, single("base", base), self._looks), dark)
 
+    @checked
     def facts(
-        self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
+        self, model: Words = None, head: Words = None, probe_set: Words = None, *, relation: Words = None,
         base: str | None = None, part: str | None = None, dark: bool = False, **filters: Unpack[FactFilters],
     ) -> "go.Figure":  # fmt: skip
         """Facts: the rank of the right answer through the layers for the first fact of the list, one line per model.
@@ -129,13 +136,14 @@ class Plots:
         """
         db = self._results.database
         names = run_names(*_one(model, head, probe_set), filters.get("templates") or "default")
-        run = one_run(db, names.choice())
+        run = listed_run(db, names.choice(), base, part)
         found = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
         if found.empty:
             raise FigureError("no fact passes these filters; give fewer filters")
         fact = open_fact(db, str(found["fact_id"].iloc[0]), names.templates)
         return on_paper(fact_figures.ranks_figure(fact, run, self._looks), dark)
 
+    @checked
     def fact(self, fact_id: str, model: Words = None, head: Words = None, dark: bool = False) -> "go.Figure":
         """Facts: the predictions of every layer of one run for one fact, best first; the right answer is framed.
 
@@ -155,6 +163,7 @@ class Plots:
         names = run_names(single("model", model), single("head", head), str(one.about["probe_set"]))
         return on_paper(fact_figures.tokens_figure(one, one_run(db, names.choice()), dark), dark)
 
+    @checked
     def edges(
         self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None, kind: Words = None,
         unseen: bool = False, published: bool = True, dark: bool = False,
@@ -180,6 +189,7 @@ class Plots:
         choice = edges.EdgeChoice(one_of(edges.What, what), *given, unseen)
         return on_paper(edge_figures.edge_figure(self._results.database, choice, self._looks, published), dark)
 
+    @checked
     def sentences(
         self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None, reading: Words = None,
         protocol: str = OURS, layer: Numbers = None, dark: bool = False,
@@ -205,6 +215,7 @@ class Plots:
         choice = sentences.SentenceChoice(one_of(sentences.What, what), *given, protocol)
         return on_paper(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
 
+    @checked
     def changes(
         self, what: str | None = None, model: Words = None, measure: Words = None, heads: bool = False, head: Words = None,
         probe_set: Words = None, k: Numbers = None, dark: bool = False,

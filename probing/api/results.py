@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, open_fact
+from probing.api.stored.checked import checked
+from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, only, several, single
 from probing.api.stored.opened import OpenResults
-from probing.api.stored.shown_runs import RunSelection, one_run, run_names
+from probing.api.stored.shown_runs import RunSelection, refuse_layers, run_names, without_pair
+from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes import written as changes
-from probing.reports.choices import one_of
+from probing.reports.choices import one_of, refuse_unknown_words
 from probing.reports.edges import written as edges
 from probing.reports.knowledge import stored as knowledge
 from probing.reports.knowledge.written import json_table
 from probing.reports.sentences import written as sentences
+from probing.store.run_queries import runs as all_runs
 
 if TYPE_CHECKING:
     from probing.api.plots import Plots
@@ -37,10 +40,11 @@ class Results(OpenResults):
     Args:
         folders: folders of results; None takes those of the pages, the shipped snapshot and ``cache/runs``. For other folders a database
             is made below ``cache/databases`` and kept.
-        database: folder of the database; None takes that of the pages, or of ``folders``.
+        database: folder of the database, without other files; None takes that of the pages, or of ``folders``.
 
     Raises:
-        StoreError: if there is no folder of results, or one of its files cannot be used.
+        StoreError: if a folder holds no results, a file in it cannot be used, or the folder of the database holds other files.
+        OptionError: for an argument that names no folder.
 
     >>> import probing
     >>> with probing.results() as results:
@@ -60,6 +64,7 @@ class Results(OpenResults):
 
         return Plots(self)
 
+    @checked
     def curve(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         average: Words = None, templates: str = "default", layer: Numbers = None,
@@ -74,9 +79,9 @@ class Results(OpenResults):
             layer: layers to keep, 0 to L.
 
         Returns:
-            One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts), ``value`` with its 95 %
-            interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped`` (with a
-            swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+            One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts), ``value`` (P@k, so
+            P@1 at k = 1) with its 95 % interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1
+            only) and ``swapped`` (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:
             StoreError: if no run has a given model, head, probe set or template set.
@@ -89,11 +94,11 @@ class Results(OpenResults):
         7      7  0.073     0.229
         8      8  0.239     0.229
         """
-        found = self._facts(
-            "precision", run_names(model, head, probe_set, templates), ks=several("k", k), averages=several("average", average)
-        )
-        return only(found, "layer", several("layer", layer))
+        names, layers = run_names(model, head, probe_set, templates), several("layer", layer)
+        refuse_layers(self.database, names.choice(), layers)
+        return only(self._facts("precision", names, ks=several("k", k), averages=several("average", average)), "layer", layers)
 
+    @checked
     def total(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         average: Words = None, templates: str = "default",
@@ -122,6 +127,7 @@ class Results(OpenResults):
         """
         return self._facts("total", run_names(model, head, probe_set, templates), ks=several("k", k), averages=several("average", average))
 
+    @checked
     def forgotten(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         definition: Words = None, templates: str = "default",
@@ -153,6 +159,7 @@ class Results(OpenResults):
             "forgotten", run_names(model, head, probe_set, templates), ks=several("k", k), definitions=several("definition", definition)
         )
 
+    @checked
     def transitions(
         self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
         base: Words = None, templates: str = "default",
@@ -160,16 +167,16 @@ class Results(OpenResults):
         """Facts of the base that fine-tuned models kept, gained and lost at the last layer, as ``probing report transitions --json``.
 
         Args:
-            model: fine-tuned models to keep.
+            model: models to keep.
             head, probe_set, k, templates: as for ``curve``.
-            base: bases to keep.
+            base: bases to keep; with ``model``, any other models that it is compared with.
 
         Returns:
             One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained, lost, never``,
             ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``relocated, suppressed, displaced, erased``.
 
         Raises:
-            StoreError, OptionError: as ``curve``.
+            StoreError, OptionError: as ``curve``; a StoreError also if a model has no base, or has no runs to compare with it.
 
         >>> import probing
         >>> changed = probing.results().transitions(model="nesia-mini-control", head="tied", probe_set="trex", k=1)
@@ -177,9 +184,15 @@ class Results(OpenResults):
                  base               model  kept  gained  lost
         0  nesia-mini  nesia-mini-control  7113     666   747
         """
-        found = self._facts("transitions", run_names(model, head, probe_set, templates), ks=several("k", k))
-        return only(found, "base", several("base", base))
+        names, bases = run_names(model, head, probe_set, templates), several("base", base)
+        refuse_unknown_words("base", bases, sorted(set(all_runs(self.database)["model"])))
+        any_two = bases if names.models else None
+        found = self._facts("transitions", names, ks=several("k", k), bases=any_two)
+        if names.models and found.empty:
+            raise StoreError(without_pair(self.database, names, bases))
+        return found if any_two else only(found, "base", bases)
 
+    @checked
     def tasks(self, model: Words = None) -> pd.DataFrame:
         """Whether fine-tuned models learned their own task, as ``probing report tasks --json``.
 
@@ -200,8 +213,9 @@ class Results(OpenResults):
         """
         return self._facts("tasks", run_names(model))
 
+    @checked
     def facts(
-        self, model: str | None = None, head: str | None = None, probe_set: str | None = None, *, relation: str | None = None,
+        self, model: Words = None, head: Words = None, probe_set: Words = None, *, relation: Words = None,
         base: str | None = None, part: str | None = None, limit: int | None = 100, **filters: Unpack[FactFilters],
     ) -> pd.DataFrame:  # fmt: skip
         """The facts of one run that pass the filters: the list of the Facts page.
@@ -234,9 +248,10 @@ class Results(OpenResults):
         names = run_names(
             single("model", model), single("head", head), single("probe_set", probe_set), filters.get("templates") or "default"
         )
-        run = one_run(self.database, names.choice())
+        run = listed_run(self.database, names.choice(), base, part)
         return list_facts(self.database, FactChoice(run, single("relation", relation), base, part, filters), limit)
 
+    @checked
     def fact(self, fact_id: str, model: Words = None, head: Words = None) -> pd.DataFrame:
         """The predictions of every layer of the stored runs for one fact.
 
@@ -263,6 +278,7 @@ class Results(OpenResults):
         names = run_names(model, head).choice()
         return by_layer(open_fact(self.database, fact_id), names.models, names.heads)
 
+    @checked
     def edges(
         self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None,
         kind: Words = None, unseen: bool = False,
@@ -299,6 +315,7 @@ class Results(OpenResults):
         edges.refuse_unknown(self.database, choice)
         return edges.json_table(self.database, choice).reset_index(drop=True)
 
+    @checked
     def sentences(
         self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None,
         reading: Words = None, protocol: str = OURS, layer: Numbers = None,
@@ -335,6 +352,7 @@ class Results(OpenResults):
         sentences.refuse_unknown(self.database, choice)
         return only(sentences.json_table(self.database, choice).reset_index(drop=True), "layer", several("layer", layer))
 
+    @checked
     def changes(self, what: str = "values", model: Words = None, measure: Words = None, heads: bool = False) -> pd.DataFrame:
         """What fine-tuning changed inside models, as ``probing changes report WHAT --json``.
 

@@ -6,18 +6,35 @@ from contextlib import contextmanager
 
 from probing.core.errors import ProbingError
 
-#: Option of a command -> argument of a function, only if the option is alone in a message; inside a command a value follows it.
-_ARGUMENTS = {"base": "base=", "name": "name=", "as": "called="}
-_OPTION = re.compile(rf"--({'|'.join(_ARGUMENTS)})(?=[),;.]|$)")
+#: Option of a command -> argument of a function, if they have different names.
+_ARGUMENTS = {"as": "called"}
+_OPTIONS = (
+    "base", "name", "as", "model", "head", "probe-set", "k", "average", "definition", "templates", "task", "part", "kind", "pooling",
+    "reading", "protocol", "measure", "heads",
+)  # fmt: skip
+#: A command, which stays unchanged; an option that is alone; an option with its value.
+_OPTION = re.compile(
+    rf"(?P<command>python -m probing(?:(?![;`)\n]|[.,:] ).)*)"
+    rf"|--(?P<alone>{'|'.join(_OPTIONS)})(?=[),;.]|$)|--(?P<name>{'|'.join(_OPTIONS)})(?= )"
+)
 
 
 def as_arguments(message: str) -> str:
-    """The message with every option that is alone in it written as an argument.
+    """The message with every option outside of a command written as an argument.
 
     >>> as_arguments("name its base model (--base); train with: python -m probing train-heads --model A --base B --head tied")
     'name its base model (base=); train with: python -m probing train-heads --model A --base B --head tied'
+    >>> as_arguments("got --k 7; expected one of 1, 10, 100"), as_arguments("no run with --probe-set squad")
+    ('got k 7; expected one of 1, 10, 100', 'no run with probe_set squad')
     """
-    return _OPTION.sub(lambda found: _ARGUMENTS[found[1]], message)
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    if found["command"]:
+        return found["command"]
+    option = found["alone"] or found["name"]
+    return f"{_ARGUMENTS.get(option, option.replace('-', '_'))}{'=' if found['alone'] else ''}"
 
 
 @contextmanager

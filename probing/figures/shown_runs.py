@@ -90,9 +90,13 @@ def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[
 
 def overlaid(runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], probe_sets: Sequence[str]) -> pd.DataFrame:
     """The runs of these models, heads and probe sets, in the order in which figures lay them over each other."""
-    kept = runs["model"].isin(models) & runs["head"].isin(heads) & runs["probe_set"].isin(probe_sets)
-    order = runs[kept].assign(_set=runs["probe_set"].map(set_order))
-    return order.sort_values(["_set", "model", "head"]).drop(columns="_set")
+    return in_line_order(runs[runs["model"].isin(models) & runs["head"].isin(heads) & runs["probe_set"].isin(probe_sets)])
+
+
+def in_line_order(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs in the order of the lines of a figure."""
+    # The column is made from these rows alone: pandas would give a table without rows those of another table's column.
+    return runs.assign(_set=runs["probe_set"].map(set_order)).sort_values(["_set", "model", "head"]).drop(columns="_set")
 
 
 def followed(chosen: RunNames, fitted: RunNames) -> dict[str, str]:

@@ -77,19 +77,22 @@ def stored_templates(
     return sorted(set(found["template_set"]))
 
 
-def pairs(runs: pd.DataFrame) -> pd.DataFrame:
+def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFrame:
     """Every fine-tuned model's run paired with its base's run with the same head, seed, probe set and template set.
 
     Args:
         runs: from ``choose``; a run whose base is not among them has no pair.
+        bases: models that every other run is paired with instead of its base; None pairs with the base.
 
     Returns:
         base_run_id, run_id, base, model, head, seed, probe_set.
     """
+    if bases is not None:
+        runs = runs.drop(columns="base").merge(pd.DataFrame({"base": list(bases)}), how="cross")
     tuned = runs[runs["base"].fillna("").ne("") & runs["base"].ne(runs["model"])]
     keys = ["head", "seed", "probe_set", "template_set"]
-    bases = runs[["run_id", "model", *keys]].rename(columns={"run_id": "base_run_id", "model": "base"})
-    return tuned.merge(bases, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
+    theirs = runs[["run_id", "model", *keys]].drop_duplicates().rename(columns={"run_id": "base_run_id", "model": "base"})
+    return tuned.merge(theirs, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
 
 
 def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> pd.DataFrame:

@@ -97,13 +97,13 @@ def build_database(
     return final
 
 
-def built_database(sources: Sequence[Path], target: Path, memory: str = _MEMORY) -> Database:
+def built_database(sources: Sequence[Path], target: Path, memory: str = _MEMORY, progress: Progress | None = None) -> Database:
     """Builds the database if it is not current, and opens it; if it is found damaged later, it is made again.
 
     Raises:
         StoreError: as ``build_database``.
     """
-    build_database(sources, target, memory=memory)
+    build_database(sources, target, progress, memory=memory)
     database = open_database(target)
 
     def mend() -> Database:

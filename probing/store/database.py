@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from probing.store.sources import DERIVED_VERSION
 
 _log = logging.getLogger(__name__)
 POINTER = "current.json"
+#: Names of a database's files, finished or not, and of hidden files.
+_OWN_FILE = re.compile(rf"results-[0-9a-f]{{16}}[.-].*|{re.escape(POINTER)}.*|\..*")
 BUILD_COMMAND = "python -m probing build"
 #: DuckDB has no statement timeout; our queries take less than a tenth of this.
 QUERY_SECONDS = 30.0
@@ -139,6 +142,15 @@ def is_whole(folder: Path, file: Path | None = None) -> bool:
     """Whether the database in ``folder``, or a copy of it, has the bytes that were written: the sha256 in the pointer."""
     pointer = _read_pointer(Path(folder))
     return file_sha256(file or Path(folder) / pointer["file"]) == pointer.get("sha256")
+
+
+def require_own_folder(folder: Path) -> None:
+    """Raises a ``StoreError`` if a folder, in which a database is to be built, holds other files than a database's."""
+    others = sorted(path.name for path in folder.iterdir() if not _OWN_FILE.fullmatch(path.name)) if folder.is_dir() else []
+    if others:
+        raise StoreError(
+            f"cannot build a database in {folder}, which holds other files, such as {others[0]}; name a new or an empty folder"
+        )
 
 
 def open_database(folder: Path) -> Database:

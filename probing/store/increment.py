@@ -133,7 +133,8 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
     ]
     of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
     whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in of_runs]
-    return _ids(connection, " UNION ".join(whys))
+    # One statement at a time: together, their hash tables need more memory than a build has.
+    return set().union(*(_ids(connection, why) for why in whys))
 
 
 def _differing(table: str) -> str:

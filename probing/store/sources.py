@@ -67,6 +67,11 @@ def table_of(path: Path) -> str | None:
     return max((table for table in SCHEMAS if name == table or name.startswith(f"{table}-")), key=len, default=None)
 
 
+def holds_results(folder: Path) -> bool:
+    """Whether a file below a folder, in any depth, is named after a table."""
+    return any(table_of(path) for path in folder.rglob("*.parquet"))
+
+
 def files_of(table: str, folder: Path) -> list[Path]:
     """The files below a folder, in any depth, that are named after a table, in order."""
     return sorted(path for path in folder.rglob("*.parquet") if table_of(path) == table)

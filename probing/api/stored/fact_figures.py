@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from probing.api.stored.facts import OneFact, base_of, refuse_counted
+from probing.api.stored.facts import OneFact, refuse_counted
 from probing.api.stored.given import only
 from probing.api.stored.looks import ModelLooks
-from probing.api.stored.shown_runs import laid_over, one_run, tuned_pair
+from probing.api.stored.shown_runs import base_of, laid_over, one_run, tuned_pair
 from probing.core.errors import FigureError, OptionError
 from probing.figures import theme
 from probing.figures.knowledge.alluvial import alluvial

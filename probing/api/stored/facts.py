@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from probing.api.stored.shown_runs import one_run, page_runs
+from probing.api.stored.shown_runs import base_of, compared_run, one_run, page_runs
 from probing.core.errors import OptionError, StoreError
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.core.metrics import RANKS
@@ -131,9 +131,15 @@ class FactChoice:
         return {"versus": other["run_id"], "part": self.part, "part_k": self.filters.get("k") or 1}
 
 
-def base_of(run: pd.Series) -> str:
-    """The base that a run's model was fine-tuned from; empty if there is none."""
-    return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""
+def listed_run(db: Database, choice: ReportChoice, base: str | None, part: str | None) -> pd.Series:
+    """The run whose facts are listed; with a part, an open head or probe set is one that the model to compare with has, too.
+
+    Raises:
+        StoreError: if no run has the names, or the two models have no run with the same head and probe set.
+    """
+    run = one_run(db, choice)
+    other = base or base_of(run)
+    return compared_run(db, choice, other) if part is not None and other else run
 
 
 def refuse_counted(run: pd.Series) -> None:

@@ -3,33 +3,37 @@
 import hashlib
 import html
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
+from tqdm import tqdm
 
+from probing.api.stored.checked import in_short
 from probing.api.stored.overview import LISTS, stored_models_table, stored_runs_table
-from probing.core.errors import StoreError
+from probing.core.errors import OptionError, StoreError
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
-from probing.store.build import built_database
-from probing.store.database import Database
+from probing.store.build import Progress, built_database
+from probing.store.database import Database, require_own_folder
+from probing.store.sources import holds_results
 
 
 class OpenResults:
     """The open database of results, with an overview; ``Results`` adds the reports."""
 
     def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None):
-        given = [folders] if isinstance(folders, str | Path) else folders
-        sources = result_folders() if given is None else [Path(one) for one in given]
-        if not sources:
-            raise StoreError(
-                f"no results: neither {snapshot_folder()} nor {runs_folder()} exists; clone the repository, which has the shipped "
-                "results, or name folders of results in folders="
-            )
-        target = Path(database) if database else database_folder() if given is None else _folder_of(sources)
-        self._database = built_database(sources, target)
+        given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
+        sources = _usual_sources() if given is None else _with_results(given)
+        if database is None:
+            target = database_folder() if given is None else _folder_of(sources)
+        else:
+            (target,) = _folders("database", [database])
+            require_own_folder(target)
+        with _shown_progress() as progress:
+            self._database = built_database(sources, target, progress=progress)
         self._finalizer = weakref.finalize(self, self._database.close)
 
     @property
@@ -107,6 +111,67 @@ class OpenResults:
 def _named(models: pd.DataFrame) -> dict[str, list[str]]:
     """Every head, probe set and task of the models."""
     return {name.replace("_", " "): list(dict.fromkeys(one for names in models[name] for one in names)) for name in LISTS}
+
+
+def _folders(name: str, given: Any) -> list[Path]:
+    """An argument that names folders.
+
+    Raises:
+        OptionError: if it does not.
+    """
+    values = list(given) if isinstance(given, Iterable) else [given]
+    if not values:
+        raise OptionError(f"got an empty list for {name}; name at least one folder, or leave {name} out to open the usual results")
+    if wrong := [one for one in values if not isinstance(one, str | Path) or not str(one)]:
+        raise OptionError(f"got {in_short(wrong[0])} for {name}; expected the path of a folder")
+    return [Path(one) for one in values]
+
+
+def _with_results(folders: list[Path]) -> list[Path]:
+    """The folders, if each holds results.
+
+    Raises:
+        StoreError: naming the folder that does not.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise StoreError(f"no folder {folder}; expected one with files such as predictions-<run>.parquet")
+        if not holds_results(folder):
+            raise StoreError(f"no results in {folder}; expected files such as predictions-<run>.parquet, at any depth")
+    return folders
+
+
+def _usual_sources() -> list[Path]:
+    """The folders that the pages read, if one of them holds results.
+
+    Raises:
+        StoreError: if none does.
+    """
+    sources = result_folders()
+    if not any(map(holds_results, sources)):
+        raise StoreError(
+            f"no results: neither {snapshot_folder()} nor {runs_folder()} holds any; clone the repository, which has the shipped "
+            "results, or name folders of results in folders="
+        )
+    return sources
+
+
+@contextmanager
+def _shown_progress() -> Iterator[Progress]:
+    """A bar on the standard error, drawn only if a database is built, which takes seconds to minutes."""
+    with ExitStack() as bars:
+        bar: tqdm | None = None
+
+        def show(_: str, done: int, total: int) -> None:
+            nonlocal bar
+            bar = bar or bars.enter_context(tqdm(desc="building the database of results", total=total, unit="step"))
+            if done < bar.n:
+                # An addition was not possible, so the database is built in full.
+                bar.reset()
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show
 
 
 def _folder_of(sources: Sequence[Path]) -> Path:

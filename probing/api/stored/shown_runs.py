@@ -1,18 +1,18 @@
 """Selects the stored runs of facts for a figure or a list, by the rules of the pages."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from probing.api.stored.given import several
-from probing.core.errors import FigureError, StoreError
+from probing.core.errors import FigureError, OptionError, StoreError
 from probing.core.head_kinds import HEADS
 from probing.figures.model_looks import looks_of
-from probing.figures.shown_runs import RunNames, fit, overlaid, set_order
+from probing.figures.shown_runs import RunNames, fit, in_line_order, overlaid, set_order
 from probing.reports.knowledge.stored import ReportChoice, What, refuse_unknown
-from probing.reports.runs import one_run_each, pairs
+from probing.reports.runs import choose, one_run_each, pairs
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
@@ -57,17 +57,35 @@ def page_runs(db: Database, templates: str) -> pd.DataFrame:
 def laid_over(db: Database, choice: ReportChoice) -> pd.DataFrame:
     """The runs of an overview, in the order of its lines; open choices have the page's default.
 
+    A named model without such a run has its own default, such as the logit lens if it was probed with no other head.
+
     Raises:
-        StoreError: if no run has a name, or all the names together.
+        StoreError: if no run has a name, or a named model has no run with the other names.
     """
     refuse_unknown(db, choice)
     runs = page_runs(db, choice.templates)
-    names = RunNames(models=tuple(choice.models or ()), heads=tuple(choice.heads or ()), probe_sets=tuple(choice.probe_sets or ()))
-    fitted, _ = fit(names, runs)
+    models, heads, probe_sets = (tuple(names or ()) for names in (choice.models, choice.heads, choice.probe_sets))
+    fitted, _ = fit(RunNames(models=models, heads=heads, probe_sets=probe_sets), runs)
     shown = overlaid(runs, fitted.models, fitted.heads, fitted.probe_sets)
-    if shown.empty:
-        raise StoreError(f"no run has {_words(fitted)} together; results.runs lists the runs that are stored")
-    return shown
+    lacking = [replace(choice, models=(model,)) for model in models if model not in set(shown["model"])]
+    own = [_by_default(_named(runs, one)) for one in lacking or [choice] if lacking or shown.empty]
+    return in_line_order(pd.concat([shown, *own])) if own else shown
+
+
+def _by_default(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that an overview of these runs alone shows first."""
+    fitted, _ = fit(RunNames(), runs)
+    return overlaid(runs, fitted.models, fitted.heads, fitted.probe_sets)
+
+
+def refuse_layers(db: Database, choice: ReportChoice, layers: tuple[int, ...] | None) -> None:
+    """Raises an ``OptionError`` for a layer that no chosen run has, before anything is computed."""
+    if layers is None:
+        return
+    refuse_unknown(db, choice)
+    there = range(max(choose(db, choice.models, choice.heads, choice.sets, templates=choice.templates)["layers"], default=0))
+    if unknown := [one for one in layers if one not in there]:
+        raise OptionError(f"got layer {unknown[0]}; there are {', '.join(map(str, there)) or 'none'}")
 
 
 def one_run(db: Database, choice: ReportChoice) -> pd.Series:
@@ -77,21 +95,47 @@ def one_run(db: Database, choice: ReportChoice) -> pd.Series:
         StoreError: as ``laid_over``.
     """
     refuse_unknown(db, choice)
-    runs = page_runs(db, choice.templates)
-    wanted = {"model": choice.models, "head": choice.heads, "probe_set": choice.probe_sets}
-    kept = runs
-    for column, names in wanted.items():
-        kept = kept if names is None else kept[kept[column].isin(list(names))]
-    if kept.empty:
-        asked = ", ".join(f"{column} {names[0]}" for column, names in wanted.items() if names)
-        raise StoreError(f"no run has {asked} together; results.runs lists the runs that are stored")
+    kept = _named(page_runs(db, choice.templates), choice)
     fitted, _ = fit(RunNames(), kept)
     here = (kept["model"] == fitted.model) & (kept["head"] == fitted.head) & (kept["probe_set"] == fitted.probe_set)
     return kept[here].iloc[0]
 
 
+def _named(runs: pd.DataFrame, choice: ReportChoice) -> pd.DataFrame:
+    """The runs with the given names.
+
+    Raises:
+        StoreError: if there are none.
+    """
+    wanted = {"model": choice.models, "head": choice.heads, "probe_set": choice.probe_sets}
+    kept = runs
+    for column, names in wanted.items():
+        kept = kept if names is None else kept[kept[column].isin(list(names))]
+    if kept.empty:
+        asked = ", ".join(f"{column} {' or '.join(names)}" for column, names in wanted.items() if names)
+        raise StoreError(f"no run has {asked} together; results.runs lists the runs that are stored")
+    return kept
+
+
+def compared_run(db: Database, choice: ReportChoice, base: str) -> pd.Series:
+    """The run of ``one_run`` if ``base`` has a run with its head and probe set, else the first of the choice with such a run of ``base``.
+
+    Raises:
+        StoreError: as ``laid_over``, or if the two models have no such runs.
+    """
+    run, runs = one_run(db, choice), page_runs(db, choice.templates)
+    refuse_unknown(db, replace(choice, models=(base,), heads=None, probe_sets=None))
+    mine = _named(runs, replace(choice, models=(str(run["model"]),)))
+    found = mine.merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
+    if found.empty:
+        raise StoreError(_nothing_common(runs, str(run["model"]), base))
+    return run if run["run_id"] in set(found["run_id"]) else in_menu_order(found, runs).iloc[0]
+
+
 def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> pd.DataFrame:
-    """One fine-tuned model's run with its base's: a row with the columns of ``reports.runs.pairs``.
+    """One model's run with its base's: a row with the columns of ``reports.runs.pairs``.
+
+    A model and a base that are both named need not be a fine-tuned model and its recorded base.
 
     Raises:
         StoreError: if no run has a name.
@@ -99,14 +143,15 @@ def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> p
     """
     refuse_unknown(db, choice)
     runs = page_runs(db, choice.templates)
-    found = pairs(runs)
+    found = pairs(runs, (base,) if base and choice.models else None)
     for column, names in (("model", choice.models), ("head", choice.heads), ("probe_set", choice.probe_sets), ("base", base and [base])):
         found = found if not names else found[found[column].isin(list(names))]
     # Runs with stored counts alone have no single facts.
     found = found[~found["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
     if found.empty:
         raise FigureError(
-            "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists the pairs"
+            "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists the pairs, "
+            "model= and base= name any two models"
         )
     return in_menu_order(found, runs).head(1).reset_index(drop=True)
 
@@ -122,6 +167,34 @@ def in_menu_order(found: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**places).sort_values(list(places), kind="stable").drop(columns=list(places))
 
 
-def _words(names: RunNames) -> str:
-    parts = (("model", names.models), ("head", names.heads), ("probe_set", names.probe_sets))
-    return ", ".join(f"{name} {' or '.join(values)}" for name, values in parts)
+def without_pair(db: Database, names: RunSelection, bases: tuple[str, ...] | None) -> str:
+    """The message for named models without a row in ``Results.transitions``."""
+    runs = page_runs(db, names.templates)
+    model = next(iter(names.models or ()))
+    base = bases[0] if bases else base_of(runs[runs["model"] == model].iloc[0])
+    if not base:
+        return f"{model} has no stored base; name the model to compare with in base=, or load it with base= and probe it again"
+    mine = runs[runs["model"] == model].merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
+    for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
+        mine = mine if wanted is None else mine[mine[column].isin(list(wanted))]
+    if mine.empty:
+        return _nothing_common(runs, model, base)
+    return f"{model} and {base} cannot be compared fact by fact, because only counts or only the last layer are stored; probe them again"
+
+
+def _nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
+    """The message for two models that have no runs with the same head and probe set."""
+
+    def has(name: str) -> str:
+        mine = runs[runs["model"] == name]
+        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in mine.groupby("head")) or "no run"
+
+    return (
+        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has {has(base)}. "
+        "Probe both on the same facts with the same head"
+    )
+
+
+def base_of(run: pd.Series) -> str:
+    """The base that a run's model was fine-tuned from; empty if there is none."""
+    return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""

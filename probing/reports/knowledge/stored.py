@@ -41,6 +41,7 @@ class ReportChoice:
             ``models`` are the fine-tuned ones.
         ks, averages, definitions: the values to report, if the report has them.
         templates: name of the template set.
+        bases: for transitions, models that ``models`` are compared with; None takes the base of each.
 
     Raises:
         OptionError: for an unknown rank, average or definition.
@@ -54,6 +55,7 @@ class ReportChoice:
     averages: Sequence[str] = AVERAGES
     definitions: Sequence[str] = DEFINITIONS
     templates: str = "default"
+    bases: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", canonical_heads(self.heads))
@@ -73,7 +75,7 @@ class ReportChoice:
 def report(db: Database, choice: ReportChoice) -> pd.DataFrame:
     """The frame of a report."""
     if choice.what is What.transitions:
-        found = pairs(choose(db, None, choice.heads, choice.sets, templates=choice.templates))
+        found = pairs(choose(db, None, choice.heads, choice.sets, templates=choice.templates), choice.bases)
         return transitions(db, found[found["model"].isin(list(choice.models))] if choice.models else found, choice.ks)
     if choice.what is What.tasks:
         return scores(db, tuple(choice.models) if choice.models else None)
