@@ -1,6 +1,7 @@
 """What ships is whole, fits together and says what the card says."""
 
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, head_training, totals
 from probing.store.run_queries import runs as stored_runs
+from tests.store.planted import PlantedRun, plant_runs
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
@@ -41,6 +43,17 @@ def database(tmp_path_factory):
     build_database([SNAPSHOT], folder)
     with open_database(folder) as db:
         yield db
+
+
+def test_one_more_run_is_added_to_a_copy_of_the_database(database, tmp_path, caplog):
+    caplog.set_level("DEBUG", "probing.store.build")
+    folder = shutil.copytree(database.path.parent, tmp_path / "database")
+    more = plant_runs(tmp_path / "runs", [PlantedRun(model="my-bert")])
+    (more / "exposure-nesia-mini.parquet").unlink()
+    build_database([SNAPSHOT, more], folder)
+    with open_database(folder) as db:
+        assert set(stored_runs(db)["model"]) == {*stored_runs(database)["model"], "my-bert"}
+    assert "is built in full" not in caplog.text
 
 
 def test_older_runs_keep_the_swapped_ranks_of_lenders_without_the_answer(database):

@@ -140,7 +140,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
     [
         (lambda p: p.curve(k=[1, 10]), FigureError, r"got k=\[1, 10\]; only one k can be shown here"),
         (lambda p: p.curve(average=["macro", "micro"]), FigureError, "only one average"),
-        (lambda p: p.curve(model="bert"), StoreError, "no run with --model bert"),
+        (lambda p: p.curve(model="bert"), StoreError, "no run with model bert"),
         (lambda p: p.curve(k=3), OptionError, "expected one of 1, 10, 100"),
         (lambda p: p.forgotten(model=MODELS), FigureError, "only one model"),
         (lambda p: p.forgotten(definition=["caption", "strict"]), FigureError, "only one definition"),

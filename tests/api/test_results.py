@@ -4,11 +4,12 @@ import gc
 import json
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
 from probing.api.results import Results, open_results
-from probing.core.errors import FigureError, OptionError, StoreError
+from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
 from probing.reports.table_text import objects
 from probing.store.knowledge.fact_queries import search_facts
 from tests.api.stored_results import opened, plant_all
@@ -151,15 +152,17 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda r: r.curve(model="bert"), StoreError, f"no run with --model bert; there are .*{BASE.name}"),
-        (lambda r: r.curve(head="lense"), StoreError, "no run with --head lense; there are tied"),
-        (lambda r: r.curve(templates="lama"), StoreError, "no run with --templates lama; there are default"),
-        (lambda r: r.total(k=5), OptionError, "got --k 5; expected one of 1, 10, 100"),
-        (lambda r: r.total(average="mean"), OptionError, "got --average mean; expected one of macro, micro"),
+        (lambda r: r.curve(model="bert"), StoreError, f"no run with model bert; there are .*{BASE.name}"),
+        (lambda r: r.curve(head="lense"), StoreError, "no run with head lense; there are tied"),
+        (lambda r: r.curve(templates="lama"), StoreError, "no run with templates lama; there are default"),
+        (lambda r: r.total(k=5), OptionError, "got k 5; expected one of 1, 10, 100"),
+        (lambda r: r.total(average="mean"), OptionError, "got average mean; expected one of macro, micro"),
         (lambda r: r.forgotten(definition="mine"), OptionError, "expected one of caption, authors, strict"),
         (lambda r: r.curve(layer=99), OptionError, "got layer 99; there are 0, 1"),
         (lambda r: r.curve(model=[]), OptionError, "empty list for model"),
-        (lambda r: r.transitions(base="other"), OptionError, f"got base other; there are {BASE.name}"),
+        (lambda r: r.transitions(base="other"), OptionError, f"got base other; expected one of {BASE.name}, {COLA.name}"),
+        (lambda r: r.transitions(base=COLA.name), OptionError, f"got base {COLA.name}; there are {BASE.name}"),
+        (lambda r: r.transitions(model=BASE.name), StoreError, f"{BASE.name} has no stored base; name the model to compare with in base="),
         (lambda r: r.edges("summaries"), OptionError, "got what summaries; expected one of summary, scores, labels, tasks, models"),
         (lambda r: r.edges(task="parsing"), OptionError, "no probes of the task 'parsing' are stored; there are those of pos"),
         (lambda r: r.edges(part="train"), OptionError, "expected one of dev, test"),
@@ -229,12 +232,125 @@ def test_without_a_folder_of_results_the_error_says_where_to_get_them(tmp_path, 
         open_results()
 
 
-def test_an_empty_folder_gives_empty_frames(tmp_path, monkeypatch):
+def test_what_is_not_stored_is_an_empty_frame(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "empty").mkdir()
-    with Results(tmp_path / "empty") as found:
-        for method in ("curve", "total", "forgotten", "transitions", "tasks", "edges", "sentences", "changes"):
+    with Results(plant_runs(tmp_path / "runs", [PlantedRun()])) as found:
+        for method in ("transitions", "tasks", "edges", "sentences", "changes"):
+            assert getattr(found, method)().empty, method
+    (tmp_path / "names").mkdir()
+    (tmp_path / "runs" / "relations.parquet").rename(tmp_path / "names" / "relations.parquet")
+    with Results(tmp_path / "names") as found:
+        for method in ("curve", "total", "forgotten"):
             assert getattr(found, method)().empty, method
         assert found.models.empty and found.runs.empty and "0 models" in repr(found)
         with pytest.raises(StoreError, match="no probed facts are stored"):
             found.facts()
+
+
+def test_a_folder_without_results_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"no results in .*empty; expected files such as predictions-<run>\.parquet"):
+        open_results(tmp_path / "empty")
+    (tmp_path / "cache" / "runs").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"no results: neither .* holds any; clone the repository"):
+        open_results()
+    assert not (tmp_path / "cache" / "databases").exists()
+
+
+def test_a_database_is_built_only_in_a_folder_of_its_own(tmp_path):
+    runs, folder = plant_runs(tmp_path / "runs", [PlantedRun()]), tmp_path / "my-bert"
+    folder.mkdir()
+    (folder / "config.json").touch()
+    with pytest.raises(StoreError, match=r"cannot build a database in .*my-bert, which holds other files, such as config\.json"):
+        open_results(runs, folder)
+    assert [path.name for path in folder.iterdir()] == ["config.json"]
+    for _ in range(2):
+        open_results(runs, tmp_path / "new").close()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((5,), "got 5 for folders; expected the path of a folder"),
+        (([],), "got an empty list for folders; name at least one folder"),
+        (("",), "got '' for folders"),
+        ((["runs", 5],), "got 5 for folders"),
+        (("runs", ""), "got '' for database"),
+        (("runs", 5), "got 5 for database"),
+    ],
+)
+def test_folders_that_are_no_paths_are_refused(tmp_path, monkeypatch, given, words):
+    monkeypatch.chdir(tmp_path)
+    plant_runs(tmp_path / "runs", [PlantedRun()])
+    with pytest.raises(OptionError, match=words):
+        open_results(*given)
+
+
+def test_a_bar_shows_that_the_database_is_built(tmp_path, capfd):
+    runs = plant_runs(tmp_path / "runs", [PlantedRun()])
+    open_results(runs, tmp_path / "database").close()
+    out, err = capfd.readouterr()
+    assert "building the database of results: 100%" in err and not out
+    open_results(runs, tmp_path / "database").close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda r: r.curve(k=1.0), r"got k=1\.0, of type float; expected a whole number or a list of whole numbers"),
+        (lambda r: r.curve(k=True), "got k=True, of type bool"),
+        (lambda r: r.curve(layer=["a"]), r"got layer=\['a'\], of type list"),
+        (lambda r: r.curve(model=5), "got model=5, of type int; expected a name or a list of names"),
+        (lambda r: r.total(model=True), "got model=True, of type bool"),
+        (lambda r: r.total(templates=None), "got templates=None, of type NoneType; expected a text"),
+        (lambda r: r.forgotten(head=[BASE.name, 5]), "got head=.*, of type list; expected a name or a list of names"),
+        (lambda r: r.facts(limit="x"), "got limit='x', of type str; expected a whole number"),
+        (lambda r: r.facts(text=5), "got text=5, of type int; expected a text"),
+        (lambda r: r.facts(known_at="2"), "got known_at='2'"),
+        (lambda r: r.facts(exposure=5), "got exposure=5"),
+        (lambda r: r.fact(None), "got fact_id=None"),
+        (lambda r: r.edges(5), "got what=5"),
+        (lambda r: r.edges(unseen="yes"), "got unseen='yes', of type str; expected True or False"),
+        (lambda r: r.changes(heads=1), "got heads=1"),
+        (lambda r: r.plot.curve(k=1.0), r"got k=1\.0"),
+        (lambda r: r.plot.changes(5), "got what=5"),
+        (lambda r: r.plot.facts(relation=pd.DataFrame({1: range(9)})), "got relation=.*, of type DataFrame"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_by_its_name(results, ask, words):
+    with pytest.raises(OptionError, match=words):
+        ask(results)
+
+
+def test_numbers_of_numpy_and_columns_of_pandas_are_arguments_like_others(results):
+    wanted = results.curve(model=[BASE.name], k=1, layer=[0, 1])
+    assert results.curve(model=pd.Series([BASE.name]), k=np.int64(1), layer=np.arange(2)).equals(wanted)
+    with pytest.raises(TypeError, match=r"Results\.curve\(\) got an unexpected keyword argument 'modle'"):
+        results.curve(modle=BASE.name)
+
+
+@pytest.mark.parametrize("ask", [lambda r: r.curve(layer=99), lambda r: r.plot.curve(layer=99)])
+def test_an_unknown_layer_is_refused_before_anything_is_computed(results, monkeypatch, ask):
+    def refused(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("probing.reports.knowledge.precision.parallel_map", refused)
+    with pytest.raises(OptionError, match="got layer 99; there are 0, 1"):
+        ask(results)
+
+
+def test_messages_name_no_option_of_the_commands(results):
+    for ask in (
+        lambda: results.curve(model="nope"),
+        lambda: results.plot.forgotten(k=7),
+        lambda: results.edges(part="train"),
+        lambda: results.sentences("changes", reading="mlp"),
+        lambda: results.changes("epochs", heads=True),
+        lambda: results.plot.curve(probe_set="nope"),
+    ):
+        with pytest.raises(ProbingError) as error:
+            ask()
+        assert "--" not in str(error.value)

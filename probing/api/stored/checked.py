@@ -40,8 +40,12 @@ class _Kind:
             values = tuple(given)
             if all(map(self._fits, values)):
                 return tuple(map(self._plain, values))
-            given = list(values)
-        raise OptionError(f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {self.words}")
+            # An iterator is exhausted by now.
+            raise self._error(name, list(values), type(given))
+        raise self._error(name, given, type(given))
+
+    def _error(self, name: str, shown: Any, of: type) -> OptionError:
+        return OptionError(f"got {name}={in_short(shown)}, of type {of.__name__}; expected {self.words}")
 
     def _fits(self, given: Any) -> bool:
         return isinstance(given, self.of) and (self.of is bool or not isinstance(given, bool))
