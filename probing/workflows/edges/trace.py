@@ -100,7 +100,7 @@ def trace_spans(
     probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
     if len(spans) == 1 and (pairs := [one.task for one in probes if one.task in tasks and one.shape.spans == 2]):
         first, second = SPANS_ARE.get(pairs[0], ("first span", "second span"))
-        raise OptionError(f"got one span; {pairs[0]} needs two spans, of the {first} and of the {second}: add the second one")
+        raise OptionError(f"got one span; {pairs[0]} needs two spans ({first}, {second}): add the second one")
     span1, span2 = (*spans, None)[:2]
     assert span1 is not None
     return SentenceTraces(encoder.name, tuple(words), tuple(ask_sentence(encoder, probes, words, span1, span2)))
