@@ -113,12 +113,6 @@ class Probed(Shown):
 
         Raises:
             OptionError: for another k or average.
-
-        >>> import probing
-        >>> fact = {"subject": "France", "relation": "capital", "object": "Paris", "prompt": "The capital of France is [MASK]."}
-        >>> found = probing.load("nesia-mini").probe([fact], called="one-capital", progress=False)
-        >>> found.curve()[["layer", "value"]].tail(1).values.tolist()
-        [[8.0, 1.0]]
         """
         return json_table(self._precision(k, average), What.precision)
 
