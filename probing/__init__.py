@@ -1,10 +1,13 @@
 """BERTnesia Explorer: what every layer of a language model knows, and what fine-tuning made it forget.
 
-A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. Importing the package loads no
-heavy library: the two functions import what they need when they are called.
+A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. Whatever a user can fix is a
+``ProbingError``. Importing the package loads no heavy library: the two functions import what they need when they are called.
 """
 
+import warnings
 from typing import TYPE_CHECKING
+
+from probing.core.errors import ProbingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from probing.api.results import Results
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["__version__", "load", "results"]
+__all__ = ["ProbingError", "__version__", "load", "results"]
 __version__ = "0.7.0"
 
 
@@ -23,7 +26,7 @@ def load(
     head: str = "tied",
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
-    base: str | None = None,
+    base: "str | Path | None" = None,
     device: str = "auto",
     name: str | None = None,
 ) -> "Model":
@@ -44,7 +47,8 @@ def load(
         The model, with ``ask``, ``probe``, ``edges`` and ``sentence``.
 
     Raises:
-        ModelError: if there is no such model, or it cannot be used. Where the model ships with the repository and the package was
+        OptionError: if an argument has another type.
+        ModelError: if there is no such model or base, or it cannot be used. Where the model ships with the repository and the package was
             installed without it, the message says how to get it.
         HeadError: if no heads of this kind are trained, or the model has no masked-LM head and no base is given.
 
@@ -53,7 +57,12 @@ def load(
     >>> model.ask("The capital of France is [MASK].", top=1).table["token"].tolist()[-1]
     'paris'
     """
-    from probing.api.model import open_model
+    with warnings.catch_warnings():
+        # The libraries import tqdm.auto, which warns in a notebook without ipywidgets. The bars here need none.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        import tqdm.auto  # noqa: F401
+
+        from probing.api.model import open_model
 
     return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.shown import as_html, for_notebook
+from probing.api.shown import Shown, for_notebook
 from probing.core.questions import Answer as EveryLayer
 from probing.reports.live_answer import entropy_of, tokens_of, watched_of
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-class Answer:
+class Answer(Shown):
     """The predictions of every layer for the gap of a sentence; made by ``Model.ask``.
 
     Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
@@ -89,5 +89,5 @@ class Answer:
         best = self._answer.layers[-1].tokens[0]
         return f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
 
-    def _repr_html_(self) -> str:
-        return as_html(self.figure(), self.table)
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
+        return self.figure(), self.table

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probing.api.answer import Answer
+from probing.api.arguments import optional_folder, optional_text, text, texts, whole_number
 from probing.api.wording import in_a_notebook
 from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head
+from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head, listed
 from probing.core.model_folders import check_name, find_entry
 from probing.core.paths import cache_folder
 from probing.core.questions import SeveralMasks
 from probing.core.registry import ModelEntry
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import open_encoder, require_base
 from probing.models.encoders.in_memory import encoder_of
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import heads_folder, train_command
@@ -59,19 +60,20 @@ class Model:
         of = self.encoder
         return f"Model({self.name!r}, head={self.head!r}, {of.layers} layers of {of.hidden}, on {of.device})"
 
-    def ask(self, sentence: str, top: int = 5, watch: Sequence[str] = (), mask: int | None = None) -> Answer:
+    def ask(self, sentence: str, top: int = 5, watch: str | Sequence[str] | None = None, mask: int | None = None) -> Answer:
         """Predicts the gap of a sentence at every layer.
 
         Args:
             sentence: text with a gap, written ``[MASK]``, ``<mask>`` or ``___``.
             top: number of best tokens per layer, from 1 to the size of the vocabulary.
-            watch: words to follow through the layers; each must be one token.
+            watch: a word or words to follow through the layers; each must be one token.
             mask: which of several gaps is predicted, counted from 0; the others stay gaps.
 
         Returns:
             The predictions of the layers 0 (the embeddings) to L.
 
         Raises:
+            OptionError: if an argument has another type.
             PromptError: if the sentence has no gap, several gaps without ``mask``, or more word pieces than the model takes; if a
                 watched word is several tokens; or if ``top`` or ``mask`` is out of range.
 
@@ -82,9 +84,10 @@ class Model:
         >>> model.ask("Lyon is in [MASK] and [MASK].", top=1, mask=1).table.tail(1)["token"].tolist()
         ['france']
         """
-        words = (watch,) if isinstance(watch, str) else tuple(watch)
+        text("sentence", sentence, "one text with a gap, as in 'Paris is the capital of [MASK].'")
+        number = None if mask is None else whole_number("mask", mask)
         try:
-            return Answer(self.live.ask(sentence, top, words, mask))
+            return Answer(self.live.ask(sentence, whole_number("top", top), texts("watch", watch), number))
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 
@@ -114,7 +117,9 @@ class Model:
             The stored predictions: one row per fact and layer, layer curves, and the number of facts that were left out.
 
         Raises:
-            FactsError: if the facts do not exist, or lack a column or a cell.
+            FactsError: if the facts do not exist, lack a column or a cell, or have a column twice.
+            OptionError: if another argument has another type.
+            CacheError: if the cache or the folder ``out`` cannot be written, or the disk is full.
             ModelError: if there are stored runs of another model with this model's name.
 
         >>> import probing
@@ -128,17 +133,71 @@ class Model:
         from probing.api.probed import probe_facts
 
         with in_a_notebook():
-            return probe_facts(self, facts, called=called, templates=templates, out=None if out is None else Path(out), progress=progress)
+            optional_text("templates", templates, "the name of a template set")
+            called = optional_text("called", called, "a name for your own facts")
+            return probe_facts(self, facts, called=called, templates=templates, out=optional_folder("out", out), progress=progress)
 
     def edges(self, sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> "SpanAnswer":
-        """Predictions of the edge probes of every layer for one or two spans of a sentence: see ``probing.api.spans.ask_spans``."""
+        """Predicts labels of words of a sentence at every layer, by edge probes.
+
+        A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are
+        already separated by spaces stays unchanged. Every error about spans lists the words with their numbers.
+
+        Args:
+            sentence: the sentence. If it has more word pieces than the model takes, its end is cut off, as in the training of the
+                probes; a span in the part that is cut off is an error.
+            spans: one or two spans of words, each (start, end), counted in words from 0, with the end exclusive: (3, 5) is the fourth
+                and the fifth word. Tasks of one span use each of them, tasks of two spans both in this order. Tasks whose spans are
+                single words are left out if a span is longer.
+            tasks: names of tasks; None takes all that have probes. ``python -m probing edges tasks`` lists them.
+
+        Returns:
+            The predictions of every task that fits the spans: ``words``, ``answers``, ``table`` and ``figure()``.
+
+        Raises:
+            OptionError: if the sentence is empty or not a text, the number of spans is not 1 or 2, or a task has no probes or needs two
+                spans where there is one.
+            EdgeDataError: if a span is not a pair of integers, is outside the sentence or the part that the model takes, or has no word
+                pieces.
+            HeadError: if no probes are trained on this model, or their files are damaged.
+
+        >>> import probing
+        >>> words = probing.load("nesia-mini").edges("The old king lived in France.", [(2, 3)], tasks=["pos"])
+        >>> words.words
+        ('The', 'old', 'king', 'lived', 'in', 'France', '.')
+        >>> words.answers[["task", "span1", "answer"]].values.tolist()
+        [['pos', '2:3', 'NN']]
+        """
         from probing.api.spans import ask_spans
 
         with in_a_notebook():
             return ask_spans(self, sentence, spans, tasks)
 
     def sentence(self, text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> "SentenceAnswer":
-        """Predictions of the sentence probes of every layer for a whole sentence: see ``probing.api.sentence.ask_sentence``."""
+        """Predicts properties of a sentence, or of a pair, at every layer by sentence probes, and measures attention.
+
+        A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the verdicts do. If one of
+        the two has no probes, a warning has the command that trains some; if neither has any, ``table`` raises an error with it.
+
+        Args:
+            text: the sentence.
+            second: a second sentence, read after the first; the probes of tasks on pairs are then used.
+            tasks: names of tasks; None takes all that have probes. ``python -m probing sentences tasks`` lists them.
+
+        Returns:
+            The verdicts of the probes and the attention: ``table``, ``attention``, ``heads``, ``same_word`` and ``figure()``.
+
+        Raises:
+            PromptError: if the sentence is empty or too long for the model.
+            OptionError: if an argument is no text, or a task has no probes for this number of sentences.
+            ModelError: if the base cannot be opened, or the two models split the sentence into different word pieces.
+            HeadError: if a file of probes is damaged, or tasks are named and neither model has probes.
+
+        >>> import probing
+        >>> sentence = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
+        >>> sentence.table[["task", "pooling", "layer", "label"]].tail(1).values.tolist()
+        [['subject-number', 'mean', 8, 'plural']]
+        """
         from probing.api.sentence import ask_sentence
 
         with in_a_notebook():
@@ -150,13 +209,18 @@ def open_model(
     head: str = TIED,
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
-    base: str | None = None,
+    base: str | Path | None = None,
     device: str = "auto",
     name: str | None = None,
 ) -> Model:
     """The model of ``probing.load``, which documents arguments and errors."""
     with in_a_notebook():
-        head = canonical_head(head)
+        head = canonical_head(text("head", head, listed()))
+        text("device", device, "auto, cpu, cuda or mps")
+        name, base = (
+            optional_text("name", name),
+            optional_text("base", str(base) if isinstance(base, Path) else base, "the name or folder of a model"),
+        )
         if head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):
@@ -171,6 +235,7 @@ def open_model(
             lent = None if base is None else partial(open_encoder, base, None, device)
             encoder = encoder_of(model, tokenizer, name=name, base=lent, device=device)
             entry = ModelEntry(name=encoder.name, source="", base=base or "", licence="unknown", objective="unknown")
+            require_base(entry)
         folder = heads_folder(source, encoder, head, cache_folder()) if head in STORED else None
         if folder is None and head in STORED:
             raise _not_trained(encoder, head, source)

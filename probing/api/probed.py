@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probing.api.shown import as_html, for_notebook
+from probing.api.arguments import whole_number
+from probing.api.shown import Shown, for_notebook
+from probing.api.wording import in_a_notebook
 from probing.core.errors import FactsError, OptionError
-from probing.core.facts.custom import own_facts, own_probe_set
+from probing.core.facts.custom import COLUMNS, own_facts, own_probe_set
 from probing.core.facts.fact import PROBE_SETS, FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -36,7 +38,7 @@ _log = logging.getLogger(__name__)
 OWN_FACTS = "own-facts"
 
 
-class Probed:
+class Probed(Shown):
     """The stored predictions of every layer of a model for facts; made by ``Model.probe``.
 
     >>> import probing
@@ -80,12 +82,25 @@ class Probed:
 
     @property
     def left_out(self) -> pd.DataFrame:
-        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked."""
+        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked. ``left_out_facts`` lists them."""
         rows = [(one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())]
         return pd.DataFrame(rows, columns=["probe_set", "reason", "n"])
 
+    @property
+    def left_out_facts(self) -> pd.DataFrame:
+        """The facts that were not asked.
+
+        Returns:
+            One row per fact: ``probe_set, reason, relation, subject, object, prompt``. Facts that LAMA's own reader leaves out, such as
+            those judged wrong, are counted in ``left_out`` only.
+        """
+        columns = ("relation", "subject", "object", "prompt")
+        dropped = [(one.facts.probe_set, reason, fact) for one in self._sets for fact, reason in one.facts.dropped]
+        rows = [(probe_set, reason, *(getattr(fact, name) for name in columns)) for probe_set, reason, fact in dropped]
+        return pd.DataFrame(rows, columns=["probe_set", "reason", *columns])
+
     def curve(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
-        """P@k by layer: the share of facts whose right answer is among the layer's first k.
+        """P@k by layer: the share of facts whose right answer is among the layer's first k. The column ``value`` has it.
 
         Args:
             k: 1, 10 or 100.
@@ -140,8 +155,8 @@ class Probed:
         left = sum(sum(one.facts.left_out.values()) for one in self._sets)
         return f"Probed({self.model!r}, head={self.head!r}, {asked}{f', {left:,} left out' if left else ''})"
 
-    def _repr_html_(self) -> str:
-        return as_html(self.figure(), self.curve())
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
+        return self.figure(), self.curve()
 
     def _precision(self, k: int, average: str) -> pd.DataFrame:
         _refuse_others(k, average)
@@ -150,8 +165,9 @@ class Probed:
     @cached_property
     def _database(self) -> Database:
         """A database of these runs alone; it is removed with this object."""
-        self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
-        return database_of_runs(self.folder, self.run_ids, Path(self._made.name))
+        with in_a_notebook():
+            self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
+            return database_of_runs(self.folder, self.run_ids, Path(self._made.name))
 
 
 def probe_facts(
@@ -177,17 +193,21 @@ def probe_facts(
 
 def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | None) -> FactSet:
     """Facts from a table or from rows."""
+    if isinstance(facts, pd.DataFrame):
+        if double := [column for column in COLUMNS if list(facts.columns).count(column) > 1]:
+            raise FactsError(f"the given table has the column {double[0]!r} twice; expected each of {', '.join(COLUMNS)} once")
+        facts = facts.loc[:, ~facts.columns.duplicated()]
     rows = facts.to_dict("records") if isinstance(facts, pd.DataFrame) else facts
     listed = list(rows) if isinstance(rows, Iterable) else [rows]
     if not all(isinstance(row, Mapping) for row in listed):
         raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of shipped facts")
     # A name from the user is checked like the name of a file.
-    return own_facts(listed, "the given facts", own_probe_set(Path(OWN_FACTS), called))
+    return own_facts(listed, "the given table", own_probe_set(Path(OWN_FACTS), called))
 
 
 def _refuse_others(k: int, average: str) -> None:
     """Raises an ``OptionError`` if there are no counts for a k or an average."""
-    if k not in RANKS:
+    if whole_number("k", k) not in RANKS:
         raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
     if average not in ("macro", "micro"):
         raise OptionError(f"got average={average!r}; expected macro or micro")

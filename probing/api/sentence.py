@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from probing.api.shown import as_html, for_notebook
+from probing.api import arguments
+from probing.api.shown import Shown, for_notebook
 from probing.core.errors import HeadError, OptionError
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry
@@ -30,7 +31,7 @@ _BASES: "WeakKeyDictionary[Model, Encoder | None]" = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, repr=False)
-class SentenceAnswer:
+class SentenceAnswer(Shown):
     """Probe predictions and attention at the layers of a model, and of its base, for a sentence or a pair.
 
     Attributes:
@@ -142,10 +143,10 @@ class SentenceAnswer:
         if self.missing and not any(self.found.verdicts.values()):
             raise HeadError(self.missing[-1])
 
-    def _repr_html_(self) -> str:
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         if any(self.found.verdicts.values()):
-            return as_html(self.figure(), self.table)
-        return as_html(self.figure("attention"), self.attention)
+            return self.figure(), self.table
+        return self.figure("attention"), self.attention
 
     def __repr__(self) -> str:
         tasks = dict.fromkeys(one.probes.title for found in self.found.verdicts.values() for one in found)
@@ -171,31 +172,40 @@ def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Se
 
     Raises:
         PromptError: if the sentence is empty or too long for the model.
-        OptionError: if a task has no probes.
+        OptionError: if an argument is no text, or a task has no probes for this number of sentences.
         ModelError: if the base cannot be opened, or the two models split the sentence into different word pieces.
-        HeadError: if a file of probes is damaged.
+        HeadError: if a file of probes is damaged, or tasks are named and neither model has probes.
 
     >>> import probing
     >>> answer = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
     >>> answer.table[["pooling", "layer", "label"]].tail(1).values.tolist()
     [['mean', 8, 'plural']]
     """
+    arguments.text("text", text)
+    arguments.optional_text("second", second, "a second sentence")
+    names = arguments.texts("tasks", tasks)
     if model not in _BASES:
         _BASES[model] = opened_base(model.encoder, model.entry)
-    base, names = _BASES[model], (tasks,) if isinstance(tasks, str) else tuple(tasks or ())
+    base = _BASES[model]
     missing: list[str] = []
     found = ask.ask_encoders(model.encoder, base, text, second or "", missing.append)
     if any(found.verdicts.values()):
         for line in missing:
             warnings.warn(line, stacklevel=3)
-    return SentenceAnswer(model.name, base.name if base else None, text, second, _only(found, names), tuple(missing))
+    elif names and missing:
+        raise HeadError(missing[-1])
+    return SentenceAnswer(model.name, base.name if base else None, text, second, _only(found, names, second), tuple(missing))
 
 
-def _only(found: ask.SentenceAnswer, tasks: Sequence[str]) -> ask.SentenceAnswer:
+def _only(found: ask.SentenceAnswer, tasks: Sequence[str], second: str | None) -> ask.SentenceAnswer:
     """The answer with the verdicts of some tasks; without names, of all tasks."""
     there = dict.fromkeys(one.probes.task for of_model in found.verdicts.values() for one in of_model)
     if unknown := [task for task in tasks if task not in there]:
-        raise OptionError(f"no probes of {unknown[0]!r} fit this number of sentences; expected {', '.join(there) or 'no task'}")
+        asked, other = ("two sentences", "leave second= out") if second else ("one sentence", "give second=")
+        raise OptionError(
+            f"got the task {unknown[0]!r}; the probes for {asked} are of {', '.join(there) or 'no task'} "
+            f"(for tasks of {'one sentence' if second else 'two sentences'} {other})"
+        )
     if not tasks:
         return found
     kept = {model: tuple(one for one in of_model if one.probes.task in tasks) for model, of_model in found.verdicts.items()}

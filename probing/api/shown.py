@@ -1,6 +1,7 @@
 """Display of figures and tables in a notebook."""
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
 
 #: Rows of a table that a notebook shows below a figure.
 _MAX_ROWS = 200
+#: The MIME type that JupyterLab and VS Code draw as a figure.
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+_CONFIG = {"displaylogo": False}
+#: Opens the table before this script if Plotly's script did not arrive within some seconds.
+_OPEN_THE_NUMBERS = (
+    "<script>((numbers) => setTimeout(() => { if (!window.Plotly && numbers) numbers.open = true }, 3000))"
+    "(document.currentScript && document.currentScript.previousElementSibling)</script>"
+)
 
 
 def for_notebook(figure: "go.Figure", dark: bool = False) -> "go.Figure":
@@ -18,7 +27,30 @@ def for_notebook(figure: "go.Figure", dark: bool = False) -> "go.Figure":
     return theme.ink(figure, dark=dark)
 
 
+class Shown:
+    """An answer that a notebook shows as its figure.
+
+    JupyterLab and VS Code draw Plotly's own format by themselves, so they need no network. Other programs take the HTML.
+    """
+
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
+        """The figure and its numbers."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {PLOTLY_MIME: as_plotly(self._drawn()[0])}
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._drawn())
+
+
+def as_plotly(figure: "go.Figure") -> dict[str, Any]:
+    """A figure in Plotly's format for notebooks, made of plain JSON values."""
+    return json.loads(figure.to_json()) | {"config": _CONFIG}
+
+
 def as_html(figure: "go.Figure", table: pd.DataFrame) -> str:
-    """A figure with its numbers below it, collapsed. Plotly's script comes from the network; without it, only the numbers are shown."""
-    drawn = figure.to_html(full_html=False, include_plotlyjs="cdn", config={"displaylogo": False})
-    return f"{drawn}<details><summary>{len(table):,} rows</summary>{table.to_html(index=False, max_rows=_MAX_ROWS, border=0)}</details>"
+    """A figure with its numbers below it, collapsed. Plotly's script comes from the network; without it, the numbers are opened."""
+    drawn = figure.to_html(full_html=False, include_plotlyjs="cdn", config=_CONFIG)
+    numbers = table.to_html(index=False, max_rows=_MAX_ROWS, border=0)
+    return f"{drawn}<details><summary>{len(table):,} rows</summary>{numbers}</details>{_OPEN_THE_NUMBERS}"

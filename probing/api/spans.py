@@ -1,13 +1,14 @@
 """Edge probing in a notebook: predictions of every layer for chosen words of a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.shown import as_html, for_notebook
+from probing.api.arguments import text, texts
+from probing.api.shown import Shown, for_notebook
 from probing.core.edges.target import Span
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, split_words
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SpanAnswer:
+class SpanAnswer(Shown):
     """Predictions of the probes of every layer for one span of a sentence, or for two.
 
     Attributes:
@@ -66,8 +67,8 @@ class SpanAnswer:
         """
         return for_notebook(span_bars(panel_rows(self.words, self.traces)), dark)
 
-    def _repr_html_(self) -> str:
-        return as_html(self.figure(), self.table)
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
+        return self.figure(), self.table
 
     def __repr__(self) -> str:
         said = []
@@ -88,7 +89,8 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
 
     Args:
         model: a model that probes of edge probing are trained on.
-        sentence: the sentence.
+        sentence: the sentence. If it has more word pieces than the model takes, its end is cut off, as in the training of the probes;
+            a span in the part that is cut off is an error.
         spans: one or two, each (start, end) in words, counted from 0, with the end exclusive: (3, 5) is the fourth and the fifth word.
             One-span tasks use each span, two-span tasks both in this order. Tasks whose spans are single words are left out if a span
             is longer.
@@ -98,7 +100,8 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
         The predictions of every task that fits the spans.
 
     Raises:
-        OptionError: if the sentence is empty, the number of spans is not 1 or 2, or a task has no probes.
+        OptionError: if the sentence is empty or not a text, the number of spans is not 1 or 2, or a task has no probes or needs two
+            spans where there is one.
         EdgeDataError: if a span is not a pair of integers, is outside the sentence, or has no word pieces.
         HeadError: if no probes are trained on this model, or their files are damaged.
 
@@ -109,11 +112,12 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
     >>> answer.answers[["task", "span1", "answer", "settled"]].values.tolist()
     [['pos', '1:2', 'NN', 8]]
     """
-    words = split_words(sentence)
+    names = texts("tasks", tasks)
+    words = split_words(text("sentence", sentence, "one text, as in 'he smoked in toronto'"))
     if not words:
         raise OptionError("the sentence is empty; expected words, as in 'he smoked in toronto'")
     chosen = _checked(spans, words)
-    found = trace_spans(model.encoder, words, chosen, (tasks,) if isinstance(tasks, str) else tuple(tasks or ()), model.source or "")
+    found = trace_spans(model.encoder, words, chosen, names, model.source or "")
     return SpanAnswer(found.model, found.words, chosen, found.traces)
 
 
@@ -123,7 +127,8 @@ def _checked(spans: Sequence[tuple[int, int]], words: Sequence[str]) -> tuple[Sp
     Raises:
         As ``ask_spans`` does; every message ends with the words and their numbers.
     """
-    numbers, given = f"the words are: {numbered(words)}", list(spans)
+    numbers = f"the words are: {numbered(words)}"
+    given = list(spans) if isinstance(spans, Iterable) and not isinstance(spans, str) else [spans]
     if len(given) not in (1, 2):
         raise OptionError(f"got {len(given)} spans; expected one, or two for tasks of pairs, as in [(0, 1), (3, 5)]; {numbers}")
     return tuple(_span(one, len(words), numbers) for one in given)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from probing.core.errors import ProbingError
+from probing.core.errors import CacheError, ProbingError
+from probing.core.files.disk_errors import cannot_write, no_room
 
 #: Option of a command -> argument of a function, if they have different names.
 _ARGUMENTS = {"as": "called"}
@@ -39,9 +40,16 @@ def _argument(found: re.Match[str]) -> str:
 
 @contextmanager
 def in_a_notebook() -> Iterator[None]:
-    """Errors raised inside the ``with`` block name arguments instead of options; class and cause stay."""
+    """Errors raised inside the ``with`` block name arguments instead of options; class and cause stay.
+
+    A full disk or a folder that cannot be written is a ``CacheError``, in any library.
+    """
     try:
         yield
     except ProbingError as error:
         error.args = tuple(as_arguments(part) if isinstance(part, str) else part for part in error.args)
         raise
+    except Exception as error:
+        if (words := no_room(error) or cannot_write(error)) is None:
+            raise
+        raise CacheError(words.replace("run the same command again", "call the same again")) from error

@@ -55,8 +55,11 @@ def find_entry(model: str, base: str | None = None, name: str | None = None) -> 
         name: how results call the model; its own name by default.
 
     Raises:
-        ModelError: for a path that is no folder, a folder whose note of ``finetune`` is damaged, or a name that is not allowed.
+        ModelError: for an empty text, a path that is no folder, a folder whose note of ``finetune`` is damaged, or a ``name`` that is not
+            allowed.
     """
+    if not model.strip():
+        raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")
     try:
         entry = _at_hand(read_registry().model(model))
     except RegistryError:

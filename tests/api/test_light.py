@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import probing
+from probing.core.errors import ProbingError
 from tests.test_architecture import NOT_FOR_HELP
 
 
@@ -15,6 +16,29 @@ def test_importing_the_package_loads_no_heavy_library(repo_root):
 
 
 def test_the_package_names_what_a_notebook_uses():
-    assert set(probing.__all__) == {"load", "results", "__version__"}
+    assert set(probing.__all__) == {"ProbingError", "load", "results", "__version__"}
+    assert probing.ProbingError is ProbingError
     for function in (probing.load, probing.results):
         assert ">>>" in inspect.getdoc(function)
+
+
+def test_loading_a_model_in_a_notebook_without_ipywidgets_warns_of_nothing(repo_root):
+    code = """
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+for name in ("IPython", "ipykernel.zmqshell"):
+    sys.modules[name] = ModuleType(name)
+    sys.modules[name].__spec__ = ModuleSpec(name, None)
+sys.modules["IPython"].get_ipython = lambda: None
+sys.modules["ipywidgets"] = None
+import probing
+
+try:
+    probing.load("")
+except probing.ProbingError:
+    print("refused")
+"""
+    run = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, cwd=repo_root, check=True)
+    assert run.stdout.strip() == "refused" and "IProgress" not in run.stderr

@@ -3,14 +3,16 @@
 import json
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 import probing
-from probing.core.errors import HeadError, ModelError, NoOwnHead, PromptError
+from probing.core.errors import HeadError, ModelError, NoOwnHead, OptionError, PromptError
 from probing.core.questions import NoMask, SeveralMasks, UnknownWord
+from probing.core.registry import read_registry
 from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
 
@@ -115,8 +117,8 @@ def test_heads_that_are_not_trained_are_named_with_the_line_that_needs_none(tiny
 def test_what_is_no_model_is_refused_with_what_is_expected(in_memory, tiny_model, cache):
     model, tokenizer = in_memory
     cases = [
-        ((3,), {"tokenizer": tokenizer}, "got a int, expected the name of a model, a folder, or a transformers model"),
-        ((torch.nn.Linear(2, 2),), {"tokenizer": tokenizer}, "got a Linear"),
+        ((3,), {"tokenizer": tokenizer}, "got int, expected the name of a model, a folder, or a transformers model"),
+        ((torch.nn.Linear(2, 2),), {"tokenizer": tokenizer}, "got Linear"),
         ((model,), {}, r"\(tokenizer=\)"),
         ((tiny_model,), {"tokenizer": tokenizer}, "has its own"),
         ((model,), {"tokenizer": tokenizer, "name": "bert-base-uncased"}, r"choose another name="),
@@ -143,6 +145,75 @@ def test_a_model_in_half_precision_is_asked_in_float32(in_memory, cache):
     assert {weight.dtype for weight in loaded.encoder.body.parameters()} == {torch.float32}
     assert {weight.dtype for weight in model.parameters()} == {torch.float16}
     assert repr(loaded) == "Model('half', head='logit_lens', 2 layers of 16, on cpu)"
+
+
+def test_a_base_that_does_not_exist_is_refused_when_the_model_is_loaded(tiny_model, in_memory, cache):
+    model, tokenizer = in_memory
+    for base in ("nope", "./nope"):
+        for given, more in ((tiny_model, {}), (model, {"tokenizer": tokenizer})):
+            with pytest.raises(ModelError, match=r"the base nope cannot be used: .*\(base=\)|no folder \./nope"):
+                probing.load(given, "logit_lens", base=base, device="cpu", **more)
+    # The weights of a model of the registry need not be on this machine as long as nothing compares with them.
+    for base in ("bert-base-uncased", tiny_model):
+        assert probing.load(tiny_model, "logit_lens", base=base, name="mine", device="cpu").base == str(base)
+
+
+def test_an_empty_name_does_not_open_the_working_directory(tiny_model, cache, monkeypatch):
+    monkeypatch.chdir(tiny_model)
+    for name in ("", " "):
+        with pytest.raises(ModelError, match=f"got the model '{name}'; expected a name of the registry"):
+            probing.load(name, "logit_lens")
+    assert probing.load(".", "logit_lens", device="cpu").ask(PROMPT).head == "logit_lens"
+
+
+def test_an_unknown_name_is_answered_with_the_names_of_the_registry(cache):
+    names = ", ".join(one.name for one in read_registry().models)
+    with pytest.raises(ModelError) as found:
+        probing.load("nope", "logit_lens")
+    assert str(found.value).startswith(f"'nope' is neither a name of the registry ({names}) nor a folder; ")
+
+
+@pytest.mark.parametrize("architecture", ["bert", "modernbert", "roberta"])
+def test_a_folder_without_tokenizer_files_is_named_as_such(architecture, tmp_path, cache):
+    folder = tiny_models.save(architecture, tmp_path / "saved")
+    for path in folder.iterdir():
+        if path.name not in ("config.json", "model.safetensors", "tokenizer_config.json"):
+            path.unlink()
+    with pytest.raises(ModelError, match=r"saved has no tokenizer files; save .*tokenizer\.save_pretrained"):
+        probing.load(folder, "logit_lens")
+
+
+def test_a_causal_model_is_refused_as_one(in_memory, tmp_path, cache):
+    causal = GPT2LMHeadModel(GPT2Config(vocab_size=42, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0))
+    causal.save_pretrained(tmp_path / "gpt2")
+    in_memory[1].save_pretrained(tmp_path / "gpt2")
+    for given, more in ((tmp_path / "gpt2", {}), (causal, {"tokenizer": in_memory[1]})):
+        with pytest.raises(ModelError, match=r"is a gpt2 model; expected a masked language model, .*: causal models .* are not supported"):
+            probing.load(given, "logit_lens", **more)
+
+
+def test_arguments_of_another_type_are_refused_with_what_is_expected(nesia):
+    for more in ({"head": None}, {"head": 3}, {"device": None}, {"name": 5}, {"base": 5}, {"base": ""}):
+        ((name, value),) = more.items()
+        with pytest.raises(OptionError, match=f"got {name}={value!r}; expected "):
+            probing.load("nesia-mini", **more)
+    for sentence in (None, 5, [PROMPT]):
+        with pytest.raises(OptionError, match=r"got sentence=.*; expected one text with a gap"):
+            nesia.ask(sentence)
+    for more in ({"mask": "a"}, {"top": "a"}, {"top": 2.5}, {"top": True}, {"watch": [3]}, {"watch": 3}):
+        with pytest.raises(OptionError, match=f"got {next(iter(more))}=.*; expected (a whole number|text, a list of texts, or None)"):
+            nesia.ask(PROMPT, **more)
+    same = nesia.ask(PROMPT, top=np.int64(3), watch=None, mask=np.int32(0)).table
+    pd.testing.assert_frame_equal(same, nesia.ask(PROMPT, top=3).table)
+
+
+def test_a_notebook_gets_the_figure_in_plotlys_format_and_as_html(nesia):
+    answer = nesia.ask(PROMPT)
+    ((kind, drawn),) = answer._repr_mimebundle_().items()
+    assert kind == "application/vnd.plotly.v1+json"
+    assert json.loads(json.dumps(drawn)) == drawn and drawn == json.loads(answer.figure().to_json()) | {"config": drawn["config"]}
+    # Without the script from the network, the collapsed numbers open.
+    assert "numbers.open = true" in answer._repr_html_().rpartition("</details>")[2]
 
 
 def test_a_sentence_that_cannot_be_asked_raises_the_error_of_the_command(nesia):

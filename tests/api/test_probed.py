@@ -1,5 +1,6 @@
 """Facts that are probed in a notebook: stored like the command's, equal to them, and read back as tables and curves."""
 
+import errno
 import io
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import probing
-from probing.core.errors import FactsError, ModelError, OptionError
+from probing.core.errors import CacheError, FactsError, ModelError, OptionError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.paths import FACTS_FOLDER
@@ -83,6 +84,9 @@ def test_facts_that_cannot_be_asked_are_counted_by_reason(lens, facts_file, cach
     reasons = ["not exactly one mask", "object is unknown to the vocabulary"]
     assert found.left_out.values.tolist() == [["capitals", reason, 1] for reason in reasons]
     assert repr(found) == "Probed('tiny-bert', head='logit_lens', capitals: 4 facts, 2 left out)"
+    listed = found.left_out_facts
+    assert listed["prompt"].tolist() == ["The [MASK] is [MASK].", "The city is [MASK]."]
+    assert listed["reason"].tolist() == reasons and set(listed["probe_set"]) == {"capitals"}
     none = lens.probe([{"subject": "x", "relation": "r", "object": "Zanzibar", "prompt": "The city is [MASK]."}], progress=False)
     assert none.run_ids == [] and none.table.empty and list(none.table.columns) == list(found.table.columns)
     assert none.curve().empty and none.total().empty and none.left_out["n"].tolist() == [1]
@@ -99,7 +103,7 @@ def test_the_curve_has_the_numbers_of_the_report_and_of_the_table(lens, facts_fi
     assert np.allclose(curve["value"], (found.table["rank"] <= 10).groupby(found.table["layer"]).mean())
     total = pd.read_csv(io.StringIO(run("report", "total", "--k", 10, "--average", "micro", "--csv").stdout))
     assert found.total(k=10, average="micro")["total"].tolist() == total["total"].tolist()
-    for more in ({"k": 7}, {"average": "median"}):
+    for more in ({"k": 7}, {"average": "median"}, {"k": True}, {"k": 1.0}, {"k": None}):
         with pytest.raises(OptionError, match="expected"):
             found.curve(**more)
 
@@ -143,8 +147,10 @@ def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file,
         (3, {}, "got facts as int"),
         (["a fact"], {}, "got facts as list"),
         ([], {}, "holds no facts"),
-        (table.drop(columns="prompt"), {}, "the given facts, row 1: 'prompt' is missing"),
+        (table.drop(columns="prompt"), {}, "the given table, row 1: 'prompt' is missing"),
         (table.assign(object=[None, *table["object"][1:]]), {}, "row 1: 'object' is"),
+        (pd.concat([table, table[["prompt"]]], axis=1), {}, "the given table has the column 'prompt' twice"),
+        ("", {}, "got the facts ''; expected one of trex"),
         ("no-such-set", {}, "no facts called 'no-such-set'"),
         (table, {"called": "trex"}, "own facts cannot be called 'trex'"),
         ("trex", {"called": "mine"}, "only a file of own facts"),
@@ -160,3 +166,35 @@ def test_progress_shows_a_bar_unless_it_is_not_wanted(lens, facts_file, cache, c
     table = rows_of(facts_file)
     lens.probe(table.iloc[:2], called="two")
     assert "2/2" in capsys.readouterr().err and ProbeRequest("x").progress
+
+
+def test_a_further_column_that_is_there_twice_is_ignored(lens, facts_file, cache):
+    table = rows_of(facts_file).assign(note="x")
+    double = pd.concat([table, table[["note"]]], axis=1)
+    pd.testing.assert_frame_equal(lens.probe(double, progress=False).table, lens.probe(table, progress=False).table)
+
+
+@pytest.mark.parametrize("more", [{"called": 5}, {"called": ""}, {"templates": 3}, {"out": 5}, {"out": ""}])
+def test_arguments_of_another_type_are_refused(lens, facts_file, cache, more):
+    with pytest.raises(OptionError, match=f"got {next(iter(more))}=.*; expected .*, or None"):
+        lens.probe(facts_file, progress=False, **more)
+
+
+@pytest.mark.parametrize("below", ["", "x"])
+def test_a_cache_that_cannot_be_written_is_a_cache_error(lens, facts_file, tmp_path, monkeypatch, below):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "file" / below))
+    with pytest.raises(CacheError, match=r"cannot write .*file.*; the cache is .*: make it writable, or set PROBING_CACHE"):
+        lens.probe(facts_file, progress=False)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(CacheError, match=r"cannot write .*file/out: .*; make it writable, or choose another folder"):
+        lens.probe(facts_file, out=tmp_path / "file" / "out", progress=False)
+
+
+def test_a_full_disk_is_a_cache_error(lens, facts_file, cache, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "/there")
+
+    monkeypatch.setattr("probing.workflows.knowledge.probe.write_table", full)
+    with pytest.raises(CacheError, match=r"no room on the disk for /there .*make room and call the same again"):
+        lens.probe(facts_file, progress=False)

@@ -115,10 +115,24 @@ def test_a_fine_tuned_model_is_asked_beside_its_base_and_a_warning_says_which_of
 
 def test_tasks_are_chosen_by_name_and_others_are_refused(model):
     assert set(model.sentence(TEXT, tasks="order").table["task"]) == {"order"}
-    with pytest.raises(OptionError, match="no probes of 'tense' fit this number of sentences; expected order"):
+    with pytest.raises(
+        OptionError, match=r"got the task 'tense'; the probes for one sentence are of order \(for tasks of two sentences give second=\)"
+    ):
         model.sentence(TEXT, tasks=["tense"])
     with pytest.raises(PromptError, match="the sentence is empty"):
         model.sentence(" ")
+
+
+def test_a_named_task_of_a_model_without_probes_names_the_command_that_trains_some(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    with pytest.raises(HeadError, match=r"no sentence probes are trained on tiny; .*sentences train"):
+        model.sentence(TEXT, tasks=["order"])
+
+
+@pytest.mark.parametrize(("given", "name"), [((None,), "text"), ((5,), "text"), ((TEXT, 5), "second"), ((TEXT, None, 3), "tasks")])
+def test_arguments_of_another_type_are_refused(model, given, name):
+    with pytest.raises(OptionError, match=f"got {name}=.*; expected "):
+        model.sentence(*given)
 
 
 def test_the_base_is_opened_once_for_a_model(folder, tmp_path, monkeypatch):

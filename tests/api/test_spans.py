@@ -1,5 +1,6 @@
 """``Model.edges``: predictions of every layer for chosen words, in a notebook."""
 
+import inspect
 import io
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from probing.api.model import Model
 from probing.api.shown import for_notebook
 from probing.api.spans import ask_spans
 from probing.commands.main import app
@@ -83,6 +85,9 @@ def test_no_task_that_fits_is_an_empty_answer_that_says_so(model):
     [
         ([], OptionError, "got 0 spans; expected one, or two"),
         ([(0, 1), (1, 2), (2, 3)], OptionError, "got 3 spans"),
+        (None, EdgeDataError, r"got the span None; expected a list of pairs \(start, end\)"),
+        (3, EdgeDataError, "got the span 3"),
+        ("ab", EdgeDataError, "got the span 'ab'"),
         ((0, 1), EdgeDataError, r"got the span 0; expected a list of pairs \(start, end\)"),
         ([(0, 1, 2)], EdgeDataError, r"got the span \(0, 1, 2\)"),
         ([("0", "1")], EdgeDataError, "got the span"),
@@ -106,3 +111,30 @@ def test_an_empty_sentence_an_unknown_task_and_a_model_without_probes_are_refuse
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     with pytest.raises(HeadError, match=f"no probes are trained on tiny; train some: .*edges train --model {model.source} --tasks pos,"):
         ask_spans(model, SENTENCE, [(0, 1)])
+
+
+def test_a_task_of_two_spans_that_is_named_for_one_span_is_refused(model):
+    with pytest.raises(OptionError, match=r"got one span; srl needs two spans \(predicate, argument\)"):
+        ask_spans(model, SENTENCE, [(0, 1)], ["pos", "srl"])
+    assert set(ask_spans(model, SENTENCE, [(0, 1)]).table["task"]) == {"pos", "entities"}
+
+
+@pytest.mark.parametrize(("sentence", "tasks"), [(None, None), (["A", "b"], None), (SENTENCE, 5), (SENTENCE, [5])])
+def test_arguments_of_another_type_are_refused(model, sentence, tasks):
+    with pytest.raises(OptionError, match=r"got (sentence|tasks)=.*; expected (one )?text"):
+        ask_spans(model, sentence, [(0, 1)], tasks)
+
+
+def test_a_long_sentence_is_cut_at_its_end_as_in_training(model):
+    longest = model.encoder.max_pieces
+    long = " ".join(["paris", "is", *["red"] * longest])
+    kept = ask_spans(model, " ".join(long.split()[: longest - 2]), [(0, 1)])
+    np.testing.assert_allclose(ask_spans(model, long, [(0, 1)]).table["p"], kept.table["p"], atol=1e-6)
+    with pytest.raises(EdgeDataError, match=r"cannot be probed .beyond the model's longest input.; choose .* a shorter sentence"):
+        ask_spans(model, long, [(longest - 1, longest)])
+
+
+def test_the_method_documents_the_unit_of_a_span():
+    for method in (Model.edges, Model.sentence):
+        assert all(part in inspect.getdoc(method) for part in ("Args:", "Returns:", "Raises:", ">>>"))
+    assert "counted in words from 0, with the end exclusive" in inspect.getdoc(Model.edges)

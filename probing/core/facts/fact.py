@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from probing.core.errors import FactsError
 
@@ -71,6 +71,9 @@ class FactSet:
     """The facts of one probe set as read, with the count of those left out by reason.
 
     ``n_read == len(facts) + sum(left_out.values())`` always holds.
+
+    Attributes:
+        dropped: the left-out facts, each with its reason, except for those that the reader of a data set has left out.
     """
 
     probe_set: str
@@ -78,6 +81,7 @@ class FactSet:
     n_read: int
     left_out: dict[str, int]
     template_set: str = "default"
+    dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -105,30 +109,33 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
     """
     counts: Counter = Counter(left_out or {})
     n_read = sum(counts.values())
+    dropped: list[tuple[Fact, str]] = []
     kept: dict[tuple[str, str, str], Fact] = {}
     for fact in read:
         n_read += 1
         # Facts without their own subject (SQuAD) are distinguished by their prompt.
         key = (fact.relation, fact.subject or fact.prompt, fact.object)
         if fact.prompt.count(MASK) != 1:
-            counts[NOT_ONE_MASK] += 1
+            dropped.append((fact, NOT_ONE_MASK))
         elif key in kept:
-            counts[DUPLICATE] += 1
+            dropped.append((fact, DUPLICATE))
         else:
             kept[key] = fact
-    return FactSet(probe_set, tuple(kept.values()), n_read, dict(counts), template_set)
+    counts.update(reason for _, reason in dropped)
+    return FactSet(probe_set, tuple(kept.values()), n_read, dict(counts), template_set, tuple(dropped))
 
 
 def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet:
     """Drops the facts for which ``reason_of`` names a reason, and counts them under it."""
     counts: Counter = Counter(facts.left_out)
-    kept = []
+    kept, dropped = [], []
     for fact in facts.facts:
         reason = reason_of(fact)
         if reason is None:
             kept.append(fact)
         elif reason in LEFT_OUT_REASONS:
             counts[reason] += 1
+            dropped.append((fact, reason))
         else:
             raise FactsError(f"unknown reason {reason!r} for leaving out a fact; expected one of {LEFT_OUT_REASONS}")
-    return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set)
+    return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped))

@@ -42,6 +42,8 @@ def read_facts(
     Raises:
         FactsError: if it is none of these, or the facts are malformed.
     """
+    if not str(name_or_path).strip():
+        raise FactsError(f"got the facts {name_or_path!r}; expected one of {', '.join(NAMES)}, a folder or a file of own facts")
     path = Path(name_or_path).expanduser()
     own = name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
     if own_name is not None and not own:

@@ -50,6 +50,7 @@ def cannot_write(error: BaseException) -> str | None:
 
 
 def _advice(place: Path | str, error: OSError) -> str:
-    return (
-        f"cannot write {place}: {error.strerror}; the cache is {cache_folder()}: make it writable, or set PROBING_CACHE to a folder that is"
-    )
+    cache, place = cache_folder().absolute(), Path(place).absolute()
+    if not (place.is_relative_to(cache) or cache.is_relative_to(place)):
+        return f"cannot write {place}: {error.strerror}; make it writable, or choose another folder"
+    return f"cannot write {place}: {error.strerror}; the cache is {cache}: make it writable, or set PROBING_CACHE to a folder that is"

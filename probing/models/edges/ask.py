@@ -154,5 +154,5 @@ def _answers(
 def _batch(words: Sequence[str], targets: Sequence[Target], sentence: _Sentence) -> Batch:
     arrays = part_arrays(Part((Record(tuple(words), tuple(targets)),)), sentence, ())
     if len(arrays) < len(targets):
-        raise EdgeDataError(f"a chosen span has {next(iter(arrays.left_out))}; choose other words or a shorter sentence")
+        raise EdgeDataError(f"a chosen span cannot be probed ({next(iter(arrays.left_out))}); choose other words or a shorter sentence")
     return batch_of(arrays, sentence.states, np.arange(len(targets)), torch.device("cpu"))

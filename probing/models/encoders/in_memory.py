@@ -18,6 +18,7 @@ from probing.models.encoders.usable import (
     check_finite,
     check_fits,
     check_layers,
+    check_masked,
     check_tokenizer,
     longest_input,
 )
@@ -50,11 +51,12 @@ def encoder_of(
     """
     if not isinstance(model, PreTrainedModel):
         expected = "expected the name of a model, a folder, or a transformers model (of a wrapped one, the model inside)"
-        raise ModelError(f"got a {type(model).__name__}, {expected}")
+        raise ModelError(f"got {type(model).__name__}, {expected}")
     source = f"the {type(model).__name__} in memory"
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)")
     chosen = pick_device(device)
+    check_masked(source, model.config)
     check_layers(source, model.config)
     _check_weights(source, model)
     with broken_files_named(source):

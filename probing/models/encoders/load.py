@@ -27,6 +27,7 @@ from probing.models.encoders.usable import (
     check_finite,
     check_fits,
     check_layers,
+    check_masked,
     check_no_spare_weights,
     check_stored_as_floats,
     check_tokenizer,
@@ -138,6 +139,11 @@ def without_the_hub() -> Iterator[None]:
         yield
     finally:
         _LOCAL_ONLY.reset(before)
+
+
+def is_local_only() -> bool:
+    """Whether this thread is inside ``without_the_hub``."""
+    return _LOCAL_ONLY.get()
 
 
 def load_encoder(
@@ -290,6 +296,7 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
     where = {"revision": revision, "local_files_only": _LOCAL_ONLY.get()}
     with broken_files_named(source):
         config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
+        check_masked(source, config)
         check_layers(source, config)
         with quiet_loading():
             model, info = AutoModelForMaskedLM.from_pretrained(
@@ -303,6 +310,8 @@ def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple
 
 
 def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
+    if not _has_tokenizer(source):
+        raise ModelError(f"{source} has no tokenizer files; save the model's own tokenizer in that folder (tokenizer.save_pretrained)")
     with broken_files_named(source, "with its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, local_files_only=_LOCAL_ONLY.get(), trust_remote_code=False)
     return tokenizer
@@ -315,8 +324,10 @@ def _head_parameters(model: PreTrainedModel) -> set[str]:
 
 
 def _has_tokenizer(source: str | Path) -> bool:
+    """Whether a folder has a vocabulary; a hub id counts as one that has."""
     folder = Path(source)
-    return not folder.is_dir() or any((folder / f).is_file() for f in ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"))
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else ["tokenizer.json"]
+    return any(name.endswith(".model") or name == "tokenizer.json" or name.startswith("vocab") for name in names)
 
 
 def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:

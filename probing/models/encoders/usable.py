@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import MODEL_FOR_MASKED_LM_MAPPING, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError, ProbingError
 
@@ -42,8 +42,17 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
     said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
     # A message that is only a key or a number needs the name of the class.
     reason = said if isinstance(error, OSError | ValueError | RuntimeError | ImportError) else f"{type(error).__name__}: {said}"
-    expected = "a hub id that was fetched before, or a folder with config.json and weights"
+    expected = "a name of the registry, a folder with config.json and weights, or a hub id"
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
+
+
+def check_masked(source: str | Path, config: PretrainedConfig) -> None:
+    """Raises a ``ModelError`` for an architecture that has no masked language model, such as GPT-2's."""
+    if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        raise ModelError(
+            f"{source} is a {config.model_type} model; expected a masked language model, such as BERT or RoBERTa: "
+            "causal models and models that generate text are not supported"
+        )
 
 
 def check_layers(source: str | Path, config: PretrainedConfig) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probing.core.edges.target import Span
-from probing.core.edges.tasks import train_command
+from probing.core.edges.tasks import SPANS_ARE, train_command
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, read_span, split_words
 from probing.core.errors import HeadError, OptionError
@@ -87,7 +87,7 @@ def trace_spans(
         location: registry name, hub id or folder of the model, for the command that trains probes; empty for one in memory.
 
     Raises:
-        OptionError: if a task has no probes.
+        OptionError: if a task has no probes, or is named and needs two spans where there is one.
         EdgeDataError: if a span is not inside the sentence, or cannot be probed.
         HeadError: if no probes are trained on this model, or their files are damaged.
     """
@@ -98,6 +98,9 @@ def trace_spans(
     if unknown := [task for task in tasks if task not in files]:
         raise OptionError(f"no probes of {unknown[0]!r} are trained on {encoder.name}; there are those of {', '.join(files)}")
     probes = [read_probes(path) for task, path in files.items() if not tasks or task in tasks]
+    if len(spans) == 1 and (pairs := [one.task for one in probes if one.task in tasks and one.shape.spans == 2]):
+        first, second = SPANS_ARE.get(pairs[0], ("first span", "second span"))
+        raise OptionError(f"got one span; {pairs[0]} needs two spans ({first}, {second}): add the second one")
     span1, span2 = (*spans, None)[:2]
     assert span1 is not None
     return SentenceTraces(encoder.name, tuple(words), tuple(ask_sentence(encoder, probes, words, span1, span2)))

@@ -12,6 +12,7 @@ from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
+from probing.core.files.disk_errors import require_writable
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.model_folders import base_entry, find_entry
@@ -182,6 +183,8 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         ProbingError: as ``probe``.
     """
     relations, target = shipped_relations(), request.target
+    for folder in (cache_folder(), target):
+        require_writable(folder)
     refuse_taken_name(encoder, [target] if request.out else result_folders())
     asked, drift = _opened(request, encoder, entry, say)
     done = []

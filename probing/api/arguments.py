@@ -1,0 +1,83 @@
+"""Types of a caller's arguments: one that cannot be used is an error that shows what was got and what was expected."""
+
+from collections.abc import Iterable
+from operator import index
+from pathlib import Path
+from reprlib import repr as shortened
+from typing import Any
+
+from probing.core.errors import OptionError
+
+
+def text(name: str, given: Any, expected: str = "text") -> str:
+    """The argument, if it is a text.
+
+    Raises:
+        OptionError: if not.
+
+    >>> text("head", "tied")
+    'tied'
+    >>> text("head", 3, "the name of a kind of heads")
+    Traceback (most recent call last):
+    probing.core.errors.OptionError: got head=3; expected the name of a kind of heads
+    """
+    if not isinstance(given, str):
+        raise _refused(name, given, expected)
+    return given
+
+
+def optional_text(name: str, given: Any, expected: str = "text") -> str | None:
+    """The argument, if it is a text that is not blank, or None.
+
+    Raises:
+        OptionError: if it is neither.
+    """
+    if given is not None and not text(name, given, f"{expected}, or None").strip():
+        raise _refused(name, given, f"{expected}, or None")
+    return given
+
+
+def optional_folder(name: str, given: Any) -> Path | None:
+    """The folder that a text or a path names, or None.
+
+    Raises:
+        OptionError: if it is of another type, or empty.
+    """
+    if isinstance(given, Path):
+        return given
+    found = optional_text(name, given, "the path of a folder")
+    return None if found is None else Path(found).expanduser()
+
+
+def whole_number(name: str, given: Any) -> int:
+    """The argument as an integer; numbers of numpy are taken, too.
+
+    Raises:
+        OptionError: if it is no integer.
+    """
+    try:
+        if isinstance(given, bool):
+            raise TypeError
+        return index(given)
+    except TypeError:
+        raise _refused(name, given, "a whole number") from None
+
+
+def texts(name: str, given: Any) -> tuple[str, ...]:
+    """All given texts: one, several, or none for None.
+
+    Raises:
+        OptionError: if it is something else.
+
+    >>> texts("tasks", "pos"), texts("tasks", ["pos", "srl"]), texts("tasks", None)
+    (('pos',), ('pos', 'srl'), ())
+    """
+    listed = (given,) if isinstance(given, str) else () if given is None else given
+    found = tuple(listed) if isinstance(listed, Iterable) else (given,)
+    if not all(isinstance(one, str) for one in found):
+        raise _refused(name, given, "text, a list of texts, or None")
+    return found
+
+
+def _refused(name: str, given: Any, expected: str) -> OptionError:
+    return OptionError(f"got {name}={shortened(given)}; expected {expected}")
