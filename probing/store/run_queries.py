@@ -104,7 +104,7 @@ def aggregate(
     """
     return db.query(
         f"""
-        WITH swapped AS (
+        WITH of_swapped AS (
             SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped {OF_RUNS} GROUP BY ALL
         ), counted AS (SELECT run_id, layer, relation,
             CAST(sum(n) AS BIGINT) AS n,
@@ -117,7 +117,7 @@ def aggregate(
             sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank
         FROM aggregate {OF_RUNS} GROUP BY ALL)
         SELECT c.*, coalesce(l.other_n, 0) AS other_n, {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
-        FROM counted c LEFT JOIN swapped l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
+        FROM counted c LEFT JOIN of_swapped l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
         ORDER BY c.run_id, c.layer, c.relation
         """,
         of_runs(run_ids, exposures, answer_in_subject),

@@ -251,7 +251,7 @@ def test_lenders_that_cannot_lend_are_refused(fault, run, at, lent, tmp_path):
     if path.is_file():
         rewrite(lent, f"data/{path.name}")
     words = {
-        "missing": "is not there",
+        "missing": "is missing",
         "has the answer": "were asked with a prompt",
         "another run's": "holds lenders of run 0000",
         "of no run": "no run",
@@ -530,7 +530,7 @@ def test_results_of_ones_own_are_never_replaced(run, at, made, shared):
     target = other / mine.relative_to(made.cache)
     target.parent.mkdir(parents=True)
     target.write_bytes(b"mine")
-    with pytest.raises(HubError, match="other heads"):
+    with pytest.raises(HubError, match="holds different heads"):
         run("pull", "--from-folder", shared / "heads")
     assert [path.name for path in target.parent.iterdir()] == ["layer-00.safetensors"] and target.read_bytes() == b"mine"
     run("probe", "--model", made.model, "--head", "logit_lens", "--facts", made.facts)

@@ -152,7 +152,7 @@ def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tin
         assert (recipe["start"], recipe["steps"], recipe["patience"]) == (said, 4, 3)
     heads = [(tmp_path / start / "layer-00.safetensors").read_bytes() for start in ("pretrained", "pre-trained")]
     assert heads[0] == heads[1]
-    with pytest.raises(HeadError, match=r"start is one of .*, not 'warm'"):
+    with pytest.raises(HeadError, match="got 'warm' as a head's start, expected one of"):
         run("train-heads", *small, "--start", "warm")
 
 
@@ -192,7 +192,7 @@ def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(run, 
     for file, others in ((second, 4), (facts_file, 2)):
         caplog.clear()
         run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens")
-        assert f"asks {others} other facts as facts; reports and pages show the newer run only" in caplog.text
+        assert f"has {others} other facts as facts; reports and pages show the newer run only" in caplog.text
     caplog.clear()
     run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--as", "second")
     assert "note:" not in caplog.text

@@ -141,7 +141,7 @@ DAMAGE = {
     ),
     "foreign table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
-        "named after no table",
+        "named after no shared table",
     ),
     "other table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_codes-x.parquet"),
@@ -152,7 +152,7 @@ DAMAGE = {
         lambda folder: write_table(
             "edge_labels", [{"task": "ccg", "label": 0, "name": "S", "counts": True, "n": 3}], folder / "data" / "edge_labels-ccg.parquet"
         ),
-        "the task ccg is that of no run there",
+        "no run there has the task ccg",
     ),
 }  # fmt: skip
 

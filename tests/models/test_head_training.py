@@ -255,7 +255,7 @@ def test_a_random_start_forgets_the_pretrained_head(bert):
     assert not torch.equal(head.dense.weight, bert.head.dense.weight)
     assert not torch.equal(head.vocabulary.weight, bert.head.vocabulary.weight)
     assert torch.equal(head.dense.weight, again.dense.weight)
-    with pytest.raises(HeadError, match="one of 'pre-trained', 'least-squares', 'random', not 'warm'"):
+    with pytest.raises(HeadError, match="got 'warm' as a head's start, expected one of 'pre-trained', 'least-squares', 'random'"):
         start_of(bert, recipe(start="warm"))
 
 

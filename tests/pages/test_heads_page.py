@@ -30,7 +30,7 @@ def test_one_kind_of_head_says_which_command_adds_another(visit, store):
     assert not app.exception
     commands = [one.value for one in app.code]
     if store == "one model":
-        assert "python -m probing probe --model nesia-mini --head lens --facts trex" in commands
+        assert "python -m probing probe --model nesia-mini --head logit_lens --facts trex" in commands
         assert "was probed on T-REx with tied heads only" in said(app)
     else:
         assert not any("--head least_squares" in one or "nesia-mini --head logit_lens" in one for one in commands), "two kinds are stored"
@@ -110,7 +110,7 @@ def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
     app = look("heads", plant_runs(tmp_path / "sets", runs), model=BASE, probe_set="questions")
     assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert app.selectbox(key="heads.probe_set").value == "questions"
-    assert "was probed on questions (ours) with lens heads only" in said(app)
+    assert "was probed on questions (ours) with logit_lens heads only" in said(app)
 
 
 def test_home_and_compare_show_the_loss_and_the_loss_minus_the_swapped_subject(look, heads):

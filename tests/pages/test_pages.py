@@ -179,12 +179,12 @@ def test_the_facts_behind_a_point_are_one_link_away(visit):
 
 
 def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
-    app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "sheet": "2"})
+    app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"})
     app.switch_page(PAGES["layer_curves"])
     app.query_params.clear()
     app.run()
     link = next(link.proto for link in app.get("page_link") if link.proto.label == "Show these facts")
-    assert not {"known", "order", "part", "versus", "sheet"} & set(parse_qs(link.query_string))
+    assert not {"known", "order", "part", "versus", "list_page"} & set(parse_qs(link.query_string))
     number = next(text.value for text in app.markdown if "facts have rank" in text.value).split("**")[1]
     listed = visit("facts", "several", parse_qs(link.query_string))
     assert f"**{number} facts**" in words(listed)

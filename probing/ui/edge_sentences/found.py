@@ -31,7 +31,7 @@ _HEADINGS = {
 
 def filters(shown: Shown) -> None:
     """Filters by task, label, kind of target and settled layer; the order; and two tasks out of order."""
-    reset, page, own = {"trace_sheet": 1, "text_hash": ""}, shown.view.page, shown.own
+    reset, page, own = {"trace_page": 1, "text_hash": ""}, shown.view.page, shown.own
     titles = shown.tasks
     first = st.columns(3)
     with first[0]:

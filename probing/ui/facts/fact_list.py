@@ -68,7 +68,7 @@ def words(view: View) -> str:
 
 def search(view: View) -> None:
     """Draws search box, order and filters."""
-    first_page = {"sheet": 1, "fact": ""}
+    first_page = {"list_page": 1, "fact": ""}
     page, last = view.page, int(run_of(view)["layers"]) - 1
     box, relation, order = st.columns([3, 2, 2])
     with box:
