@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probing.commands.main import main
-from probing.core.errors import IncompleteCopyError, PromptError, RegistryError
+from probing.core.errors import IncompleteCopyError, PromptError, RegistryError, StoreError
 from probing.core.registry import DataEntry, DataFile, read_registry
 from probing.store import parquet
 from probing.workflows.fetch import fetch_data, fetch_or_stand_in
@@ -77,6 +77,13 @@ def test_runs_and_check_of_an_empty_and_a_full_store(run, cache, tiny_model, fac
 def test_build_twice_gives_the_same_database(run, cache, tiny_model, facts_file):
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     assert run("build").output == run("build").output
+
+
+def test_build_refuses_a_folder_with_other_files(run, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").touch()
+    with pytest.raises(StoreError, match=r"which holds other files, such as config\.json; name a new or an empty folder"):
+        run("build", "--out", tmp_path / "model")
 
 
 def test_fetch_takes_local_copies_and_checks_their_sum(run, cache, tmp_path):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probing.figures.shown_runs import fit
+from probing.figures.shown_runs import fit, overlaid
 from probing.reports.runs import one_run_each
 from probing.ui.frame.selection import RunChoice
 
@@ -14,6 +14,10 @@ def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
     defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01")
     table = pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
     return table.assign(counted=table["run_id"].isin(counted))
+
+
+def test_no_chosen_run_is_a_table_without_rows():
+    assert overlaid(runs(("r",)), ["m"], ["full"], ["trex"]).empty
 
 
 def test_replicates_other_templates_and_older_runs_come_last():
