@@ -449,7 +449,7 @@ def test_what_is_loaded_without_a_press_is_loaded_from_this_machine_only(no_netw
     with pytest.raises(ModelError, match="not on this machine"):
         live_models.load(choice, "logit_lens")
     # Also if it was in the hub's cache and has vanished when it is loaded.
-    with pytest.raises(ModelError, match="cannot load .FacebookAI/roberta-base"):
+    with pytest.raises(ModelError, match="FacebookAI/roberta-base"):
         live_models.load(replace(choice, here=True), "logit_lens")
     assert not no_network
 
