@@ -217,10 +217,8 @@ def open_model(
     with in_a_notebook():
         head = canonical_head(text("head", head, listed()))
         text("device", device, "auto, cpu, cuda or mps")
-        name, base = (
-            optional_text("name", name),
-            optional_text("base", str(base) if isinstance(base, Path) else base, "the name or folder of a model"),
-        )
+        name = optional_text("name", name)
+        base = optional_text("base", str(base) if isinstance(base, Path) else base, "the name or folder of a model")
         if head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):

@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Unpack
 
+from probing.api.shown import for_notebook
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, several, single
-from probing.api.stored.looks import model_looks, on_paper
+from probing.api.stored.looks import model_looks
 from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
 from probing.core.errors import FigureError
 from probing.core.metrics import RANKS
@@ -56,7 +57,7 @@ class Plots:
         """
         choice = self._choice(model, head, probe_set, templates, k, average)
         refuse_layers(self._results.database, choice, several("layer", layer))
-        return on_paper(fact_figures.curve_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+        return for_notebook(fact_figures.curve_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
 
     @checked
     def total(
@@ -74,7 +75,7 @@ class Plots:
         'known at the last layer'
         """
         choice = self._choice(model, head, probe_set, templates, k, average)
-        return on_paper(fact_figures.total_figure(self._results.database, choice, self._looks), dark)
+        return for_notebook(fact_figures.total_figure(self._results.database, choice, self._looks), dark)
 
     @checked
     def forgotten(
@@ -95,7 +96,7 @@ class Plots:
         5
         """
         choice = self._choice(*_one(model, head, probe_set), templates, k, None, definition)
-        return on_paper(fact_figures.forgotten_figure(self._results.database, choice, single("definition", definition)), dark)
+        return for_notebook(fact_figures.forgotten_figure(self._results.database, choice, single("definition", definition)), dark)
 
     @checked
     def transitions(
@@ -116,7 +117,7 @@ class Plots:
         True
         """
         choice = self._choice(*_one(model, head, probe_set), templates, k)
-        return on_paper(fact_figures.transitions_figure(self._results.database, choice, single("base", base), self._looks), dark)
+        return for_notebook(fact_figures.transitions_figure(self._results.database, choice, single("base", base), self._looks), dark)
 
     @checked
     def facts(
@@ -141,7 +142,7 @@ class Plots:
         if found.empty:
             raise FigureError("no fact passes these filters; give fewer filters")
         fact = open_fact(db, str(found["fact_id"].iloc[0]), names.templates)
-        return on_paper(fact_figures.ranks_figure(fact, run, self._looks), dark)
+        return for_notebook(fact_figures.ranks_figure(fact, run, self._looks), dark)
 
     @checked
     def fact(self, fact_id: str, model: Words = None, head: Words = None, dark: bool = False) -> "go.Figure":
@@ -161,7 +162,7 @@ class Plots:
         db = self._results.database
         one = open_fact(db, fact_id)
         names = run_names(single("model", model), single("head", head), str(one.about["probe_set"]))
-        return on_paper(fact_figures.tokens_figure(one, one_run(db, names.choice()), dark), dark)
+        return for_notebook(fact_figures.tokens_figure(one, one_run(db, names.choice()), dark), dark)
 
     @checked
     def edges(
@@ -187,7 +188,7 @@ class Plots:
         """
         given = (several("model", model), several("task", task), several("part", part), several("kind", kind))
         choice = edges.EdgeChoice(one_of(edges.What, what), *given, unseen)
-        return on_paper(edge_figures.edge_figure(self._results.database, choice, self._looks, published), dark)
+        return for_notebook(edge_figures.edge_figure(self._results.database, choice, self._looks, published), dark)
 
     @checked
     def sentences(
@@ -213,7 +214,7 @@ class Plots:
         """
         given = (several("model", model), several("task", task), several("pooling", pooling), several("reading", reading))
         choice = sentences.SentenceChoice(one_of(sentences.What, what), *given, protocol)
-        return on_paper(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+        return for_notebook(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
 
     @checked
     def changes(
@@ -242,7 +243,7 @@ class Plots:
         choice = None
         if what is not None or measure is not None or heads:
             choice = changes.ChangeChoice(one_of(changes.What, what or "values"), names.models, several("measure", measure), heads)
-        return on_paper(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
+        return for_notebook(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
 
     def _choice(
         self, model: Words, head: Words, probe_set: Words, templates: str, k: Numbers, average: Words = None, definition: Words = None,

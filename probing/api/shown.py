@@ -1,6 +1,7 @@
 """Display of figures and tables in a notebook."""
 
 import json
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -27,15 +28,15 @@ def for_notebook(figure: "go.Figure", dark: bool = False) -> "go.Figure":
     return theme.ink(figure, dark=dark)
 
 
-class Shown:
+class Shown(ABC):
     """An answer that a notebook shows as its figure.
 
     JupyterLab and VS Code draw Plotly's own format by themselves, so they need no network. Other programs take the HTML.
     """
 
+    @abstractmethod
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         """The figure and its numbers."""
-        raise NotImplementedError
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {PLOTLY_MIME: as_plotly(self._drawn()[0])}

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from probing.core.tasks.objectives import CONTROL
-from probing.figures import theme
 from probing.figures.model_looks import looks_of, marked
 from probing.reports.learned import learned, verdicts_by_model
 from probing.store.database import Database
 from probing.store.run_queries import stored_models
 
 if TYPE_CHECKING:
-    from probing.figures.theme import go
+    pass
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,3 @@ def model_looks(db: Database) -> ModelLooks:
     looks, verdicts = looks_of(described), verdicts_by_model(learned(db))
     labels = {model: marked(name, verdicts.get(model)) for model, name in looks.names.items()}
     return ModelLooks(looks.colours, labels, tuple(sorted(set(described.loc[described["objective"] == CONTROL, "model"]))))
-
-
-def on_paper(figure: "go.Figure", dark: bool) -> "go.Figure":
-    """The figure with its own background and text colour; on a page both come from the page."""
-    return theme.ink(figure, dark=dark)

@@ -246,9 +246,9 @@ def read_cached(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:
 
 def _begin(folder: Path, task: str, runs: Sequence[str]) -> Path:
     """The folder of a training, named after the runs that are trained together."""
-    told = json.dumps(sorted(runs))
-    work = folder / f"{task}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
-    atomic_text(work / _RUNS, told)
+    listed = json.dumps(sorted(runs))
+    work = folder / f"{task}-{hashlib.sha256(listed.encode()).hexdigest()[:16]}"
+    atomic_text(work / _RUNS, listed)
     return work
 
 

@@ -88,8 +88,8 @@ class TunedMember:
     @property
     def words(self) -> str:
         """ "CoLA: nesia-mini-cola, fine-tuned here"."""
-        told = {"shipped": "ships", "hub": "from the hub, with its own settings", "finetune": "fine-tuned here"}[self.how]
-        return f"{self.task.label}: {self.model}, {told}"
+        origin = {"shipped": "ships", "hub": "from the hub, with its own settings", "finetune": "fine-tuned here"}[self.how]
+        return f"{self.task.label}: {self.model}, {origin}"
 
 
 @dataclass(frozen=True)
