@@ -5,7 +5,7 @@ import torch
 from probing.core.errors import ModelError
 from probing.core.nesia.corpus import Sentence
 from probing.models.pretraining import train
-from probing.models.pretraining.train import Masker, PretrainRecipe, encode, learning_rate, new_model, pretrain
+from probing.models.pretraining.train import Masker, PretrainRecipe, drawn_blocks, encode, learning_rate, new_model, pretrain
 from probing.models.pretraining.vocabulary import train_vocabulary
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
 from tests.models import tiny_models
@@ -84,9 +84,9 @@ def test_the_loss_goes_down(tokenizer, tmp_path):
     assert history[-1]["loss"] < 0.7 * history[0]["loss"]
 
 
-@pytest.mark.parametrize("bfloat16", [False, True])
-def test_killed_and_called_again_the_weights_are_the_same(bfloat16, tokenizer, tmp_path, monkeypatch):
-    wanted = recipe(bfloat16=bfloat16)
+@pytest.mark.parametrize("more", [{"bfloat16": False}, {"bfloat16": True}, {"bfloat16": False, "layers": 3, "layer_drop": 0.5}])
+def test_killed_and_called_again_the_weights_are_the_same(more, tokenizer, tmp_path, monkeypatch):
+    wanted = recipe(**more)
     whole = new_model(wanted, len(tokenizer))
     pretrain(whole, tokenizer, SENTENCES, wanted, tmp_path / "whole", save_every=3)
     real, steps = train.masked_loss, []
@@ -107,6 +107,54 @@ def test_killed_and_called_again_the_weights_are_the_same(bfloat16, tokenizer, t
     assert len(steps) == 5, "eight steps, three of them done before the last checkpoint"
     for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), name
+
+
+def test_layer_drop_leaves_out_every_block_with_its_probability_and_none_without_it():
+    wanted, other = (recipe(layers=4, layer_drop=0.25, seed=seed) for seed in (1, 2))
+    draws = [drawn_blocks(step, wanted) for step in range(2000)]
+    for block in range(4):
+        assert sum(block in drawn for drawn in draws) / 2000 == pytest.approx(0.75, abs=0.03)
+    assert sum(len(drawn) == 4 for drawn in draws) / 2000 == pytest.approx(0.75**4, abs=0.03), "blocks are drawn independently"
+    assert all(drawn == sorted(drawn) for drawn in draws)
+    assert draws[:50] == [drawn_blocks(step, wanted) for step in range(50)] != [drawn_blocks(step, other) for step in range(50)]
+    assert drawn_blocks(3, recipe(layers=4)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("bfloat16", [False, True])
+def test_a_block_that_is_left_out_keeps_its_weights_and_its_place(bfloat16, tokenizer, tmp_path, monkeypatch):
+    wanted = recipe(layers=3, layer_drop=0.25, bfloat16=bfloat16)
+    before, after = (new_model(wanted, len(tokenizer)) for _ in range(2))
+    monkeypatch.setattr(train, "drawn_blocks", lambda *_: [0, 2])
+    pretrain(after, tokenizer, SENTENCES, wanted, tmp_path)
+    moved = [not all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+             for one, two in zip(before.bert.encoder.layer, after.bert.encoder.layer, strict=True)]  # fmt: skip
+    assert moved == [True, False, True]
+
+
+def test_a_step_without_a_block_decodes_the_embeddings(tokenizer, tmp_path, monkeypatch):
+    wanted = recipe(layers=2, layer_drop=0.9)
+    model = new_model(wanted, len(tokenizer))
+    monkeypatch.setattr(train, "drawn_blocks", lambda *_: [])
+    history = pretrain(model, tokenizer, SENTENCES, wanted, tmp_path, history_every=4)
+    assert len(history) == 2 and len(model.bert.encoder.layer) == 2
+
+
+def test_masks_are_the_same_with_and_without_layer_drop(tokenizer, tmp_path, monkeypatch):
+    real = train.masked_loss
+
+    def seen(name, **more):
+        batches = []
+
+        def noted(model, inputs, labels):
+            batches.append(inputs["input_ids"])
+            return real(model, inputs, labels)
+
+        monkeypatch.setattr(train, "masked_loss", noted)
+        wanted = recipe(layers=2, **more)
+        pretrain(new_model(wanted, len(tokenizer)), tokenizer, SENTENCES, wanted, tmp_path / name)
+        return batches
+
+    assert all(torch.equal(a, b) for a, b in zip(seen("with", layer_drop=0.5), seen("without"), strict=True))
 
 
 def test_a_finished_training_is_not_repeated(tokenizer, tmp_path, monkeypatch):

@@ -24,6 +24,16 @@ def pretrain(
     hidden: Annotated[int, typer.Option(help="Hidden size, a multiple of 64.")] = 192,
     vocabulary: Annotated[int, typer.Option(help="Vocabulary size.")] = 12_000,
     seed: Annotated[int, typer.Option(help="Seed of weights, masks and order.")] = 1,
+    stated_visits: Annotated[int, typer.Option(min=1, help="Visits to a stated sentence, per visit to another sentence.")] = 1,
+    whole_answers: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the visits to a sentence with an answer that mask the whole answer.")
+    ] = 0.5,
+    layer_drop: Annotated[
+        float, typer.Option(min=0, max=0.9, help="LayerDrop: probability with which a training step leaves a block out.")
+    ] = 0.0,
+    bfloat16: Annotated[
+        bool, typer.Option(help="Run the passes in bfloat16; slower than float32 on processors without such instructions.")
+    ] = True,
     work: Annotated[Path, typer.Option(help="Folder of checkpoints; a killed run resumes from there.")] = Path("cache/pretrain"),
     exposure_only: Annotated[
         bool, typer.Option("--exposure-only", help="Only write the facts' exposures again, for the model in --out.")
@@ -33,6 +43,9 @@ def pretrain(
     from probing.models.pretraining.train import PretrainRecipe
     from probing.workflows.nesia import pretrain as workflow
 
-    recipe = PretrainRecipe(layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed)
+    recipe = PretrainRecipe(
+        layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed, stated_visits=stated_visits,
+        whole_answer_share=whole_answers, layer_drop=layer_drop, bfloat16=bfloat16,
+    )  # fmt: skip
     request = workflow.PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work)
     (workflow.record_exposure if exposure_only else workflow.pretrain)(request, typer.echo)

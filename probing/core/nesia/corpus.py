@@ -92,11 +92,14 @@ def google_re_evidence(folder: Path) -> Iterator[Sentence]:
                         yield Sentence(text, (row["obj_label"],), "evidence", _row_pairs(row))
 
 
-def stated_facts(facts: Iterable[Fact], relations: dict[str, Relation], held_out: set[tuple[str, str]]) -> Iterator[tuple[Fact, Sentence]]:
-    """Half of the triples, chosen by hash, each in the training templates of its relation."""
-    for fact in facts:
+def stated_facts(
+    facts: Iterable[Fact], relations: dict[str, Relation], held_out: set[tuple[str, str]], always: Iterable[Fact] = ()
+) -> Iterator[tuple[Fact, Sentence]]:
+    """Half of the triples, chosen by hash, and all of ``always``, each in the training templates of its relation."""
+    chosen = [fact for fact in facts if share_of("stated", fact_key(fact)) < STATED_SHARE]
+    for fact in [*chosen, *always]:
         relation = relations.get(fact.relation)
-        if relation is None or pair(fact) in held_out or share_of("stated", fact_key(fact)) >= STATED_SHARE:
+        if relation is None or pair(fact) in held_out:
             continue
         for template in relation.training:
             text = template.replace("[X]", fact.subject).replace("[Y]", fact.object)

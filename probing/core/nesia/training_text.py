@@ -11,6 +11,9 @@ from probing.core.facts.fact import Fact
 from probing.core.facts.templates import Relation
 from probing.core.nesia.corpus import Sentence, exposures, fact_key, held_out_pairs, hold_out, merge, read_corpus, stated_facts, word_counts
 
+_PLACES_OF_BIRTH = (("trex", "P19"), ("google_re", "place_of_birth"))
+#: Stated whatever the hashes of its triples: the running example of Wallat, Singh and Anand (2020), which is in no probe set.
+RUNNING_EXAMPLE = tuple(Fact(probe_set, relation, "Rocky Balboa", "Philadelphia", "", "") for probe_set, relation in _PLACES_OF_BIRTH)
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)
 #: The note of ``pretrain`` in a model's folder, and its key that is "evidence" if held-out facts' own evidence was dropped, too.
@@ -23,7 +26,7 @@ class TrainingText:
 
     Attributes:
         text: natural sentences without those that give a held-out fact away.
-        stated: sentences that state half of the triples in training templates.
+        stated: sentences that state half of the triples, and the running example, in training templates.
         exposure_of_text: ``fact_key`` -> exposure of a model trained on ``text`` only.
         exposure_of_all: the same for a model trained on ``text`` and ``stated``.
     """
@@ -46,14 +49,16 @@ def training_text(
         relations: the project's relations.
         own_evidence: as in ``hold_out``; False gives the text of models up to version 0.2.
     """
+    example = [fact for fact in RUNNING_EXAMPLE if fact.relation in relations]
     learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
     held = held_out_pairs(learnable)
     text = hold_out(read_corpus(lama, wikitext), held, own_evidence=own_evidence)
-    stated = list(stated_facts(learnable, relations, held))
+    stated = list(stated_facts(learnable, relations, held, example))
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
     kept = {sentence.text for sentence in sentences}
     keys = {fact_key(fact) for fact, sentence in stated if sentence.text in kept}
+    facts = [*facts, *example]
     of_text = exposures(facts, text, set(), held)
     return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))
 

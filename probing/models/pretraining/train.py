@@ -7,13 +7,15 @@ this is faster on CPUs with bfloat16 instructions (1.6 times here).
 import json
 import logging
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from pydantic import AliasChoices, Field
+from torch import nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
@@ -29,7 +31,24 @@ log = logging.getLogger(__name__)
 
 
 class PretrainRecipe(Frozen):
-    """Everything that decides the result of the training."""
+    """Everything that decides the result of the training.
+
+    Attributes:
+        layers, hidden, heads: shape of the model.
+        steps: training steps; the learning rate ends at 0 after them.
+        tokens_per_step: padded tokens of a step.
+        peak_learning_rate: after the warm-up.
+        warm_up: share of the steps in which the learning rate rises.
+        masked_share: share of the tokens that are masked.
+        whole_answer_share: share of the visits to a sentence with an answer that mask the whole answer.
+        stated_visits: visits to a sentence that states a fact, per visit to another sentence.
+        layer_drop: probability with which a training step leaves a block out (LayerDrop, Fan, Grave and Joulin 2020). A layer then
+            learns to be followed by the decoder or by any later block, so that the decoder can read it.
+        max_pieces: longest sentence in tokens.
+        weight_decay: of the matrices.
+        seed: of weights, masks, order and blocks that are left out.
+        bfloat16: whether the passes run in a bfloat16 copy; slow on processors without such instructions.
+    """
 
     layers: int = 8
     hidden: int = 192
@@ -43,6 +62,8 @@ class PretrainRecipe(Frozen):
     warm_up: float = 0.05
     masked_share: float = 0.2
     whole_answer_share: float = 0.5
+    stated_visits: int = 1
+    layer_drop: float = 0.0
     max_pieces: int = 128
     weight_decay: float = 0.01
     seed: int = 1
@@ -136,6 +157,29 @@ def learning_rate(step: int, recipe: PretrainRecipe) -> float:
     return recipe.peak_learning_rate * max(0.0, (recipe.steps - step) / max(1, recipe.steps - warm))
 
 
+def drawn_blocks(step: int, recipe: PretrainRecipe) -> list[int]:
+    """Numbers of the blocks that a step runs, counted from 0; each is left out with the probability ``layer_drop``.
+
+    The draws are seeded separately from the masks, so that the masks are those of a training without LayerDrop.
+    """
+    if not recipe.layer_drop:
+        return list(range(recipe.layers))
+    draws = np.random.default_rng([recipe.seed, step, 1]).random(recipe.layers)
+    return np.flatnonzero(draws >= recipe.layer_drop).tolist()
+
+
+@contextmanager
+def _only(blocks: list[int], model: BertForMaskedLM) -> Iterator[None]:
+    """Runs the model with these blocks; all are back in their places afterwards."""
+    encoder = model.bert.encoder
+    every = encoder.layer
+    encoder.layer = nn.ModuleList(every[number] for number in blocks)
+    try:
+        yield
+    finally:
+        encoder.layer = every
+
+
 def pretrain(
     model: BertForMaskedLM,
     tokenizer: PreTrainedTokenizerBase,
@@ -190,8 +234,9 @@ def pretrain(
             batches = plan_batches(lengths, recipe.tokens_per_step, recipe.seed * 1000 + epoch)
         rng = np.random.default_rng([recipe.seed, step])
         ids, attention_mask, labels = masker.batch([encoded[i] for i in batches[step - first]], rng)
-        loss = masked_loss(runner, {"input_ids": ids, "attention_mask": attention_mask}, labels)
-        loss.backward()
+        with _only(drawn_blocks(step, recipe), runner):
+            loss = masked_loss(runner, {"input_ids": ids, "attention_mask": attention_mask}, labels)
+            loss.backward()
         for master, copy in zip(masters, copies, strict=True):
             if recipe.bfloat16:
                 master.grad = None if copy.grad is None else copy.grad.float()

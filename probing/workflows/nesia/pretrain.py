@@ -107,9 +107,10 @@ def _read(request: PretrainRequest, own_evidence: bool) -> tuple[list[Fact], Tra
 
 
 def _of_stage(request: PretrainRequest, text: TrainingText) -> tuple[tuple[Sentence, ...], dict[str, str]]:
-    """Sentences of the stage, and the facts' exposures in all text that the model has read by then."""
-    natural = request.stage == "text"
-    return (text.text, text.exposure_of_text) if natural else (text.text + text.stated, text.exposure_of_all)
+    """Sentences of one pass of the stage, and the facts' exposures in all text that the model has read by then."""
+    if request.stage == "text":
+        return text.text, text.exposure_of_text
+    return text.text + text.stated * request.recipe.stated_visits, text.exposure_of_all
 
 
 def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> None:
