@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-scale stress bench lint format check clean
+.PHONY: help setup app test test-scale stress bench screenshots lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
 	@echo "make test    environment, install, all tests; browser tests if chromium is available"
 	@echo "make test-scale  Ray with two workers and submitit's local executor, workers killed (installs both; 4 minutes)"
 	@echo "make stress  kills every long command at random moments, fills the disk, damages files; takes minutes"
-	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
+	@echo "make bench   tests of the benchmarks, then speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
+	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make format  ruff's formatter"
@@ -37,9 +38,10 @@ app: setup
 	$(BIN)/python -m probing build
 	$(BIN)/python -m streamlit run app.py
 
+# Each file is compiled once, and not again by every process that a test starts. tests/conftest.py orders the files.
 test: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.installed-scale: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray,slurm]"
@@ -52,8 +54,14 @@ test-scale: $(VENV)/.installed-scale
 stress: $(VENV)/.installed-dev
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m "" -s tests/faults
 
+# What the benchmarks compare is tested first; its output is no part of the JSON.
 bench: $(VENV)/.installed-dev
+	@HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m bench tests/speed >&2
 	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
+
+screenshots: $(VENV)/.installed-dev
+	@sh tests/install_chromium.sh
+	PROBING_PICTURES=docs/screenshots HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/browser/test_journey.py -k picture
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

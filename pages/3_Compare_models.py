@@ -7,8 +7,8 @@ from probing.ui.frame import page
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
 st.markdown(
-    "Two models, the same facts, the same heads. Fine-tuning starts from a model's weights and trains it on a task. A fact that the model "
-    "knew before may stay, move to another layer or be lost."
+    "Two models, the same facts, the same kind of heads. Fine-tuning starts from a model's weights and trains it on a task. The heads may "
+    "still predict a fact that the base knew at the last layer, only at an inner one, or at none."
 )
 pair = model_pair.choose(view)
 if pair is not None:

@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ProbingError", "__version__", "load", "results"]
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 
 
 def load(
     model: "str | Path | PreTrainedModel",
-    head: str = "tied",
+    head: str | None = None,
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: "str | Path | None" = None,
     device: str = "auto",
     name: str | None = None,
+    revision: str | None = None,
 ) -> "Model":
     """Opens a masked language model whose every layer can be asked.
 
@@ -37,20 +38,23 @@ def load(
             taken. Training the model later does not change the copy.
         head: the kind of the decoding heads that read the layers. ``logit_lens`` reads every layer with the model's own masked-LM head and
             needs no training. ``tied``, ``full``, ``least_squares`` and ``tuned_lens`` are trained by ``python -m probing train-heads``.
+            By default ``tied`` or, if none are trained, ``logit_lens``; then one line states it.
         tokenizer: the fast tokenizer of a model in memory; a model that is named brings its own.
         base: name, hub id or folder of the model that this one was fine-tuned from. Its masked-LM head reads a model that has none.
         device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
         name: how results call the model. By default its name in the registry or the last part of its folder or hub id; for a model in
             memory also eight digits of its identity, so that two states of a training are two models.
+        revision: branch, tag or commit of a model on the hub. By default the commit that the registry pins, else the newest of the main
+            branch. Another revision is another model in results: ``NAME@REVISION``.
 
     Returns:
         The model, with ``ask``, ``probe``, ``edges`` and ``sentence``.
 
     Raises:
         OptionError: if an argument has another type.
-        ModelError: if there is no such model or base, or it cannot be used. Where the model ships with the repository and the package was
-            installed without it, the message says how to get it.
-        HeadError: if no heads of this kind are trained, or the model has no masked-LM head and no base is given.
+        ModelError: if there is no such model, revision or base, or it cannot be used; if a revision of a folder is given. Where the model
+            ships with the repository and the package was installed without it, the message says how to get it.
+        HeadError: if no heads of the named kind are trained, or the model has no masked-LM head and no base is given.
 
     >>> import probing
     >>> model = probing.load("nesia-mini")
@@ -64,7 +68,7 @@ def load(
 
         from probing.api.model import open_model
 
-    return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name)
+    return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name, revision=revision)
 
 
 def results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":

@@ -12,12 +12,12 @@ LAYERS = range(LAST + 1)
 #: Of ``planted-cola`` and its other seeds: task, pooling -> the fates of the layers 1..L, of which the answers are made.
 FATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("bigram-shift", FIRST): ("unmoved", "rescaled", "turned", "re-encoded"),
-    ("bigram-shift", MEAN): ("dearer", "not linear", "not found", "re-encoded"),
+    ("bigram-shift", MEAN): ("dearer", "not linear", "no probe here reads it", "re-encoded"),
     ("coordination-inversion", FIRST): ("other tokens", "other layer", "unmoved", "unmoved"),
-    ("coordination-inversion", MEAN): ("unmoved", "other layer", "unmoved", "unmoved"),
+    ("coordination-inversion", MEAN): ("unmoved", "other layer", "cannot tell", "unmoved"),
 }
 #: Fates of which the own probe is worse than the base's.
-LOST = ("other tokens", "other layer", "not linear", "not found")
+LOST = ("other tokens", "other layer", "not linear", "no probe here reads it")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class PlantedModel:
     Attributes:
         name, base, objective: as results have them.
         usual: the fate of all its cells, where ``fates`` does not say another one.
-        more: how many sentences its own probes have right beyond what its fates say.
+        more: how many sentences its own probes have right beyond what its fates say, whatever the number of sentences.
+        uneven: whether that is so at odd layers only.
         shift: how many sentences it has right that the base has not, and as many the other way round.
         tuned_seed: of its fine-tuning.
         too_long: so many test sentences, the first ones, are longer than it takes.
@@ -41,11 +42,16 @@ class PlantedModel:
     shift: int = 0
     tuned_seed: int | None = None
     too_long: int = 0
+    uneven: bool = False
 
     @property
     def variant(self) -> str:
         """The same of models that differ by their seed alone."""
         return f"{zlib.crc32(self.objective.encode()):012x}" if self.base else ""
+
+    def more_at(self, layer: int) -> int:
+        """``more`` at a layer."""
+        return 0 if self.uneven and layer % 2 == 0 else self.more
 
     def fate(self, task: str, pooling: str, layer: int) -> str:
         """What became of a cell of the base."""
@@ -58,5 +64,5 @@ SEED_2 = PlantedModel("planted-cola-seed-2", "planted", "CoLA", more=-2, shift=5
 SEED_3 = PlantedModel("planted-cola-seed-3", "planted", "CoLA", more=2, shift=6, tuned_seed=3)
 SST_2 = PlantedModel("planted-sst-2", "planted", "SST-2", usual="turned", more=-10, shift=6, tuned_seed=1, too_long=2)
 SQUAD = PlantedModel("planted-squad", "planted", "QA-SQuAD-1", usual="unmoved", more=6, shift=3, tuned_seed=1)
-CONTROL = PlantedModel("planted-control", "planted", "control", usual="unmoved", more=-2, shift=2, tuned_seed=1)
+CONTROL = PlantedModel("planted-control", "planted", "control", usual="unmoved", more=-2, shift=2, tuned_seed=1, uneven=True)
 MODELS = (BASE, COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)

@@ -37,15 +37,21 @@ from tests.planted_relatives import (  # noqa: F401
 )  # fmt: skip
 
 PORTIONS = (1, 4, 16)
-#: Protocol -> train, dev and test sentences.
+#: Protocol -> train, dev and test sentences; a task may have more test sentences by our protocol.
 SIZES = {OURS: (1600, 100, 200), QUICK: (800, 50, 100)}
-#: By how many of 200 sentences a probe falls that has lost the property.
-FALL = 40
+#: By how many of 200 sentences a probe falls that has lost the property, and one that cannot be told from the base's.
+FALL, UNCLEAR = 40, 2
 
 
 @dataclass(frozen=True)
 class PlantedTask:
-    """A task to plant: ``open`` says whether its texts are stored; ``rights`` are pooling -> how many of 200 the base's own probes have."""
+    """A task to plant.
+
+    Attributes:
+        open: whether its texts are stored.
+        first, mean: by layer, how many of 200 sentences the base's own probes have right.
+        test: number of test sentences by our protocol; fates need some thousands.
+    """
 
     name: str
     level: str
@@ -53,14 +59,22 @@ class PlantedTask:
     open: bool
     first: tuple[int, ...]
     mean: tuple[int, ...]
+    test: int = 200
+
+    def sizes(self, protocol: str) -> tuple[int, int, int]:
+        """Train, dev and test sentences."""
+        train, dev, test = SIZES[protocol]
+        return train, dev, self.test if protocol == OURS else test
 
     def right(self, pooling: str, layer: int) -> int:
         """How many of 200 test sentences the base's own probe has right."""
         return (self.first if pooling == FIRST else self.mean)[layer]
 
 
-BIGRAM = PlantedTask("bigram-shift", "syntactic", ("I", "O"), False, (100, 130, 140, 150, 130), (104, 140, 150, 180, 140))
-COORDINATION = PlantedTask("coordination-inversion", "semantic", ("I", "O"), False, (100, 130, 140, 160, 136), (104, 140, 150, 170, 160))
+BIGRAM = PlantedTask("bigram-shift", "syntactic", ("I", "O"), False, (100, 130, 140, 150, 130), (100, 140, 150, 180, 140), 3000)
+COORDINATION = PlantedTask(
+    "coordination-inversion", "semantic", ("I", "O"), False, (100, 130, 140, 160, 136), (100, 140, 150, 170, 160), 3000
+)
 ODD = PlantedTask("odd-man-out", "semantic", ("C", "O"), True, (100, 101, 99, 103, 100), (98, 102, 104, 101, 99))
 TASKS = (BIGRAM, COORDINATION, ODD)
 
@@ -94,7 +108,7 @@ class PlantedSentenceRun:
     @property
     def asked(self) -> np.ndarray:
         """(test sentences,) whether the model can take them."""
-        return np.arange(SIZES[self.protocol][2]) >= self.model.too_long
+        return np.arange(self.task.sizes(self.protocol)[2]) >= self.model.too_long
 
 
 RUNS = (
@@ -106,7 +120,7 @@ RUNS = (
 @cache
 def gold(task: PlantedTask, protocol: str) -> np.ndarray:
     """(test sentences,) label numbers, half of them each, in no order."""
-    n = SIZES[protocol][2]
+    n = task.sizes(protocol)[2]
     return _random("gold", task.name, protocol).permutation(np.arange(n) % 2).astype(np.uint8)
 
 
@@ -141,6 +155,8 @@ def rights_of_200(model: PlantedModel, task: PlantedTask, cell: Cell) -> int:
     if not model.base:
         return of_base
     fate = model.fate(task.name, cell.pooling, cell.layer)
+    if fate == "cannot tell":
+        return task.right(cell.pooling, cell.layer) - UNCLEAR
     held = {
         FROZEN: fate == "unmoved",
         RESCALED: fate in ("unmoved", "rescaled"),
@@ -150,19 +166,23 @@ def rights_of_200(model: PlantedModel, task: PlantedTask, cell: Cell) -> int:
     }[cell.reading]
     # Odd-man-out has nothing to lose.
     fallen = 0 if held or task is ODD else FALL
-    return of_base - fallen + (model.more if cell.reading == OWN and cell.portion == 1 else 0)
+    return of_base - fallen
 
 
 @cache
 def right(run: PlantedSentenceRun, cell: Cell) -> np.ndarray:
     """(test sentences,) whether a probe has them right; those that the model cannot take are not."""
-    n = SIZES[run.protocol][2]
+    n = run.task.sizes(run.protocol)[2]
     if (cell.pooling, cell.layer) == (FIRST, 0):
         return (gold(run.task, run.protocol) == 0) & run.asked
     order = _random("order", run.task.name, run.protocol, cell.pooling).permutation(n)
     k = rights_of_200(run.model, run.task, cell) * n // 200
+    k += run.model.more_at(cell.layer) if (cell.reading, cell.portion) == (OWN, 1) else 0
     found = np.zeros(n, dtype=bool)
-    found[order[run.model.shift : run.model.shift + k]] = True
+    # To be unclear, two probes must disagree on many sentences.
+    unclear = run.model.base and run.model.fate(run.task.name, cell.pooling, cell.layer) == "cannot tell"
+    shift = n // 10 if unclear else run.model.shift
+    found[order[shift : shift + k]] = True
     return found & run.asked
 
 
@@ -173,19 +193,21 @@ def predicted(run: PlantedSentenceRun, cell: Cell) -> list[int]:
 
 
 def dev_right(run: PlantedSentenceRun) -> dict[Cell, int]:
-    """Probe -> how many dev sentences it has right: half as many as test sentences."""
-    return {cell: int(right(run, cell).sum()) // 2 for cell in cells(run.model)}
+    """Probe -> how many dev sentences it has right: the same share as of the test sentences, rounded down."""
+    _, dev, test = run.task.sizes(run.protocol)
+    return {cell: int(right(run, cell).sum()) * dev // test for cell in cells(run.model)}
 
 
 def task_rows(task: PlantedTask, protocol: str) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a task's data."""
-    train, dev, test = SIZES[protocol]
+    train, dev, test = task.sizes(protocol)
     found = {
         "task": task.name, "protocol": protocol, "title": task.name.replace("-", " ").capitalize(), "level": task.level,
         "source": "planted",
         "licence": "CC-BY-SA-4.0" if task.open else "not to be shown", "labels": list(task.labels), "n_train_labels": [train // 2] * 2,
         "n_train": train, "n_dev": dev, "n_test": test, "majority_right": int((gold(task, protocol) == 0).sum()),
-        "surface_right": test // 2 + 4, "dropped": json.dumps({"repeated": 3, "two labels": 1}), "sha256": data_sha256(task, protocol),
+        "surface_right": test // 2 + max(test // 50, 4),
+        "dropped": json.dumps({"repeated": 3, "two labels": 1}), "sha256": data_sha256(task, protocol),
     }  # fmt: skip
     shown = [
         {"task": task.name, "protocol": protocol, "place": place, "example": one.sha256[:16], "label": task.labels.index(one.label)}
@@ -197,7 +219,7 @@ def task_rows(task: PlantedTask, protocol: str) -> dict[str, list[dict[str, Any]
 
 def run_rows(run: PlantedSentenceRun, base: PlantedModel = BASE) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a run."""
-    model, (train, dev, test) = run.model, SIZES[run.protocol]
+    model, (train, dev, test) = run.model, run.task.sizes(run.protocol)
     row = {
         "run_id": run.run_id, "model": model.name, "model_revision": "planted", "base": model.base or None, "objective": model.objective,
         "variant": model.variant, "tuned_seed": model.tuned_seed, "task": run.task.name, "protocol": run.protocol, "seed": 0,

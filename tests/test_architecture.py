@@ -1,10 +1,12 @@
 """Imports point one way, a capability knows no other, and each heavy library lives in one room."""
 
 import ast
+import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -98,9 +100,29 @@ MAX_FILES = 12
 MAX_PARAMETERS = 8
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def text_of(path: Path) -> str:
+    """A file, read once."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file, parsed once."""
+    return ast.parse(text_of(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    """The trees of all files take more memory than the tests that follow should have to spare."""
+    yield
+    tree_of.cache_clear()
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Every module that a file imports, at the top or inside functions."""
-    return set(_names(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+    return frozenset(_names(ast.walk(tree_of(path))))
 
 
 def _names(nodes) -> Iterator[str]:
@@ -112,12 +134,14 @@ def _names(nodes) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def ours(path: Path) -> list[Path]:
     """The files of the package that a file imports, below ``probing/``."""
     places = (PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in imported(path) if name.startswith("probing."))
     return sorted({place.relative_to(PACKAGE) for place in places if place.is_file()})
 
 
+@cache
 def files(room: str = ".") -> list[Path]:
     """Files of a room, below ``probing/``."""
     return sorted(path.relative_to(PACKAGE) for path in (PACKAGE / room).rglob("*.py"))
@@ -129,7 +153,7 @@ def below(path: Path, places) -> bool:
 
 def parameters(path: Path) -> Iterator[tuple[str, int]]:
     """Every function of a file, methods and nested ones among them, with the number of its named parameters."""
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(PACKAGE / path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             named = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
             yield node.name, len(set(named) - {"self", "cls"})
@@ -234,29 +258,64 @@ def test_the_package_does_without_tests_and_the_options_of_every_command_without
     assert run.stdout.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["runs", "--help"]], ids=" ".join)
-def test_help_loads_no_heavy_library(words):
+#: What the list of commands is asked.
+WORDS = (["--help"], ["--version"], ["runs", "--help"])
+
+
+@pytest.fixture(scope="module")
+def answered() -> dict[str, tuple[str, int, list[str]]]:
+    """Words -> what the program prints for them, its exit code, and which heavy libraries are loaded by then, in one process."""
     code = (
-        "import atexit, runpy, sys; "
-        f"atexit.register(lambda: print(sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r}))); "
-        f"sys.argv = ['probing', *{words!r}]; runpy.run_module('probing', run_name='__main__')"
+        "import contextlib, io, json, runpy, sys\nfound = {}\n"
+        f"for words in {WORDS!r}:\n"
+        "    sys.argv, printed, code = ['probing', *words], io.StringIO(), 0\n"
+        "    with contextlib.redirect_stdout(printed):\n"
+        "        try:\n"
+        "            runpy.run_module('probing', run_name='__main__')\n"
+        "        except SystemExit as ended:\n"
+        "            code = ended.code or 0\n"
+        f"    found[' '.join(words)] = printed.getvalue(), code, sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r})\n"
+        "print(json.dumps(found))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    shown, loaded = run.stdout.strip().rsplit("\n", 1)
-    assert shown and loaded == "[]"
+    return json.loads(run.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("room", ["core", "jobs", "reports", "store", "figures", "commands"])
-def test_a_room_is_imported_where_there_is_no_unix(room):
-    """With ``fcntl`` and its like out of reach, and without the flags of ``os.open`` that Windows has not."""
-    modules = [".".join(("probing", *path.with_suffix("").parts)).removesuffix(".__init__") for path in files(room)]
+@pytest.mark.parametrize("words", map(" ".join, WORDS))
+def test_help_loads_no_heavy_library(answered, words):
+    shown, code, loaded = answered[words]
+    assert shown.strip() and (code, loaded) == (0, [])
+
+
+#: Rooms that are imported where there is no Unix; one that imports others comes after them.
+WITHOUT_UNIX = ("core", "jobs", "store", "figures", "reports", "commands")
+
+
+@pytest.fixture(scope="module")
+def failed_imports() -> dict[str, list[str]]:
+    """Room -> errors of its modules, in a process without ``fcntl`` and its like and without the flags that Windows has not."""
+    rooms = {
+        room: [".".join(("probing", *path.with_suffix("").parts)).removesuffix(".__init__") for path in files(room)]
+        for room in WITHOUT_UNIX
+    }
     code = (
-        f"import os, sys; sys.modules.update(dict.fromkeys({UNIX_MODULES!r})); "
-        f"[delattr(os, name) for name in dir(os) if name.startswith('O_') and name not in {FLAGS_OF_WINDOWS!r}]; "
-        f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
+        f"import json, os, sys, traceback\nsys.modules.update(dict.fromkeys({UNIX_MODULES!r}))\n"
+        f"[delattr(os, name) for name in dir(os) if name.startswith('O_') and name not in {FLAGS_OF_WINDOWS!r}]\n"
+        f"from importlib import import_module\nfound = dict.fromkeys({WITHOUT_UNIX!r}, ())\n"
+        f"for room, modules in {rooms!r}.items():\n"
+        "    for module in modules:\n"
+        "        try:\n            import_module(module)\n"
+        "        except BaseException:\n            found[room] = [*found[room], traceback.format_exc()]\n"
+        "print(json.dumps(found))"
     )
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("room", WITHOUT_UNIX)
+def test_a_room_is_imported_where_there_is_no_unix(failed_imports, room):
+    assert failed_imports[room] == []
 
 
 def test_pages_import_only_streamlit_ui_and_figures():
@@ -268,7 +327,7 @@ def test_pages_import_only_streamlit_ui_and_figures():
 
 def test_imports_name_files_so_that_the_rules_above_see_them():
     for path in files():
-        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        tree = tree_of(PACKAGE / path)
         assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level], f"{path} imports relatively"
         if path.name == "__init__.py" and str(path) not in ("__init__.py", "ui/__init__.py"):
             assert all(isinstance(node, ast.Expr) for node in tree.body), f"{path} holds code: give it a file of its own"
@@ -277,7 +336,7 @@ def test_imports_name_files_so_that_the_rules_above_see_them():
 def test_sql_stands_in_the_store_only():
     for path in files():
         if path.parts[0] != "store":
-            assert "SELECT " not in (PACKAGE / path).read_text(encoding="utf-8"), f"{path} holds SQL"
+            assert "SELECT " not in text_of(PACKAGE / path), f"{path} holds SQL"
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
@@ -289,12 +348,12 @@ def test_the_command_line_and_the_results_do_not_load_torch():
 
 @pytest.mark.parametrize(("text", "place"), SPELT_ONCE.items())
 def test_what_all_rooms_have_to_call_alike_is_spelt_in_one_file(text, place):
-    assert [str(path) for path in files() if text in (PACKAGE / path).read_text(encoding="utf-8")] == [place]
+    assert [str(path) for path in files() if text in text_of(PACKAGE / path)] == [place]
 
 
 def renames(path: Path) -> Iterator[str]:
     """Calls of a file that may rename a path: a text's and a dataclass's ``replace`` take two arguments or keywords, a path's takes one."""
-    for node in ast.walk(ast.parse((PACKAGE / path).read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(PACKAGE / path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name, owner = node.func.attr, ast.unparse(node.func.value)
             of_path = name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords
@@ -314,7 +373,7 @@ def test_a_rename_is_seen_however_it_is_spelt(tmp_path):
 
 def test_files_are_short_and_none_is_called_utils_or_base():
     for path in [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]:
-        lines = len(path.read_text(encoding="utf-8").splitlines())
+        lines = len(text_of(path).splitlines())
         assert lines <= 400, f"{path} has {lines} lines"
         assert path.stem not in {"utils", "base", "helpers", "misc"}
 

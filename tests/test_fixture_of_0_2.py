@@ -22,6 +22,8 @@ REPORTS = json.loads((KEPT / "reports.json").read_text(encoding="utf-8"))
 LINKS = json.loads((KEPT / "links.json").read_text(encoding="utf-8"))
 #: What names a row of a report.
 NAMES = ("base", "model", "head", "seed", "probe_set", "k", "average", "layer", "definition")
+#: Columns of 0.2's reports that have another name now, because the word claimed more than was measured.
+RENAMED = {"erased": "not_read"}
 Ranks = dict[tuple[str, int], int]
 
 
@@ -95,7 +97,7 @@ def assert_same_numbers(now: list[dict], then: list[dict]) -> None:
     found, expected = by_name(now), by_name(then)
     assert found.keys() == expected.keys()
     for name, row in expected.items():
-        got = {key: found[name][key] for key in row}
+        got = {key: found[name][RENAMED.get(key, key)] for key in row}
         assert got == {
             key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else now_called(value) for key, value in row.items()
         }, name

@@ -8,7 +8,6 @@ import pytest
 
 from probing.core.registry import REPOSITORY
 from probing.reports.knowledge.stored import ReportChoice, What, report
-from probing.store.build import build_database
 from probing.store.database import open_database
 
 DOCS = (REPOSITORY / "docs" / "heads.md").read_text(encoding="utf-8")
@@ -41,11 +40,9 @@ LAST, INNER = table("| model | head | micro: own"), table("| model | head | shar
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+def reports(shipped_database):
     """Report by name, of T-REx, seed 0 and P@1."""
-    folder = tmp_path_factory.mktemp("database")
-    build_database([REPOSITORY / "data" / "snapshot"], folder)
-    with open_database(folder) as db:
+    with open_database(shipped_database) as db:
         whats = (What.precision, What.total, What.forgotten)
         choices = {what: ReportChoice(what, heads=HEADS, probe_sets=["trex"], ks=(1,)) for what in whats}
         found = {what: report(db, choice) for what, choice in choices.items()}

@@ -1,11 +1,14 @@
 """What is installed: ranges that hold the app's versions, and a wheel that works outside a clone."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
@@ -54,7 +57,8 @@ def wheel(tmp_path_factory) -> Path:
     tree = folder / "tree"
     tree.mkdir()
     shutil.copytree(ROOT / "probing", tree / "probing", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    (tree / "docs").mkdir()
+    for name in ("pyproject.toml", "docs/package.md", "LICENSE"):
         shutil.copyfile(ROOT / name, tree / name)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(tree)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -74,18 +78,95 @@ def installed(wheel, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture()
-def outside(installed, tmp_path):
-    """Runs code with the installed package, outside the clone, as a user without settings; gives what it prints."""
+#: What a user without settings does with the installed package, by name. One process does all of it in this order: those
+#: that load least come first.
+ALONE = {
+    "places": "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())",
+    "help": "from probing.commands.main import app; print(app.info.help)",
+    "check": "from probing.workflows.check import check; print({title: found for title, found in check(say=str) if found})",
+    "missing": """
+import probing
+from probing.core.errors import ProbingError
+for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
+    try:
+        from probing.core.facts.sources import read_facts
+        read = lambda name: read_facts(name, {})
+        wanted()
+    except ProbingError as error:
+        print(error)
+""",
+    "own model": """
+import probing
+model = probing.load("my-bert", head="logit_lens", device="cpu")
+print(len(model.ask("Paris is in [MASK].", top=3).table))
+row = {"subject": "Paris", "relation": "country", "object": "France", "prompt": "Paris is in [MASK]."}
+found = model.probe([row], progress=False)
+print(len(found.table), len(found.curve()), found.folder)
+""",
+}
+#: The same with the clone and a cache named in settings.
+WITH_SETTINGS = {
+    "places": ALONE["places"],
+    "help": ALONE["help"],
+    "shipped model": """
+import probing
+print(probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1).table["token"].iloc[-1])
+""",
+}
+#: Runs the parts and prints, in JSON, what each prints and the traceback of one that fails.
+_EACH = """
+import contextlib, io, json, sys, traceback
+found = {}
+for name, code in json.loads(sys.argv[1]).items():
+    printed, failed = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(code, {})
+    except BaseException:
+        failed = traceback.format_exc()
+    found[name] = [printed.getvalue(), failed]
+print(json.dumps(found))
+"""
 
-    def call(code: str, **more: str) -> str:
+
+class Outside:
+    """Code run with the installed package, outside the clone, by another process.
+
+    Attributes:
+        folder: its working folder, which is its user's home, too.
+    """
+
+    def __init__(self, parts: dict[str, str], installed: Path, folder: Path, **more: str):
         own = {name: value for name, value in os.environ.items() if not name.startswith("PROBING_")}
-        here = own | {"PYTHONPATH": str(installed), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "xdg")} | more
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=here, check=False)
+        here = own | {"PYTHONPATH": str(installed), "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "xdg")} | more
+        command = [sys.executable, "-c", _EACH, json.dumps(parts)]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=here, check=False)
         assert run.returncode == 0, run.stderr
-        return run.stdout
+        self.folder = folder
+        self._found = json.loads(run.stdout.splitlines()[-1])
 
-    return call
+    def __call__(self, name: str) -> str:
+        """What a part printed."""
+        printed, failed = self._found[name]
+        assert not failed, failed
+        return printed
+
+
+@pytest.fixture(scope="module")
+def alone(installed, tmp_path_factory) -> Outside:
+    """A user without settings, who has a model."""
+    from tests.models import tiny_models
+
+    folder = tmp_path_factory.mktemp("alone")
+    tiny_models.save("bert", folder / "my-bert")
+    return Outside(ALONE, installed, folder)
+
+
+@pytest.fixture(scope="module")
+def with_settings(installed, tmp_path_factory) -> Outside:
+    """A user who names the clone and a cache."""
+    folder = tmp_path_factory.mktemp("with-settings")
+    return Outside(WITH_SETTINGS, installed, folder, PROBING_REPOSITORY=str(ROOT), PROBING_CACHE=str(folder / "mine"))
 
 
 def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
@@ -100,49 +181,46 @@ def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
     assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges())
 
 
-def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_users_folder(outside, installed, tmp_path):
-    code = "import probing; from probing.core.paths import cache_folder; print(probing.__file__); print(cache_folder())"
-    package, cache = outside(code).split()
+def test_a_package_index_learns_who_made_it_and_gets_a_description_without_links_into_the_repository(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+        said = Parser().parsestr(archive.read(metadata).decode())
+    assert said["Author"] == "The BERTnesia Explorer maintainers"
+    assert "interpretability" in said["Keywords"].split(",") and len(said.get_all("Classifier")) > 5
+    text = said.get_payload()
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert "BERTnesia Explorer" in text and [link for link in links if "://" not in link] == []
+
+
+def test_a_build_leaves_nothing_that_git_would_add():
+    for name in ("build/lib/probing/x.py", "dist/x.whl", "bertnesia_explorer.egg-info/PKG-INFO"):
+        assert subprocess.run(["git", "check-ignore", "-q", name], cwd=ROOT, check=False).returncode == 0, name
+
+
+def test_check_passes_without_the_repository_and_the_example_of_help_names_a_model_that_can_be_had(alone, with_settings):
+    assert alone("check").strip() == "{}"
+    assert "--model bert-base-uncased" in alone("help")
+    assert "--model" not in with_settings("help")
+
+
+def test_an_installed_package_is_that_of_the_wheel_and_keeps_its_cache_in_the_users_folder(alone, with_settings, installed):
+    package, cache = alone("places").split()
     assert Path(package).is_relative_to(installed)
-    assert Path(cache).is_relative_to(tmp_path) and "bertnesia-explorer" in cache
-    assert outside(code, PROBING_CACHE=str(tmp_path / "mine")).split()[1] == str(tmp_path / "mine")
+    assert Path(cache).is_relative_to(alone.folder) and "bertnesia-explorer" in cache
+    assert with_settings("places").split()[1] == str(with_settings.folder / "mine")
 
 
-def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_it(outside):
-    code = """
-import probing
-from probing.core.errors import ProbingError
-for wanted in (lambda: probing.load("nesia-mini"), lambda: probing.load("nesia-mini-cola"), lambda: read("trex")):
-    try:
-        from probing.core.facts.sources import read_facts
-        read = lambda name: read_facts(name, {})
-        wanted()
-    except ProbingError as error:
-        print(error)
-"""
-    said = outside(code).splitlines()
+def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_it(alone):
+    said = alone("missing").splitlines()
     assert [line.split(" ships with the repository")[0] for line in said] == ["nesia-mini", "nesia-mini-cola", "the set of facts trex"]
     assert all("clone the repository and set the environment variable PROBING_REPOSITORY" in line for line in said)
 
 
-def test_with_the_repository_named_the_installed_package_has_the_shipped_model(outside):
-    asked = 'probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1)'
-    code = f'import probing; print({asked}.table["token"].iloc[-1])'
-    assert outside(code, PROBING_REPOSITORY=str(ROOT), PROBING_CACHE="cache").strip() == "paris"
+def test_with_the_repository_named_the_installed_package_has_the_shipped_model(with_settings):
+    assert with_settings("shipped model").strip() == "paris"
 
 
-def test_a_model_of_ones_own_is_asked_and_probed_with_the_installed_package_alone(outside, tmp_path):
-    from tests.models import tiny_models
-
-    tiny_models.save("bert", tmp_path / "my-bert")
-    code = """
-import probing
-model = probing.load("my-bert", head="logit_lens", device="cpu")
-print(len(model.ask("Paris is in [MASK].", top=3).table))
-row = {"subject": "Paris", "relation": "country", "object": "France", "prompt": "Paris is in [MASK]."}
-found = model.probe([row], progress=False)
-print(len(found.table), len(found.curve()), found.folder)
-"""
-    asked, probed = outside(code).splitlines()
+def test_a_model_of_ones_own_is_asked_and_probed_with_the_installed_package_alone(alone):
+    asked, probed = alone("own model").splitlines()
     assert asked == "12"
-    assert probed == f"4 4 {tmp_path / 'xdg' / 'bertnesia-explorer' / 'runs'}"
+    assert probed == f"4 4 {alone.folder / 'xdg' / 'bertnesia-explorer' / 'runs'}"

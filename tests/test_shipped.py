@@ -38,10 +38,8 @@ def shipped_runs() -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("database")
-    build_database([SNAPSHOT], folder)
-    with open_database(folder) as db:
+def database(shipped_database):
+    with open_database(shipped_database) as db:
         yield db
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from probing.api.shown import Shown, for_notebook
+from probing.api.stored.checked import checked
 from probing.core.questions import Answer as EveryLayer
 from probing.reports.live_answer import entropy_of, tokens_of, watched_of
 
@@ -66,6 +67,7 @@ class Answer(Shown):
         """Entropy of each layer's distribution: ``layer, entropy``, in nats, (layers) rows."""
         return entropy_of(self._answer)[["layer", "entropy"]]
 
+    @checked
     def figure(self, dark: bool = False) -> "go.Figure":
         """The token grid of the Live page: layers upwards, ranks to the right, probability as shade; watched words are framed.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
 
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import OptionError
 
 
@@ -23,6 +24,22 @@ def text(name: str, given: Any, expected: str = "text") -> str:
     """
     if not isinstance(given, str):
         raise _refused(name, given, expected)
+    return readable(name, given)
+
+
+def readable(name: str, given: str) -> str:
+    """The text, if all of it is characters.
+
+    Raises:
+        OptionError: if it contains half a character or NUL.
+
+    >>> readable("sentence", "half \\ud83d")
+    Traceback (most recent call last):
+    probing.core.errors.OptionError: sentence= contains '\\ud83d', which is half a character; type it again, or save it as UTF-8
+    """
+    refuse_half_characters(given, f"{name}=", OptionError)
+    if "\0" in given:
+        raise OptionError(f"{name}= contains NUL; expected characters")
     return given
 
 
@@ -43,10 +60,13 @@ def optional_folder(name: str, given: Any) -> Path | None:
     Raises:
         OptionError: if it is of another type, or empty.
     """
-    if isinstance(given, Path):
+    found = optional_text(name, str(given) if isinstance(given, Path) else given, "the path of a folder")
+    if found is None or isinstance(given, Path):
         return given
-    found = optional_text(name, given, "the path of a folder")
-    return None if found is None else Path(found).expanduser()
+    try:
+        return Path(found).expanduser()
+    except RuntimeError:
+        raise _refused(name, given, "the path of a folder below an existing home") from None
 
 
 def whole_number(name: str, given: Any) -> int:
@@ -76,8 +96,8 @@ def texts(name: str, given: Any) -> tuple[str, ...]:
     found = tuple(listed) if isinstance(listed, Iterable) else (given,)
     if not all(isinstance(one, str) for one in found):
         raise _refused(name, given, "text, a list of texts, or None")
-    return found
+    return tuple(readable(name, one) for one in found)
 
 
 def _refused(name: str, given: Any, expected: str) -> OptionError:
-    return OptionError(f"got {name}={shortened(given)}; expected {expected}")
+    return OptionError(f"got {name}={' '.join(shortened(given).split())}; expected {expected}")

@@ -1,23 +1,24 @@
 """A model in a notebook: cloze sentences, facts, spans and whole sentences."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probing.api.answer import Answer
-from probing.api.arguments import optional_folder, optional_text, text, texts, whole_number
-from probing.api.wording import in_a_notebook
+from probing.api.arguments import optional_folder, optional_text, readable, text, texts, whole_number
+from probing.api.wording import as_arguments, in_a_notebook
 from probing.core.errors import HeadError, ModelError
-from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, TIED, canonical_head, listed
+from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
 from probing.core.model_folders import check_name, find_entry
 from probing.core.paths import cache_folder
 from probing.core.questions import SeveralMasks
 from probing.core.registry import ModelEntry
-from probing.models.encoders.catalogue import open_encoder, require_base
+from probing.models.encoders.catalogue import at_same_commits, open_encoder, require_base
 from probing.models.encoders.in_memory import encoder_of
 from probing.models.encoders.load import Encoder
-from probing.models.heads.files import heads_folder, train_command
+from probing.models.heads.files import chosen_heads, said_of_the_default, train_command
 from probing.models.knowledge.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from probing.api.sentence import SentenceAnswer
     from probing.api.spans import SpanAnswer
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
+
+_log = logging.getLogger(__name__)
 
 
 class Model:
@@ -206,27 +209,33 @@ class Model:
 
 def open_model(
     model: "str | Path | PreTrainedModel",
-    head: str = TIED,
+    head: str | None = None,
     *,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     base: str | Path | None = None,
     device: str = "auto",
     name: str | None = None,
+    revision: str | None = None,
 ) -> Model:
     """The model of ``probing.load``, which documents arguments and errors."""
     with in_a_notebook():
-        head = canonical_head(text("head", head, listed()))
+        head = None if head is None else canonical_head(text("head", head, listed()))
         text("device", device, "auto, cpu, cuda or mps")
         name = optional_text("name", name)
+        revision = optional_text("revision", revision, "a branch, tag or commit of a model on the hub")
         base = optional_text("base", str(base) if isinstance(base, Path) else base, "the name or folder of a model")
-        if head not in HEADS:
+        if head is not None and head not in HEADS:
             raise HeadError(f"head kind {head!r} is unknown; expected one of {', '.join(HEADS)}")
         if isinstance(model, str | Path):
+            readable("model", str(model))
             if tokenizer is not None:
                 raise ModelError(f"got a tokenizer with {str(model)!r}, which has its own; give a tokenizer only with a model in memory")
             source: str | None = str(model)
-            encoder, entry = open_encoder(str(model), base, device, name=name), find_entry(str(model), base, name)
+            encoder = open_encoder(str(model), base, device, name=name, revision=revision)
+            entry = at_same_commits(find_entry(str(model), base, name, revision), encoder)
         else:
+            if revision is not None:
+                raise ModelError(f"got the revision {revision!r} of a model in memory; only models of the hub have one")
             if name is not None:
                 check_name(name)
             source = None
@@ -234,10 +243,12 @@ def open_model(
             encoder = encoder_of(model, tokenizer, name=name, base=lent, device=device)
             entry = ModelEntry(name=encoder.name, source="", base=base or "", licence="unknown", objective="unknown")
             require_base(entry)
-        folder = heads_folder(source, encoder, head, cache_folder()) if head in STORED else None
-        if folder is None and head in STORED:
-            raise _not_trained(encoder, head, source)
-        return Model(load_live(encoder, head, folder), entry, source, base)
+        kind, folder = chosen_heads(source, encoder, head, cache_folder())
+        if folder is None and kind in STORED:
+            raise _not_trained(encoder, kind, source)
+        if head is None and kind == LOGIT_LENS:
+            _log.warning("%s", as_arguments(said_of_the_default(encoder)))
+        return Model(load_live(encoder, kind, folder), entry, source, base)
 
 
 def _not_trained(encoder: Encoder, kind: str, source: str | None) -> HeadError:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probing.api.arguments import whole_number
+from probing.api.arguments import readable
 from probing.api.shown import Shown, for_notebook
+from probing.api.stored.checked import checked
 from probing.api.wording import in_a_notebook
 from probing.core.errors import FactsError, OptionError
 from probing.core.facts.custom import COLUMNS, own_facts, own_probe_set
@@ -24,12 +25,14 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.stored import What
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.written import json_table
+from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
 from probing.workflows.knowledge.probe import ProbedSet, ProbeRequest, probe_sets
 from probing.workflows.knowledge.stored_run import database_of_runs, run_files, run_row
 
 if TYPE_CHECKING:
+    from probing.api.comparison import Comparison
     from probing.api.model import Model
     from probing.figures.theme import go
 
@@ -99,6 +102,7 @@ class Probed(Shown):
         rows = [(probe_set, reason, *(getattr(fact, name) for name in columns)) for probe_set, reason, fact in dropped]
         return pd.DataFrame(rows, columns=["probe_set", "reason", *columns])
 
+    @checked
     def curve(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
         """P@k by layer: the share of facts whose right answer is among the layer's first k. The column ``value`` has it.
 
@@ -116,6 +120,7 @@ class Probed(Shown):
         """
         return json_table(self._precision(k, average), What.precision)
 
+    @checked
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
         """Last-layer knowledge and total knowledge: the facts that the last layer knows, and those that any layer knows.
 
@@ -131,6 +136,51 @@ class Probed(Shown):
         _refuse_others(k, average)
         return json_table(total(self._database, self.run_ids, (k,), (average,)), What.total)
 
+    @checked
+    def compare(self, base: "Probed", k: int = 1) -> "Comparison":
+        """What this model kept, gained and lost of what another one knew, fact by fact, as on the page Compare models.
+
+        Args:
+            base: the same facts, probed in the model that this one was fine-tuned from, or in any other, with the same kind of heads.
+            k: the rank up to which a fact counts as known: 1, 10 or 100.
+
+        Returns:
+            The counts with their intervals, by layer too, and the facts themselves: ``counts``, ``by_layer``, ``lost``, ``kept``,
+            ``gained`` and ``never``.
+
+        Raises:
+            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of heads or no probe set in common, or for another
+                k.
+
+        >>> import probing
+        >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
+        >>> facts = [
+        ...     {"subject": land, "relation": "capital", "object": city, "prompt": f"The capital of {land} is [MASK]."}
+        ...     for land, city in capitals.items()
+        ... ]
+        >>> base = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
+        >>> tuned = probing.load("nesia-mini-ner-conll").probe(facts, called="three-capitals", progress=False)
+        >>> tuned.compare(base).lost[["subject", "base_rank", "base_answer"]]
+          subject  base_rank base_answer
+        0  France          1       paris
+        1   Italy          1        rome
+        """
+        from probing.api.comparison import Comparison
+
+        if not isinstance(base, Probed):
+            raise OptionError(f"got {type(base).__name__} to compare with; expected what probe returns of another model")
+        if base.head != self.head:
+            raise OptionError(
+                f"{self.model} was probed with {self.head} heads, {base.model} with {base.head}; probe both with the same kind (head=)"
+            )
+        theirs = {one.key: one.run_id for one in base._sets if one.run_id}
+        pairs = [(theirs[one.key], one.run_id) for one in self._sets if one.run_id and one.key in theirs]
+        if not pairs:
+            raise OptionError(f"{self!r} and {base!r} have no probe set in common; probe the same facts in both models")
+        _refuse_others(k, "micro")
+        return Comparison(self.model, base.model, self.head, k, [(base.folder, self.folder, *pair) for pair in pairs])
+
+    @checked
     def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
         """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
 
@@ -144,7 +194,7 @@ class Probed(Shown):
         from probing.figures.knowledge.layer_curve import layer_curve
         from probing.figures.theme import model_colours
 
-        table = self._precision(k, average)
+        table = shown_baselines(self._precision(k, average))
         sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
         title = f"{METRICS[f'p_at_{k}'].label}, {average}"
         colours = model_colours([known_model(read_registry(), self.model)])
@@ -167,7 +217,7 @@ class Probed(Shown):
         """A database of these runs alone; it is removed with this object."""
         with in_a_notebook():
             self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
-            return database_of_runs(self.folder, self.run_ids, Path(self._made.name))
+            return database_of_runs([(self.folder, run_id) for run_id in self.run_ids], Path(self._made.name))
 
 
 def probe_facts(
@@ -181,6 +231,7 @@ def probe_facts(
 ) -> Probed:
     """The predictions of ``Model.probe``, which documents arguments and errors."""
     if isinstance(facts, str | Path):
+        readable("facts", str(facts))
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
     else:
         sets = [_given(facts, called)]
@@ -207,7 +258,7 @@ def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | No
 
 def _refuse_others(k: int, average: str) -> None:
     """Raises an ``OptionError`` if there are no counts for a k or an average."""
-    if whole_number("k", k) not in RANKS:
+    if k not in RANKS:
         raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
     if average not in ("macro", "micro"):
         raise OptionError(f"got average={average!r}; expected macro or micro")

@@ -173,7 +173,7 @@ class Results(OpenResults):
 
         Returns:
             One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained, lost, never``,
-            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``relocated, suppressed, displaced, erased``.
+            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``relocated, suppressed, displaced, not_read``.
 
         Raises:
             StoreError, OptionError: as ``curve``; a StoreError also if a model has no base, or has no runs to compare with it.
@@ -208,8 +208,8 @@ class Results(OpenResults):
 
         >>> import probing
         >>> probing.results().tasks(model="nesia-mini-qa-squad-1")[["metric", "verdict"]].head(1)
-          metric  verdict
-        0     F1  learned
+          metric verdict
+        0     F1  partly
         """
         return self._facts("tasks", run_names(model))
 
@@ -225,7 +225,7 @@ class Results(OpenResults):
             relation: name of a relation.
             base: the model that ``model`` is compared with; None takes its base.
             part: outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
-                ``relocated, suppressed, displaced, erased``.
+                ``relocated, suppressed, displaced, not_read``.
             limit: maximum number of rows; None returns all.
             **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k, exposure,
                 answer_in_subject, order, templates``.
@@ -295,9 +295,11 @@ class Results(OpenResults):
 
         Returns:
             For ``summary`` one row per model, encoder, task and part: ``model, encoder, task, part, seeds, f1_first, f1_last, memory,
-            ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains``; for ``scores`` one
-            per probe: ``model, task, kind, seed, layer, part, f1, targets``; for the others one per label or pair, see docs/edges.md.
-            F1 is in [0, 1], positions are in layers, K is in bits.
+            ceiling, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains, f1_first_top,
+            f1_last_top`` (F1 of the most probable label) ``, gain_above_memory, selectivity_seen, expected_layer_reason`` (why it is empty)
+            ``, weights_near_uniform, probes, probes_stopped`` (by patience); for ``scores`` one per probe: ``model, task, kind, seed,
+            layer, part, f1, targets, f1_top, steps, stopped``; for the others one per label or pair, see docs/edges.md. F1 is in [0, 1],
+            positions are in layers, K is in bits.
 
         Raises:
             OptionError: for a word or name that is not known.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from probing.api import arguments
 from probing.api.shown import Shown, for_notebook
+from probing.api.stored.checked import checked
 from probing.core.errors import HeadError, OptionError
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry
@@ -99,6 +100,7 @@ class SentenceAnswer(Shown):
         """
         return ask.similarity_rows(self.found)
 
+    @checked
     def figure(self, what: str = "verdicts", dark: bool = False) -> "go.Figure":
         """The page's figure.
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from probing.api.arguments import text, texts
 from probing.api.shown import Shown, for_notebook
+from probing.api.stored.checked import checked
 from probing.core.edges.target import Span
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, split_words
@@ -59,6 +60,7 @@ class SpanAnswer(Shown):
         """
         return answer_rows(self.model, self.traces)
 
+    @checked
     def figure(self, dark: bool = False) -> "go.Figure":
         """The page's figure: one row per task, one column per layer, with the shares of the labels that explain the answer.
 

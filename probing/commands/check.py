@@ -9,11 +9,11 @@ import typer
 def check(
     runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
 ) -> None:
-    """Verify registry, shipped facts, fetched data, heads, runs and database; list the problems and exit with 1."""
+    """Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1."""
     from probing.workflows.check import check as verify
 
     problems: list[str] = []
-    for title, found in verify(runs or ()):
+    for title, found in verify(runs or (), lambda title: typer.echo(title, err=True)):
         typer.echo(f"{'ok ' if not found else 'BAD'} {title}")
         problems += found
     for problem in problems:

@@ -5,17 +5,24 @@ from typing import Annotated
 
 import typer
 
+from probing.commands.options import RevisionOption
 from probing.core.registry import read_registry
 from probing.workflows.fetch import fetch as bring
 
 
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets or models; none lists them all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets or models of the registry, or models of the hub (OWNER/NAME); none lists them.")
+    ] = None,
     source: Annotated[Path | None, typer.Option("--from", help="Folder of local copies; nothing is downloaded.")] = None,
+    revision: RevisionOption = None,
 ) -> None:
-    """Fetch data sets and models by name; files are checked by sha256 if the registry has one."""
+    """Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.
+
+    A model of the hub goes to the hub's own cache, where every command finds it, also offline.
+    """
     if names:
-        bring(names, source, typer.echo)
+        bring(names, source, typer.echo, revision)
         return
     registry = read_registry()
     for entry in registry.data:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from probing.commands.options import RevisionOption
 from probing.core.tasks.objectives import POOLINGS, TASKS
 
 Pooling = StrEnum("Pooling", {name: name for name in POOLINGS})  # type: ignore[misc]
@@ -32,6 +33,7 @@ def finetune(
         Path | None,
         typer.Option(help="Text whose perplexity is measured after each pass; none: WikiText-2's raw test text, if fetched."),
     ] = None,
+    revision: RevisionOption = None,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
     """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is dropped at the end."""
@@ -44,6 +46,6 @@ def finetune(
     length = workflow.TrainingLength(steps, tokens, batch, rate, pieces)
     request = workflow.FinetuneRequest(
         model, objective.value, data, lama, out, length, freeze, difference, seed, device, pooling and pooling.value, bits or 8,
-        perplexity_text,
+        perplexity_text, revision,
     )  # fmt: skip
     workflow.finetune(request, typer.echo)

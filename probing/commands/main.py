@@ -10,12 +10,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
-from probing.core.errors import ProbingError
+from probing.core.characters import refuse_half_characters
+from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
+from probing.core.registry import has_data
 
 #: Command -> its module, imported when the command is called, and its line in the list of commands: its docstring's first.
 COMMANDS = {
-    "fetch": ("probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 if the registry has one."),
+    "fetch": (
+        "probing.commands.fetch",
+        "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
+    ),
     "pretrain": (
         "probing.commands.nesia.pretrain",
         "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
@@ -48,7 +53,7 @@ COMMANDS = {
     "runs": ("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
     "check": (
         "probing.commands.check",
-        "Verify registry, shipped facts, fetched data, heads, runs and database; list the problems and exit with 1.",
+        "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
     ),
     "model-card": (
         "probing.commands.nesia.model_card",
@@ -98,6 +103,16 @@ class CommandsOnCall(TyperGroup):
         lines = {name: TyperCommand(name, help=line) for name, (_, line) in self.listed.items()}
         super().__init__(**settings | {"commands": lines})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in typer; a word with bytes that are no UTF-8, of any command, is refused by name.
+
+        Raises:
+            OptionError: which names the first of them.
+        """
+        for number, word in enumerate(args, 1):
+            refuse_half_characters(word, f"word {number} of the command, {word!r},", OptionError)
+        return super().parse_args(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
         name = self.earlier.get(cmd_name, cmd_name)
@@ -108,10 +123,12 @@ class CommandsOnCall(TyperGroup):
         TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
 
 
+#: The model that ships is in the repository only.
+_EXAMPLE = "" if has_data() else " --model bert-base-uncased (a download of 440 MB)"
 app = typer.Typer(
     name="probing",
     cls=CommandsOnCall,
-    help="Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'",
+    help=f"Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'{_EXAMPLE}",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -128,7 +145,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version.")) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "urllib3", "filelock", "fsspec"):
+    # huggingface_hub 2 logs every request as httpx2, huggingface_hub 1 as httpx.
+    for noisy in ("httpx", "httpx2", "urllib3", "filelock", "fsspec"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

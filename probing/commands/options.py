@@ -43,6 +43,9 @@ class Whose(StrEnum):
     ray = "ray"
 
 
+RevisionOption = Annotated[
+    str | None, typer.Option(help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")
+]
 WhoOption = Annotated[Who, typer.Option("--executor", help="Where the work is done: this process, Ray's workers, or Slurm's jobs.")]
 WhoseOption = Annotated[Whose, typer.Option("--executor", help="Where heads and probes are trained: this process, or Ray's workers.")]
 WorkersOption = Annotated[

@@ -8,6 +8,7 @@ import typer
 
 from probing.commands.options import (
     AddressOption,
+    RevisionOption,
     SlurmOption,
     ThreadsOption,
     WhoOption,
@@ -35,7 +36,7 @@ def probe(
     facts: Annotated[
         str, typer.Option(help="trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.")
     ] = "all",
-    head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
+    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, if none are trained, logit_lens.")] = None,
     called: Annotated[str | None, typer.Option("--as", help="Name of the probe set of your own facts; none: the file's name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
     templates: Annotated[str | None, typer.Option(help="Template set; none: a LAMA folder's own, else default.")] = None,
@@ -43,6 +44,7 @@ def probe(
     seed: Annotated[int, typer.Option(help="Seed of the heads; from 1 on a replicate, of the last layer only.", min=0)] = 0,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
+    revision: RevisionOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     double: Annotated[bool, typer.Option("--float64", help="Compute in float64.")] = False,
     shard: Annotated[int, typer.Option(help="Facts per shard; a killed run repeats the shards in progress.", min=1)] = 2048,
@@ -75,6 +77,7 @@ def probe(
         seed=seed,
         base=base,
         name=name,
+        revision=revision,
         device=device,
         double=double,
         shard=shard,

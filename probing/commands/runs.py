@@ -8,6 +8,7 @@ import typer
 
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
+from probing.core.provenance import LOCAL, commit_in_words, stored_configuration
 from probing.store.parquet import read_table
 from probing.store.schema import CHANGES, EDGES, FACTS, OF_KIND, SCHEMAS, SENTENCES
 from probing.store.sources import files_of
@@ -30,14 +31,26 @@ def runs(
                 continue
             # Columns on facts are empty for runs of other kinds.
             said = {"what": kinds.get(table, FACTS), "counted": table == "counted_runs"}
-            rows += [{**empty, **row, **said, "folder": str(path.parent)} for row in found]
+            rows += [{**empty, **row, **said, "hub_id": _hub_id(row), "folder": str(path.parent)} for row in found]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return
     if not rows:
-        typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all --head logit_lens")
+        typer.echo("no runs yet; make one with: python -m probing probe --model nesia-mini --facts all")
     for row in rows:
-        typer.echo(f"{row['run_id']}  {row['model']:<20} {_LINES[row['what']](row)}")
+        typer.echo(f"{row['run_id']}  {row['model']:<20} {_LINES[row['what']](row)}{_source(row)}")
+
+
+def _source(row: dict) -> str:
+    """Where a model of the hub came from; nothing for a folder."""
+    revision = commit_in_words(row["model_revision"])
+    if revision == LOCAL:
+        return ""
+    return f", {row['hub_id']} at {revision[:12]}" if row["hub_id"] else f", hub revision {revision}"
+
+
+def _hub_id(row: dict) -> str:
+    return str(stored_configuration(row["config"]).get("hub_id", ""))
 
 
 def _of_facts(row: dict) -> str:

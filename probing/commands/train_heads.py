@@ -7,6 +7,7 @@ import typer
 
 from probing.commands.options import (
     AddressOption,
+    RevisionOption,
     SlurmOption,
     ThreadsOption,
     WhoOption,
@@ -26,6 +27,7 @@ def train_heads(
     out: Annotated[Path | None, typer.Option(help="Folder of the heads; none: where probe and ask look.")] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model in the heads; none: its registry name or its folder's.")] = None,
+    revision: RevisionOption = None,
     positions: Annotated[int | None, typer.Option(help="Masked positions to learn from; 0: the whole text. Usual: 30,000.", min=0)] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Passes over the positions. Usual: steps for tied and full from least-squares, else 3 epochs.", min=1)
@@ -94,6 +96,7 @@ def train_heads(
         out=out,
         base=base,
         name=name,
+        revision=revision,
         positions=positions,
         epochs=epochs,
         batch=batch,

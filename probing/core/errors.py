@@ -62,7 +62,11 @@ class CacheError(StoreError):
 
 
 class LockError(ProbingError):
-    """A file system has no locks, so two processes could work on the same files."""
+    """A lock cannot be had, so two processes could work on the same files."""
+
+
+class NoLocksError(LockError):
+    """The file system has no locks."""
 
 
 class RegistryError(ProbingError):

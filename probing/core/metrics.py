@@ -3,6 +3,7 @@
 from probing.core.changes.measures import CHANGE_METRICS
 from probing.core.edges.metrics import EDGE_METRICS
 from probing.core.head_kinds import HEAD_METRICS
+from probing.core.knowledge.transitions import outcome_words
 from probing.core.metric import Metric
 from probing.core.sentences.metrics import SENTENCE_METRICS
 from probing.core.tasks.measures import TASK_METRICS
@@ -38,7 +39,7 @@ def _difference(name: str, label: str, definition: str, empty: str) -> Metric:
 def _fate(name: str, definition: str, empty: str = "0 if no fact is lost") -> Metric:
     """A fate of lost facts."""
     where = "store.knowledge.forgetting_queries.transition_counts"
-    return Metric(name, name, "lost facts", 0.0, None, "neither", definition, _TIES, empty, "ours; not in the paper", where)
+    return Metric(name, outcome_words(name), "lost facts", 0.0, None, "neither", definition, _TIES, empty, "ours; not in the paper", where)
 
 
 _ALL = (
@@ -255,7 +256,8 @@ _ALL = (
         0.0,
         1.0,
         "lower",
-        "Share of relations whose P@k at the last layer is below that of some inner layer 1..L-1.",
+        "Share of relations that are better at an inner layer than at the last: P@k at the last layer is below that of some inner layer "
+        "1..L-1. It compares layers of one model; what fine-tuning lost against the base is another quantity.",
         "equal shares are not forgetting",
         "undefined for fewer than two relations; a relation without facts is left out",
         f"{_BERTNESIA}, the caption of its Table 2; its cells come from the authors' code, which differs.",
@@ -343,7 +345,12 @@ _ALL = (
         "displaced",
         "Lost facts, neither relocated nor suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
     ),
-    _fate("erased", "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost."),
+    _fate(
+        "not_read",
+        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost. It says that these "
+        "heads do not read the fact, not that the weights no longer hold it. "
+        'Called "erased" until version 0.7.',
+    ),
     Metric(
         "answer_drift",
         "kinds of answers",

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import ModelError, RegistryError
+from probing.core.errors import ModelError
 from probing.core.paths import cache_folder
+from probing.core.provenance import COMMIT
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.core.tasks.recipe import FinetuneRecipe, variant_of
 
@@ -46,34 +47,67 @@ def variant_and_seed(folder: Path) -> tuple[str, int | None]:
         raise _not_written_by_finetune(folder / FINETUNING, error) from error
 
 
-def find_entry(model: str, base: str | None = None, name: str | None = None) -> ModelEntry:
-    """The registry's entry of that name, or one made for a local folder or hub id that is not in it.
+def find_entry(model: str, base: str | None = None, name: str | None = None, revision: str | None = None) -> ModelEntry:
+    """The registry's entry of that name or hub id, or one made for a local folder or hub id that is not in it.
+
+    A model of the hub is called by the last part of its id, as in ``NAME`` of ``OWNER/NAME``; by its full id if ``NAME`` is another model
+    of the registry. At a revision that is neither its main branch nor what the registry pins, it is called ``NAME@REVISION``.
 
     Args:
         model: name of the registry, folder, or hub id.
         base: replaces the base that is known.
         name: how results call the model; its own name by default.
+        revision: branch, tag or commit of the hub; replaces what the registry pins.
 
     Raises:
-        ModelError: for an empty text, a path that is no folder, a folder whose note of ``finetune`` is damaged, or a ``name`` that is not
-            allowed.
+        ModelError: for an empty text, a path that is no folder, a folder whose note of ``finetune`` is damaged, the revision of a folder,
+            or a ``name`` that is not allowed.
     """
     if not model.strip():
         raise ModelError(f"got the model {model!r}; expected a name of the registry, a folder or a hub id")
-    try:
-        entry = _at_hand(read_registry().model(model))
-    except RegistryError:
-        kept = cache_folder() / "models" / model
-        folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
-        if not folder.is_dir() and (model.startswith((".", "/", "~")) or model.count("/") > 1):
-            raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry") from None
-        where = str(folder.resolve()) if folder.is_dir() else model
-        entry = ModelEntry(name=name_of_model(folder), source=where, licence="unknown", objective="unknown")
-        entry = entry.model_copy(update=_base_noted(folder)) if folder.is_dir() else _at_hand(entry)
+    entry = _known(model)
+    if revision is not None:
+        entry = at_revision(entry, revision)
     if name is not None:
         check_name(name, entry.name)
         entry = entry.model_copy(update={"name": name})
-    return entry.model_copy(update={"base": base, "base_folder": ""}) if base else entry
+    return entry.model_copy(update={"base": base, "base_folder": "", "base_source": ""}) if base else entry
+
+
+def _known(model: str) -> ModelEntry:
+    """The entry of a model, as ``find_entry`` finds it without further options."""
+    listed = read_registry().models
+    if entry := next((one for one in listed if one.name == model), None):
+        return _at_hand(entry)
+    kept = cache_folder() / "models" / model
+    folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
+    if folder.is_dir():
+        entry = ModelEntry(name=name_of_model(folder), source=str(folder.resolve()), licence="unknown", objective="unknown")
+        return entry.model_copy(update=_base_noted(folder))
+    if entry := next((one for one in listed if one.hub_id.casefold() == model.casefold()), None):
+        return _at_hand(entry)
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise ModelError(f"no folder {model}; expected a model folder, a hub id or a name of the registry")
+    short = name_of_model(model)
+    called = model if any(one.name == short for one in listed) else short
+    return ModelEntry(name=called, source=model, licence="unknown", objective="unknown")
+
+
+def at_revision(entry: ModelEntry, revision: str) -> ModelEntry:
+    """The entry at a revision of the hub, under another name unless that is the revision that it has anyway.
+
+    Raises:
+        ModelError: for a model that is not on the hub, or a text that is no revision.
+    """
+    if not entry.hub_id:
+        raise ModelError(
+            f"got the revision {revision!r} of {entry.name}, which is the folder {entry.location}; only models of the hub have one"
+        )
+    if not revision.strip() or revision.startswith(("-", "/", ".")) or ".." in revision:
+        raise ModelError(f"got the revision {revision!r}; expected a branch, a tag or a commit")
+    usual = revision == (entry.revision or "main")
+    shown = revision[:12] if COMMIT.fullmatch(revision) else revision
+    return entry.model_copy(update={"revision": revision, "name": entry.name if usual else f"{entry.name}@{shown}"})
 
 
 def _at_hand(entry: ModelEntry) -> ModelEntry:
@@ -90,8 +124,8 @@ def _base_noted(folder: Path) -> dict[str, str]:
         return {}
     made = finetuning_note(folder)
     try:
-        weights = made.get("recipe", {}).get("base_weights", "")
-        found = {"base": made["base"], "objective": made["objective"], "base_folder": made.get("base_folder", ""), "base_weights": weights}
+        found = {"base": made["base"], "objective": made["objective"], "base_weights": made.get("recipe", {}).get("base_weights", "")}
+        found |= {name: made.get(name, "") for name in ("base_folder", "base_source")}
         if not all(isinstance(value, str) for value in found.values()):
             raise TypeError("expected texts")
         return found
@@ -121,6 +155,11 @@ def base_entry(entry: ModelEntry) -> ModelEntry | None:
     if not entry.base:
         return None
     folder = Path(entry.base_folder)
+    hub_id, _, commit = entry.base_source.rpartition("@")
+    if hub_id and not entry.base_folder:
+        named = find_entry(hub_id)
+        # A copy that ``fetch --from`` made has no commit; its weights are compared with those that were fine-tuned.
+        return named.model_copy(update={"name": entry.base, "revision": commit if named.hub_id else ""})
     named = find_entry(entry.base)
     by_name = named.shipped or Path(named.source).is_dir()
     if entry.base_folder and ((folder / "config.json").is_file() or not by_name):

@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from probing.core.characters import refuse_signs
+from probing.core.errors import CacheError
 from probing.core.registry import REPOSITORY
 
 #: The folder of the shipped facts in the repository.
@@ -12,9 +14,23 @@ FACTS_FOLDER = REPOSITORY / "data" / "facts"
 
 def cache_folder() -> Path:
     """The folder of everything derived: ``PROBING_CACHE`` if it is set, else ``cache`` in a clone, else ``user_cache_folder``."""
-    if named := os.environ.get("PROBING_CACHE"):
-        return Path(named)
-    return REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder()
+    return _named("PROBING_CACHE") or (REPOSITORY / "cache" if (REPOSITORY / "pyproject.toml").is_file() else user_cache_folder())
+
+
+def _named(variable: str) -> Path | None:
+    """The folder that a variable of the environment names, with ``~`` expanded; None if it is not set.
+
+    Raises:
+        CacheError: if no folder should have the name: it has a line end, another control character, or bytes that are no UTF-8.
+    """
+    named = os.environ.get(variable)
+    if not named:
+        return None
+    refuse_signs(named, f"{variable} is {named!r}, which", CacheError, spaces=False)
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise CacheError(f"{variable} is {named!r}: {error}; name an existing folder") from error
 
 
 def user_cache_folder() -> Path:
@@ -28,7 +44,7 @@ def user_cache_folder() -> Path:
 
 def snapshot_folder() -> Path:
     """The shipped snapshot; ``PROBING_SNAPSHOT`` moves it."""
-    return Path(os.environ.get("PROBING_SNAPSHOT") or REPOSITORY / "data" / "snapshot")
+    return _named("PROBING_SNAPSHOT") or REPOSITORY / "data" / "snapshot"
 
 
 def runs_folder() -> Path:

@@ -2,11 +2,17 @@
 
 import hashlib
 import json
+import re
 from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from probing.core.files.frozen import Frozen
+
+#: The revision of a model that is no commit of the hub: a folder, or a model in memory.
+LOCAL = "local"
+#: A commit of the hub.
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Provenance(Frozen):
@@ -18,7 +24,7 @@ class Provenance(Frozen):
     Attributes:
         model: how results call it.
         weights: identity of the weights.
-        model_revision: commit or tag; empty for a folder.
+        model_revision: commit on the hub; ``local`` for a folder. Up to version 0.7, the name of a branch if no commit was pinned.
         base: name of the model that it was fine-tuned from; empty for a base.
         objective: what it was trained for.
         recipe: canonical JSON of how the heads or probes were trained, or their name; ``head_recipe`` in JSON.
@@ -28,6 +34,9 @@ class Provenance(Frozen):
         code_version: of this program.
         configuration: ``Encoder.configuration``; runs up to version 0.2 have none.
         casing: how the tokenizer treats capitals; runs up to version 0.2 have none.
+        hub_id: full id of the model on the hub; empty for a folder, and up to version 0.7.
+        base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if there is none, or it
+            is a folder.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -44,6 +53,8 @@ class Provenance(Frozen):
     code_version: str
     configuration: str = ""
     casing: str = ""
+    hub_id: str = ""
+    base_source: str = ""
 
     def canonical(self) -> str:
         """Canonical JSON; a field that was added later is left out at its default."""
@@ -75,6 +86,13 @@ def stored_configuration(config: str) -> dict[str, Any]:
     """A run's stored configuration; empty if it is no JSON object, which `check` reports."""
     try:
         content = json.loads(config)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def commit_in_words(revision: str | None) -> str:
+    """The revision of a stored run: a commit, ``local``, or a branch whose commit was not recorded (runs up to version 0.7)."""
+    if not revision or revision == LOCAL or COMMIT.fullmatch(revision):
+        return revision or LOCAL
+    return f"{revision}, commit unknown"

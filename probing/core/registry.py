@@ -4,6 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -32,6 +33,7 @@ class ModelEntry(Frozen):
         note: one sentence for the reader.
         colour: in figures, as ``#RRGGBB``; empty leaves it to the objective and the family.
         base_folder: folder of the base when ``finetune`` read it, if it was a user's folder.
+        base_source: hub id and commit of the base when it was read, as ``ID@COMMIT``, if it came from the hub.
         base_weights: identity of the base's weights at that time; empty if it was not recorded.
     """
 
@@ -46,12 +48,18 @@ class ModelEntry(Frozen):
     note: str = ""
     colour: Annotated[str, Field(pattern=r"^(#[0-9A-Fa-f]{6})?$")] = ""
     base_folder: str = ""
+    base_source: str = ""
     base_weights: str = ""
 
     @property
     def location(self) -> str:
         """What to load: an absolute folder for a shipped model, else the hub id."""
         return str(REPOSITORY / self.source) if self.shipped else self.source
+
+    @property
+    def hub_id(self) -> str:
+        """Its full id on the hub; empty for a folder."""
+        return "" if self.shipped or not self.source or Path(self.source).is_absolute() or Path(self.source).is_dir() else self.source
 
     @property
     def lacks_data(self) -> bool:
@@ -199,16 +207,23 @@ def where_data_are(what: str) -> str:
 
 
 def read_registry(path: Path | None = None) -> Registry:
-    """Reads and checks the registry; ``PROBING_REGISTRY`` names a file that replaces the program's.
+    """Reads and checks the registry, once until the file changes; ``PROBING_REGISTRY`` names a file that replaces the program's.
 
     Raises:
         RegistryError: if it is missing or malformed.
     """
     path = path or Path(os.environ.get("PROBING_REGISTRY") or REGISTRY)
     try:
-        return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise RegistryError(f"{path} is not a registry: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed: int, size: int) -> Registry:
+    # A probe of one model asks for the registry ten times, and parsing it takes longer than all else that finding a model does.
+    return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 def name_of_model(source: str | Path) -> str:

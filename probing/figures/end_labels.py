@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -104,6 +105,7 @@ def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tup
     """
     figure.update_layout(margin_r=room(labels), margin_t=top)
     whole = figure.layout.height - _BELOW - top
+    written = []
     for row, (low, high) in enumerate(ranges, start=1):
         axis = next(iter(figure.select_yaxes(row=row, col=1))) if len(ranges) > 1 else figure.layout.yaxis
         axis.range = (low, high)
@@ -115,14 +117,17 @@ def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tup
             wanted = [(one.y - low) * scale for one in mine]
             places = spread(wanted, [_LINE * len(one.lines) + _GAP for one in mine], 0, (high - low) * scale)
             for one, was, place in zip(mine, wanted, places, strict=True):
-                _annotate(figure, one, was - place, axis.plotly_name.removeprefix("yaxis"))
+                written.append(_annotation(one, was - place, axis.plotly_name.removeprefix("yaxis")))
+    # Together: Plotly checks all annotations of a figure again for each that is added.
+    figure.layout.annotations = [*(note.to_plotly_json() for note in figure.layout.annotations), *written]
     return figure
 
 
-def _annotate(figure: go.Figure, one: EndLabel, down: float, axis: str) -> None:
+def _annotation(one: EndLabel, down: float, axis: str) -> dict[str, Any]:
     text = "<br>".join(theme.plain(line) for line in one.lines)
-    figure.add_annotation(
-        name="end label", x=one.x, y=one.y, xref=f"x{axis}", yref=f"y{axis}", ax=_AWAY, ay=down, xanchor="left", yanchor="middle",
-        align="left", text=f"<b>{text}</b>" if one.strong else text, font={"size": _SIZE, "color": readable(one.colour)},
-        showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=theme.faint(one.colour, 0.6), standoff=5, borderpad=0,
-    )  # fmt: skip
+    return {
+        "name": "end label", "x": one.x, "y": one.y, "xref": f"x{axis}", "yref": f"y{axis}", "ax": _AWAY, "ay": down,
+        "xanchor": "left", "yanchor": "middle", "align": "left", "text": f"<b>{text}</b>" if one.strong else text,
+        "font": {"size": _SIZE, "color": readable(one.colour)}, "showarrow": True, "arrowhead": 0, "arrowwidth": 1,
+        "arrowcolor": theme.faint(one.colour, 0.6), "standoff": 5, "borderpad": 0,
+    }  # fmt: skip

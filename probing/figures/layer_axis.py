@@ -1,8 +1,10 @@
 """The layer axis of every figure: 0 is the embeddings, 1 to L are transformer layers."""
 
+from collections.abc import Iterable
+
 import plotly.graph_objects as go
 
-from probing.figures import theme
+from probing.figures import across, theme
 
 TITLE = "layer (0 = embeddings)"
 ZERO = "emb."
@@ -21,13 +23,32 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
         last: number of the last layer, L.
         where: ``row`` and ``col`` of a subplot.
     """
+    _layers(figure, last, **where)
+    return across.add(figure, [_embeddings(figure, **where)])
+
+
+def horizontal_panels(figure: go.Figure, last: int, places: Iterable[tuple[int, int]]) -> go.Figure:
+    """Layers from left to right in several panels, given as row and column; a panel without traces has no band."""
+    drawn = {(trace.xaxis or "x").replace("x", "xaxis") for trace in figure.data}
+    shapes = []
+    for row, col in places:
+        _layers(figure, last, row=row, col=col)
+        if figure.get_subplot(row, col).xaxis.plotly_name in drawn:
+            shapes.append(_embeddings(figure, row=row, col=col))
+    return across.add(figure, shapes)
+
+
+def _embeddings(figure: go.Figure, **where) -> across.Shape:
+    """The band behind layer 0."""
+    return across.band(figure, (-0.5, 0.5), **where, fillcolor=theme.NEUTRAL, opacity=0.13, line={"width": 0}, layer="below")
+
+
+def _layers(figure: go.Figure, last: int, **where) -> None:
     ticks = _ticks(last)
     figure.update_xaxes(
         title={"text": TITLE}, tickmode="array", tickvals=ticks, ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
         range=[-0.5, last + 0.5], showgrid=False, **where,
     )  # fmt: skip
-    figure.add_vrect(x0=-0.5, x1=0.5, fillcolor=theme.NEUTRAL, opacity=0.13, line_width=0, layer="below", **where)
-    return figure
 
 
 def vertical(figure: go.Figure, last: int) -> go.Figure:

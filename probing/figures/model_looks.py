@@ -1,22 +1,20 @@
 """Names and colours of the stored models, the same on every page."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import pandas as pd
 
 from probing.core.errors import RegistryError
 from probing.core.naming.model_names import KnownModel, known_model, short_names
-from probing.core.registry import REGISTRY, Registry, read_registry
+from probing.core.registry import Registry, read_registry
 from probing.core.tasks.learned import Verdict
 from probing.figures.theme import model_colours
 
 #: Verdict -> what a name ends with in figures and menus.
 MARKS: Mapping[Verdict, str] = {
-    "learned": " ✓", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
+    "learned": " ✓", "partly": " ◐", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
 }  # fmt: skip
 
 
@@ -31,6 +29,11 @@ class Looks:
     names: dict[str, str]
     colours: dict[str, str]
     shipped: frozenset[str]
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The models that were added to the demonstration models, in the order of menus; none if no demonstration model is stored."""
+        return tuple(name for name in self.colours if name not in self.shipped) if self.shipped else ()
 
 
 def looks_of(runs: pd.DataFrame) -> Looks:
@@ -76,13 +79,7 @@ def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Look
 
 def _registry() -> Registry:
     """The registry; an empty one if it cannot be read, because results can be shown without it."""
-    path = os.environ.get("PROBING_REGISTRY") or str(REGISTRY)
     try:
-        return _read(path, Path(path).stat().st_mtime_ns)
-    except (OSError, RegistryError):
+        return read_registry()
+    except RegistryError:
         return Registry(models=(), data=())
-
-
-@lru_cache(maxsize=4)
-def _read(path: str, changed: int) -> Registry:
-    return read_registry()

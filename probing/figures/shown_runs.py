@@ -1,8 +1,8 @@
 """Which runs a page shows: the user's choice fitted to the stored runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -62,30 +62,76 @@ def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[
         return chosen, {}
     unknown: dict[str, list[str]] = {}
 
-    def keep(field: str, there: list[str], default: list[str]) -> tuple[str, ...]:
+    def keep(field: str, there: Sequence[str]) -> list[str]:
         wanted = getattr(chosen, field)
         wanted = (wanted,) if isinstance(wanted, str) and wanted else wanted
         if gone := [name for name in wanted if name not in there]:
             unknown[field] = gone
-        return tuple(name for name in wanted if name in there) or tuple(default)
+        return [name for name in wanted if name in there]
 
-    models = list(looks_of(runs).colours)
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
-    shown = keep("models", models, models[:MAX_DEFAULT_MODELS])
-    at_first = sets if len(shown) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
-    fitted = replace(
-        chosen, models=shown, heads=keep("heads", heads, heads[:1]), probe_sets=keep("probe_sets", sets, at_first)
-    )  # fmt: skip
+    order = {"model": list(looks_of(runs).colours), "head": heads, "probe_set": sets}
+    shown = _overview(runs, order, {column: keep(field, order[column]) for column, field in ONE_OF_SEVERAL.items()})
+    several: dict[str, Any] = {field: tuple(shown[column]) for column, field in ONE_OF_SEVERAL.items()}
+    fitted = replace(chosen, **several)
     # The single run: each choice narrows the next, and by default follows the choice for overviews.
-    model = keep("model", models, list(fitted.models))[0]
+    model = (keep("model", order["model"]) or shown["model"])[0]
     of_model = runs[runs["model"] == model]
     its_heads = [name for name in heads if name in set(of_model["head"])]
-    head = keep("head", its_heads, [name for name in fitted.heads if name in its_heads] or its_heads)[0]
+    head = (keep("head", its_heads) or [name for name in shown["head"] if name in its_heads] or its_heads)[0]
     of_head = of_model if any_head else of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
-    probe_set = keep("probe_set", its_sets, [name for name in fitted.probe_sets if name in its_sets] or its_sets)[0]
+    probe_set = (keep("probe_set", its_sets) or [name for name in shown["probe_set"] if name in its_sets] or its_sets)[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown
+
+
+def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What an overview lays over each other: the names that the user chose and, for a column without any, its default.
+
+    A default offers only names that have a run with the chosen ones. Models that were added to the demonstration models come before
+    these, with their bases. Each added or chosen model has at least one line: its kind of head and its probe set are shown, too. To keep
+    the lines few, other models then give way.
+
+    Args:
+        runs: the runs that pages show.
+        order: column of ``runs`` -> all its names, in the order of menus.
+        kept: column -> the names that the user chose.
+    """
+    there = runs
+    for column, names in kept.items():
+        there = there[there[column].isin(names)] if names else there
+    there = there if len(there) else runs
+    offered = {column: [name for name in names if name in set(there[column])] for column, names in order.items()}
+    added = [name for name in offered["model"] if name in looks_of(runs).added]
+    bases = set(there.reindex(columns=["model", "base"]).loc[there["model"].isin(added), "base"])
+    foremost = [name for name in offered["model"] if name in bases] + added
+    models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
+    shown, sets = {"model": kept["model"] or models, "head": kept["head"] or offered["head"][:1]}, offered["probe_set"]
+    shown["probe_set"] = kept["probe_set"] or (sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1])
+    widened = {column: list(names) for column, names in shown.items()}
+    for name in kept["model"] or [name for name in added if name in models]:
+        if name in offered["model"]:
+            _widen(widened, there[there["model"] == name], order)
+    if widened != shown and not kept["model"]:
+        others = [name for name in models if name not in foremost]
+        while others and len(overlaid(there, widened["model"], widened["head"], widened["probe_set"])) > MAX_DEFAULT_LINES:
+            widened["model"].remove(others.pop())
+    # What the user chose keeps the user's order.
+    return {column: kept[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
+
+
+def _widen(shown: dict[str, list[str]], mine: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
+    """Adds the kind of head and the probe set of one run of a model unless a run of it is shown already."""
+
+    def distance(run: pd.Series) -> tuple:
+        columns = ("head", "probe_set")
+        return *(run[column] not in shown[column] for column in columns), *(order[column].index(run[column]) for column in columns)
+
+    nearest = min((run for _, run in mine.iterrows()), key=distance)
+    for column in ("head", "probe_set"):
+        if nearest[column] not in shown[column]:
+            shown[column].append(nearest[column])
 
 
 def overlaid(runs: pd.DataFrame, models: Sequence[str], heads: Sequence[str], probe_sets: Sequence[str]) -> pd.DataFrame:

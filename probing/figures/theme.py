@@ -69,7 +69,7 @@ PART_COLOURS = {
     "relocated": "#DDAA33",
     "suppressed": "#C97B3B",
     "displaced": "#B05CA5",
-    "erased": "#8A5A6B",
+    "not_read": "#8A5A6B",
 }
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from probing.core.errors import LockError
-from probing.core.files.locks import exclusive_lock
+from probing.core.errors import NoLocksError
+from probing.core.files.locks import LONG_WORK, exclusive_lock
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +22,13 @@ def claimed(folder: Path, say: Callable[[str], None] = log.warning) -> Iterator[
     Args:
         folder: the job's; it need not exist.
         say: called with one line that names the process in the folder, if this one has to wait.
+
+    Raises:
+        LockError: if that process does not end for a day, or the lock's path is a folder or a broken link.
     """
     with ExitStack() as stack:
         try:
-            stack.enter_context(exclusive_lock(folder.with_name(f"{folder.name}.lock"), say, remove=True))
-        except LockError as error:
+            stack.enter_context(exclusive_lock(folder.with_name(f"{folder.name}.lock"), say, remove=True, limit=LONG_WORK))
+        except NoLocksError as error:
             log.warning("%s", error)
         yield

@@ -14,8 +14,9 @@ from probing.store.run_queries import tasks as stored_scores
 
 _NAMES = ("model", "base", "objective")
 _SCORE = ("metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides", "verdict")
+_PUBLISHED = ("closed", "published", "published_metric", "published_source")
 #: Columns of ``scores``.
-COLUMNS = (*_NAMES, *_SCORE)
+COLUMNS = (*_NAMES, *_SCORE, *_PUBLISHED)
 #: Further columns of ``learned``.
 SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
@@ -30,7 +31,8 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
     Returns:
         model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to beat), other and
         other_name (a weaker baseline or a comparison), n, decides (whether this row decides the verdict on the model), verdict (on this
-        score). A model without a stored score has one row without numbers.
+        score), closed (the share of the way from the baseline to what BERT-base is published to reach), published, published_metric,
+        published_source. A model without a stored score has one row without numbers.
     """
     rows = [
         {**names, **score}
@@ -38,8 +40,8 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
         for score in (map(asdict, found) if found else [{"decides": True, "verdict": verdict_of(names["objective"], [])}])
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    numbers = ["value", "low", "high", "baseline", "other"]
-    words = ["metric", "baseline_name", "other_name"]
+    numbers = ["value", "low", "high", "baseline", "other", "closed", "published"]
+    words = ["metric", "baseline_name", "other_name", "published_metric", "published_source"]
     return table.astype(dict.fromkeys(numbers, "float64") | {"n": "Int64"}).fillna(dict.fromkeys(words, ""))
 
 
@@ -49,8 +51,8 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
     ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's although
     the correlation is above 0; empty if there is none.
 
-    A verdict is ``learned``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was trained on with
-    its base's own text; see ``core.tasks.learned``.
+    A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
+    trained on with its base's own text; see ``core.tasks.learned``.
     """
     every = scores(db, models)
     table = every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})

@@ -95,6 +95,24 @@ def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFram
     return tuned.merge(theirs, on=["base", *keys])[list(PAIR)].reset_index(drop=True)
 
 
+def base_of(run: pd.Series) -> str:
+    """The base that a run's model was fine-tuned from; empty if there is none."""
+    return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""
+
+
+def nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
+    """The message for two models that have no runs with the same head and probe set."""
+
+    def has(name: str) -> str:
+        mine = runs[runs["model"] == name]
+        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in mine.groupby("head")) or "no run"
+
+    return (
+        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has {has(base)}. "
+        "Probe both on the same facts with the same head"
+    )
+
+
 def identities(db: Database, run_ids: Sequence[str], by_fact: bool = False) -> pd.DataFrame:
     """run_id, model, head, seed, probe_set of the runs, in the order given; unknown ones are left out.
 

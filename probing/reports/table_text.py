@@ -19,10 +19,10 @@ def as_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def text_table(table: pd.DataFrame) -> str:
-    """Columns as wide as their cells."""
+def text_table(table: pd.DataFrame, empty: str = NO_ROWS) -> str:
+    """Columns as wide as their cells; ``empty`` is the line below them if there are no rows."""
     if table.empty:
-        return f"{' '.join(table.columns)}\n{NO_ROWS}\n"
+        return f"{' '.join(table.columns)}\n{empty}\n"
     return _cells(table).to_string(index=False) + "\n"
 
 

@@ -5,7 +5,7 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -16,7 +16,8 @@ from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_text, rename_file
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
-from probing.store import increment
+from probing.store.build_steps import increment
+from probing.store.build_steps.failing_runs import OF_THE_ROWS, CountingError, failing_runs, refused
 from probing.store.changes.completeness import lacking_changes
 from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
@@ -25,7 +26,7 @@ from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
 from probing.store.parquet import read_table
-from probing.store.run_tables import STORED, create_run_tables, drop_runs, leave_out_of_kind, part_runs
+from probing.store.run_tables import RUNS_OF_FILES, STORED, create_run_tables, drop_runs, leave_out_of_kind, leave_out_unread, part_runs
 from probing.store.schema import CHANGES, EDGES, KEYS, SCHEMA_VERSION, SCHEMAS, SENTENCES, SORT, create_statement
 from probing.store.sentences.completeness import lacking_sentences
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
@@ -37,6 +38,10 @@ _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
 #: DuckDB's memory limit while it builds; the rest is written to a folder next to the database.
 _MEMORY = "512MB"
+#: So many bytes of rows are held until DuckDB takes them in one statement; they come on top of its memory.
+_BYTES_AT_ONCE = 32 * 2**20
+#: The number of a row's file while a table is filled; no table has a column of this name.
+_FILE = "_file"
 #: Kind of run -> the function that finds its incomplete runs.
 _LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
@@ -50,7 +55,7 @@ def build_database(
 
     A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning, and so is
     a file of another schema version; ``check_store`` reports both. If files were only added since the last build, a copy of
-    the database takes what is new (``store.increment``); the result equals a full build. A reader sees the old database until
+    the database takes what is new (``store.build_steps.increment``); the result equals a full build. A reader sees the old database until
     the pointer ``current.json`` is replaced.
 
     Args:
@@ -82,12 +87,7 @@ def build_database(
     say = progress or (lambda what, done, total: None)
     try:
         if not (old and _add_to_copy(target, old[0], temporary, files, version, say, memory)):
-            try:
-                _fill(temporary, files, version, say, memory)
-            except duckdb.OutOfMemoryException as error:
-                _log.info("%s is too little to build %s, so memory is no longer limited: %s", memory, final, error)
-                _remove(temporary)
-                _fill(temporary, files, version, say, None)
+            _fill_in_full(temporary, files, version, say, memory)
         sha256 = file_sha256(temporary)
         rename_file(temporary, final)
         _point_to(target, final, version, sha256)
@@ -136,19 +136,85 @@ def _add_to_copy(
         shutil.copyfile(old, temporary)
         if not is_whole(target, temporary):
             raise increment.UnusualError("its bytes are not those that were written")
-        _fill(temporary, files, version, progress, memory, add=True)
+        warnings = _fill(temporary, files, version, progress, memory, {}, add=True)
     except (increment.UnusualError, StoreError, OSError, duckdb.OutOfMemoryException) as error:
         _log.debug("%s is built in full: %s", target, error)
         _remove(temporary)
         return False
+    _warn(warnings)
     return True
 
 
-def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None, add: bool = False) -> None:
-    """Makes the database at ``path``; with ``add`` it is a copy of an older one that takes what is new."""
+def _fill_in_full(temporary: Path, files: Sequence[SourceFile], version: str, progress: Progress, memory: str | None) -> None:
+    """Makes the database, without the runs whose rows cannot be counted; each is named in ``failing_runs``.
+
+    Raises:
+        StoreError: if it cannot be made without them either.
+    """
+
+    def fill(say: Progress, without: Mapping[str, str]) -> list[str]:
+        nonlocal memory
+        try:
+            return _fill(temporary, files, version, say, memory, without)
+        except duckdb.OutOfMemoryException as error:
+            _log.info("%s is too little to build %s, so memory is no longer limited: %s", memory, temporary, error)
+            _remove(temporary)
+            memory = None
+            return _fill(temporary, files, version, say, memory, without)
+
+    def refusal(runs: Collection[str]) -> CountingError | None:
+        """The error of a build without these runs, whose database is not kept."""
+        try:
+            fill(lambda what, done, total: None, dict.fromkeys(runs, "is not tried"))
+        except CountingError as error:
+            return error
+        finally:
+            _remove(temporary)
+        return None
+
+    try:
+        warnings = fill(progress, {})
+    except CountingError:
+        _remove(temporary)
+        without = failing_runs(files, refusal)
+        if not without:
+            raise
+        warnings = fill(progress, without)
+    _warn(warnings)
+
+
+def _warn(lines: Sequence[str]) -> None:
+    """Logs what is left out of a database, once it is made."""
+    for line in lines:
+        _log.warning("%s", line)
+
+
+def _fill(
+    path: Path,
+    files: Sequence[SourceFile],
+    version: str,
+    progress: Progress,
+    memory: str | None,
+    without: Mapping[str, str],
+    add: bool = False,
+) -> list[str]:
+    """Makes the database at ``path``; with ``add`` it is a copy of an older one that takes what is new.
+
+    Args:
+        path: the temporary file.
+        files: of the sources.
+        version: data version of the files.
+        progress: called at every step.
+        memory: DuckDB's limit; None: its default.
+        without: id of a run to leave out -> why.
+        add: takes the runs to leave out from the older database.
+
+    Returns:
+        A sentence for each run and file that is left out.
+    """
     predictions = [file for file in files if file.table == "predictions"]
     others = [file for file in files if file.table != "predictions"]
-    notes = increment.Notes()
+    notes = increment.Notes(failing=dict(without))
     steps = len(files) + len(STATEMENTS) + 1
     done = 0
 
@@ -164,6 +230,7 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             if memory:
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
+                notes.failing = increment.known_failing(connection, files)
                 increment.begin(connection)
             for table in SCHEMAS:
                 if table != "runs":
@@ -171,15 +238,16 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             create_run_tables(connection)
             for table in _PLAIN_TABLES:
                 _load_plain(connection, table, [file for file in others if file.table == table], step, notes)
+            leave_out_unread(connection, notes.failing)
             part_runs(connection)
             if add:
                 predictions = increment.new_predictions(connection, predictions, notes)
                 steps = done + len(predictions) + len(STATEMENTS) + 1
             _load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
-            _leave_out_incomplete(connection)
+            _leave_out_incomplete(connection, notes)
             for kind, lacking in _LACKING.items():
-                leave_out_of_kind(connection, kind, lacking(connection))
+                notes.warnings += leave_out_of_kind(connection, kind, lacking(connection))
             empty_unfit_ranks(connection)
             load_words(connection)
             for name, statement in STATEMENTS.items():
@@ -192,11 +260,12 @@ def _fill(path: Path, files: Sequence[SourceFile], version: str, progress: Progr
             connection.execute("CREATE OR REPLACE TABLE meta (data_version VARCHAR, schema_version INTEGER)")
             connection.execute("INSERT INTO meta VALUES (?, ?)", [version, SCHEMA_VERSION])
             connection.execute("CHECKPOINT")
-    except duckdb.Error as error:
+    except OF_THE_ROWS as error:
         if memory and isinstance(error, duckdb.OutOfMemoryException):
             raise
-        raise StoreError(f"cannot build the database {path}: {error}") from error
+        raise refused(path, error) from error
     progress("done", steps, steps)
+    return notes.warnings
 
 
 def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
@@ -204,7 +273,6 @@ def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
     try:
         return read_table(file.path, file.table)
     except SchemaVersionError as error:
-        _log.warning("left out of the database: %s", error)
         notes.leave_out(file, str(error))
         return None
 
@@ -223,22 +291,44 @@ def _load_plain(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
 ) -> None:
     """Rows of all files; of several with the same key the first."""
+    # Most stores have files of a few tables; statements on the other thirty would be a third of a small build.
+    if not files:
+        return
     key, target = ", ".join(KEYS[table]), STORED if table == "runs" else table
-    connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS place FROM {target}")
-    for place, file in enumerate(files):
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
+    # Most files have few rows, and a statement per file would take longer than they do.
+    waiting: list[pa.Table] = []
+    size, put_aside = 0, False
+    for number, file in enumerate(files):
         step(f"reading {file.name}")
         rows = _read(file, notes)
         if rows is None:
             continue
-        connection.register("incoming", rows)
-        connection.execute("INSERT INTO loading SELECT *, ? FROM incoming", [place])
+        if notes.failing and table in RUNS_OF_FILES:
+            notes.leave_out_failing(file, rows.column("run_id").to_pylist())
+        waiting.append(rows.append_column(_FILE, pa.repeat(pa.scalar(number, pa.int32()), len(rows))))
+        size += waiting[-1].nbytes
+        if size > _BYTES_AT_ONCE:
+            if not put_aside:
+                connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS {_FILE} FROM {target}")
+                put_aside = True
+            connection.register("incoming", pa.concat_tables(waiting))
+            connection.execute("INSERT INTO loading SELECT * FROM incoming")
+            connection.unregister("incoming")
+            waiting.clear()
+            size = 0
+    if waiting:
+        connection.register("incoming", pa.concat_tables(waiting))
+    parts = ["SELECT * FROM loading"] * put_aside + ["SELECT * FROM incoming"] * bool(waiting)
+    if parts:
+        connection.execute(
+            f"INSERT INTO {target} SELECT {columns} FROM (SELECT DISTINCT ON ({key}) * FROM ({' UNION ALL '.join(parts)}) "
+            f"ORDER BY {key}, {_FILE}, {columns}) ORDER BY {', '.join(SORT[table])}"
+        )
+    if waiting:
         connection.unregister("incoming")
-    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    connection.execute(
-        f"INSERT INTO {target} SELECT {columns} FROM (SELECT DISTINCT ON ({key}) * FROM loading ORDER BY {key}, place, {columns}) "
-        f"ORDER BY {', '.join(SORT[table])}"
-    )
-    connection.execute("DROP TABLE loading")
+    if put_aside:
+        connection.execute("DROP TABLE loading")
 
 
 def _load_predictions(
@@ -267,7 +357,7 @@ def _load_predictions(
         connection.unregister("incoming")
 
 
-def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
+def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection, notes: increment.Notes) -> None:
     """Counts of a run with missing or doubled rows would look like results, so it is left out entirely."""
     found = counted_in_database(connection)
     runs = connection.sql("SELECT run_id, role, probe_set, layers, n_probed, counted FROM fact_runs ORDER BY run_id").to_arrow_table()
@@ -275,7 +365,7 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
     counts = {table: connection.sql(f"SELECT * FROM {table}").to_arrow_table() for table in COUNTS} if counted else {}
     relations = set(connection.execute("SELECT DISTINCT probe_set, relation FROM facts").fetchall()) if counted else set()
     for run_id, problem in lacking_counts(counted, counts, relations).items():
-        _log.warning("run %s is left out of the database: %s", run_id, problem)
+        notes.warnings.append(f"run {run_id} is left out of the database: {problem}")
         drop_runs(connection, "run_id = ?", [run_id])
     for run in runs.to_pylist():
         if run["counted"]:
@@ -284,14 +374,10 @@ def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> None:
         lacking = lack(run, found.get(run_id, Counted()))
         if lacking.complete:
             continue
-        _log.warning(
-            "run %s is left out of the database: %d predictions, expected %d; %d of them repeat a fact and layer, %d of its facts are not "
-            "stored; `python -m probing check` reports what is wrong",
-            run_id,
-            lacking.counted.rows,
-            lacking.expected,
-            lacking.counted.repeated,
-            lacking.counted.strange_facts,
+        notes.warnings.append(
+            f"run {run_id} is left out of the database: {lacking.counted.rows} predictions, expected {lacking.expected}; "
+            f"{lacking.counted.repeated} of them repeat a fact and layer, {lacking.counted.strange_facts} of its facts are not stored; "
+            "`python -m probing check` reports what is wrong"
         )
         connection.execute("DELETE FROM predictions WHERE run_id = ?", [run_id])
         drop_runs(connection, "run_id = ?", [run_id])

@@ -13,11 +13,12 @@ from probing.core.provenance import canonical_json, fingerprint_of
 from probing.store.changes.problems import change_problems
 from probing.store.changes.tables import CHANGE_SCHEMAS
 from probing.store.completeness import COUNTS, Counted, counted_in_tables, lack, lacking_counts
-from probing.store.database import BUILD_COMMAND, current_version, is_whole
+from probing.store.database import BUILD_COMMAND, current_version, is_whole, open_database
 from probing.store.edges.problems import edge_problems
 from probing.store.edges.tables import EDGE_SCHEMAS
 from probing.store.knowledge.swapped_ranks import StoredFact, lender_problem, names_lenders, stored_facts
 from probing.store.parquet import read_table
+from probing.store.run_queries import left_out_files
 from probing.store.schema import KEYS, SCHEMAS
 from probing.store.sentences.problems import sentence_problems
 from probing.store.sentences.tables import SENTENCE_SCHEMAS
@@ -83,7 +84,7 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     for runs, (schemas, problems_of) in _BY_KIND.items():
         problems += _of_kind(rows, runs, schemas, problems_of)
     if database is not None:
-        problems += _database(Path(database), files)
+        problems += [problem for problem in _database(Path(database), files) if problem not in problems]
     return problems
 
 
@@ -91,9 +92,10 @@ def fingerprint_problem(run_id: str, config: str) -> str | None:
     """Why ``run_id`` is not the first 16 hex digits of sha256 of its canonical JSON configuration; None if it is."""
     try:
         content = json.loads(config)
-    except ValueError as error:
+        written = canonical_json(content), canonical_json(content, ascii_only=False)
+    except (ValueError, RecursionError) as error:
         return f"run {run_id}: its configuration is not JSON: {error}"
-    if config not in (canonical_json(content), canonical_json(content, ascii_only=False)):
+    if config not in written:
         return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
     found = fingerprint_of(config)
     return None if found == run_id else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
@@ -249,7 +251,7 @@ def _left_out_problem(run: dict) -> str | None:
     try:
         left_out = json.loads(run["left_out"] or "{}")
         total = run["n_probed"] + sum(left_out.values())
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return f"run {run['run_id']}: left_out is not JSON of reason -> count: {run['left_out']!r}"
     if total != run["n_read"]:
         return f"run {run['run_id']}: read {run['n_read']}, but probed and left out are {total}"
@@ -287,4 +289,11 @@ def _database(folder: Path, files: Sequence[SourceFile]) -> list[str]:
         whole = is_whole(folder)
     except (OSError, StoreError) as error:
         return [f"cannot read the database in {folder}: {error}; run `{BUILD_COMMAND}`"]
-    return [] if whole else [f"the database in {folder} is damaged: its bytes are not those that were written; run `{BUILD_COMMAND}`"]
+    if not whole:
+        return [f"the database in {folder} is damaged: its bytes are not those that were written; run `{BUILD_COMMAND}`"]
+    try:
+        with open_database(folder) as opened:
+            # Files of another version are read here, too, and reported in the same words.
+            return list(left_out_files(opened)["why"])
+    except StoreError as error:
+        return [str(error)]

@@ -114,7 +114,10 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
                 rows = with_names_of_today(table_name, migrated(table_name, version, file.read().replace_schema_metadata()))
                 return rows if columns is None else rows.select(list(columns))
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-            rows = with_names_of_today(table_name, file.read(columns=wanted.names).replace_schema_metadata().cast(wanted))
+            found = file.read(columns=wanted.names)
+            # A text may hold bytes that are no UTF-8.
+            found.validate(full=True)
+            rows = with_names_of_today(table_name, found.replace_schema_metadata().cast(wanted))
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
@@ -136,6 +139,29 @@ def rows_and_values(path: Path) -> tuple[int, int]:
     columns = range(found.num_columns)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
     return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
+
+
+def text_size(path: Path) -> int:
+    """How many bytes the texts of a file are when it is read: the file holds a text once that a million rows have.
+
+    The texts stay in their dictionaries meanwhile, so this takes little more memory than the file has bytes and rows.
+
+    Raises:
+        StoreError: if it cannot be read.
+    """
+    total = 0
+    try:
+        found = pq.read_metadata(path)
+        columns = [found.schema.column(number) for number in range(found.num_columns)]
+        names = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
+            for group in range(found.num_row_groups):
+                for chunk in itertools.chain.from_iterable(column.chunks for column in file.read_row_group(group, names).columns):
+                    texts = pc.list_flatten(chunk) if pa.types.is_list(chunk.type) else chunk
+                    total += pc.sum(pc.take(pc.binary_length(texts.dictionary), texts.indices).cast(pa.int64())).as_py() or 0
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
+    return total
 
 
 def check_file(path: Path, table_name: str) -> int:

@@ -16,9 +16,11 @@ from probing.store.scope import OF_RUNS, of_runs
 def runs(db: Database) -> pd.DataFrame:
     """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed.
 
-    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact.
+    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is the model's full id on
+    the hub; empty for a folder.
     """
-    return db.query(f"SELECT {', '.join(SCHEMAS['runs'].names)}, counted FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
+    columns = ", ".join([*SCHEMAS["runs"].names, "counted", "coalesce(hub_id, '') AS hub_id"])
+    return db.query(f"SELECT {columns} FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
 
 
 def stored_models(db: Database) -> pd.DataFrame:
@@ -26,8 +28,16 @@ def stored_models(db: Database) -> pd.DataFrame:
     return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
 
 
+def stored_run_ids(db: Database) -> list[str]:
+    """The ids of all complete runs of any kind."""
+    return list(db.query("SELECT run_id FROM runs ORDER BY run_id")["run_id"])
+
+
 def left_out_files(db: Database) -> pd.DataFrame:
-    """The results files that are not in the database because another version of the program wrote them: name (below its source), why."""
+    """The results files that are not in the database: name (below its source), why.
+
+    Another version of the program wrote them, or the rows of their runs cannot be counted.
+    """
     return db.query("SELECT name, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY source, name")
 
 

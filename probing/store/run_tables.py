@@ -6,8 +6,7 @@ view ``runs_of_facts`` both. ``fact_runs.counted`` means that the row is of ``co
 predictions. Runs of every other kind keep the table of their files (``OF_KIND``), and the view ``runs_of_KIND`` adds the provenance.
 """
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import duckdb
@@ -16,7 +15,6 @@ import pyarrow as pa
 from probing.core.provenance import Provenance, stored_provenance
 from probing.store.schema import FACTS, OF_KIND, SCHEMAS, create_statement
 
-_log = logging.getLogger(__name__)
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; values that its configuration lacks are empty.
 _RUNS = pa.schema(
@@ -32,6 +30,8 @@ RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
 }
 #: The rows of ``runs`` as in the files, while a database is filled.
 STORED = "stored_runs"
+#: The tables of files with one row per run.
+RUNS_OF_FILES = ("runs", "counted_runs", *OF_KIND.values())
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
@@ -75,24 +75,34 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
         connection.unregister("incoming")
 
 
+def leave_out_unread(connection: duckdb.DuckDBPyConnection, runs: Collection[str]) -> None:
+    """Removes runs before anything is made of their rows; the rows of their files then belong to no run."""
+    for table in (STORED, *RUNS_OF_FILES[1:]):
+        connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [sorted(runs)])
+
+
 def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: list[Any]) -> None:
     """Removes the runs whose ``run_id`` fulfils the condition."""
     for table in RUN_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
-def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems: Mapping[str, str]) -> None:
+def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems: Mapping[str, str]) -> list[str]:
     """Removes runs that are not complete: their numbers would look like results.
 
     Args:
         connection: to the database.
         kind: of ``OF_KIND``.
         problems: id of a run -> what it lacks or has too much.
+
+    Returns:
+        A sentence for each run.
     """
-    for run_id, problem in problems.items():
-        _log.warning("run %s is left out of the database: %s; `python -m probing check` reports what is wrong", run_id, problem)
+    for run_id in problems:
         for table in ("runs", OF_KIND[kind]):
             connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+    advice = "`python -m probing check` reports what is wrong"
+    return [f"run {run_id} is left out of the database: {problem}; {advice}" for run_id, problem in problems.items()]
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -1,24 +1,46 @@
-"""Verifies registry, shipped facts, fetched data, heads, runs and database."""
+"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes, runs and database."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
-from probing.core.errors import ProbingError
+from safetensors import SafetensorError, safe_open
+
+from probing.core.changes.minimal_pairs import read_minimal_pairs
+from probing.core.edges.published import published_edges
+from probing.core.errors import ProbingError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.checksums import file_sha256
+from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.core.paths import cache_folder, database_folder, result_folders
-from probing.core.registry import read_registry
-from probing.models.encoders.load import joint_identity, weights_identity
-from probing.models.heads.files import read_identity
+from probing.core.provenance import stored_configuration
+from probing.core.published import read_published
+from probing.core.registry import ModelEntry, has_data, read_registry
+from probing.core.sentences.published import published_sentences
+from probing.models.edges.files import SHIPPED as EDGE_PROBES
+from probing.models.edges.files import read_probes as read_edge_probes
+from probing.models.heads.files import head_path, read_identity, read_weights, refuse_damage
+from probing.models.sentences.files import SHIPPED as SENTENCE_PROBES
+from probing.models.sentences.files import read_probes as read_sentence_probes
+from probing.models.sources.weights import joint_identity, weights_identity
 from probing.store.check import check_store
+from probing.store.parquet import read_table
+from probing.store.run_tables import RUNS_OF_FILES
+from probing.store.sources import files_of
+from probing.workflows.say import Say
+
+#: Folder of a model -> identity of its weights.
+Identity = Callable[[str], str]
 
 
-def check(runs: Sequence[Path] = ()) -> Iterator[tuple[str, list[str]]]:
-    """Verifies part by part and reports what is wrong.
+def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, list[str]]]:
+    """Verifies part by part and reports what is wrong; every stored file is read.
 
     Args:
         runs: folders of runs; none: the usual ones and the database that is built from them.
+        say: called with the title of each part before it is verified, which can take minutes with large models or many runs.
 
     Yields:
         The part's title, and a sentence for each problem.
@@ -26,14 +48,32 @@ def check(runs: Sequence[Path] = ()) -> Iterator[tuple[str, list[str]]]:
     folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
     # A missing database is no fault: it is derived. It is built from the usual folders, not from named ones.
     database = database_folder() if database_folder().is_dir() and not runs else None
+    # Heads and fine-tuned models ask for the same bases again and again.
+    identity = cache(weights_identity)
     looks: dict[str, Callable[[], list[str]]] = {
         "registry and shipped facts": _facts_problems,
+        "published tables and minimal pairs": _paper_problems,
         "fetched data": _data_problems,
-        "shipped heads": _head_problems,
+        "models": lambda: _model_problems(folders, identity),
+        "heads": lambda: _head_problems(identity),
+        "edge and sentence probes": _probe_problems,
         "runs and database": lambda: check_store(folders, database),
     }
+    if not has_data():
+        # An installation without the repository's data has no shipped facts and tables that could be wrong.
+        del looks["registry and shipped facts"], looks["published tables and minimal pairs"]
+        looks = {"registry (facts and models ship with the repository, which is not here)": _registry_problems} | looks
     for title, look in looks.items():
+        say(f"{title} …")
         yield title, look()
+
+
+def _registry_problems() -> list[str]:
+    try:
+        read_registry()
+    except ProbingError as error:
+        return [str(error)]
+    return []
 
 
 def _facts_problems() -> list[str]:
@@ -60,20 +100,119 @@ def _data_problems() -> list[str]:
     return problems
 
 
-def _head_problems() -> list[str]:
-    problems = []
-    registry = read_registry()
-    for entry in registry.models:
-        if not entry.shipped:
-            continue
+def _head_problems(identity_of: Identity) -> list[str]:
+    """Every trained head, shipped and own: its weights have the recorded checksum, and it belongs to the folder that it lies in."""
+    problems: list[str] = []
+    own = sorted((cache_folder() / "heads").glob("*/*/layer-*.safetensors"))
+    for weights, path in [*_shipped_heads(problems, identity_of), *((None, path) for path in own)]:
         try:
-            identity = weights_identity(entry.location)
-            if entry.base:
-                # Models that ship with their base are stored as a difference from it.
-                identity = joint_identity(identity, weights_identity(registry.model(entry.base).location))
-            for path in sorted(Path(entry.location, "heads").glob("*/layer-*.safetensors")):
-                if read_identity(path).weights != identity:
-                    problems.append(f"{path} belongs to other weights than {entry.name}'s")
+            identity = read_identity(path)
+            refuse_damage(path, identity, read_weights(path))
+        except (ProbingError, OSError, SafetensorError) as error:
+            problems.append(_unreadable(path, error))
+            continue
+        here = {one[:16] for one in (identity.weights, joint_identity(identity.weights, identity.configuration))}
+        kind = path.parent.name if weights else path.parent.name.rpartition("-seed")[0]
+        if identity.weights != weights if weights else path.parts[-3] not in here:
+            problems.append(f"{path} belongs to other weights, {identity.weights[:16]} of {identity.model}; move or delete it")
+        elif (path, kind) != (head_path(path.parent, identity.layer), identity.kind):
+            problems.append(f"{path} is the {identity.kind} head of layer {identity.layer}; move or delete it")
+    return problems
+
+
+def _shipped_heads(problems: list[str], identity_of: Identity) -> Iterator[tuple[str, Path]]:
+    """Identity of the weights that a shipped head must belong to, and its file."""
+    for entry in _shipped():
+        try:
+            weights = _identities(entry, identity_of)[-1]
+        except (ProbingError, OSError) as error:
+            problems.append(str(error))
+            continue
+        yield from ((weights, path) for path in sorted(Path(entry.location, "heads").glob("*/layer-*.safetensors")))
+
+
+def _shipped() -> list[ModelEntry]:
+    """The models that ship with the repository, where this installation has it."""
+    return [entry for entry in read_registry().models if entry.shipped and has_data()]
+
+
+def _identities(entry: ModelEntry, identity_of: Identity) -> list[str]:
+    """The identity of a model's weights and, if it has a base, of both together, which is the one that runs record."""
+    found, base = [identity_of(entry.location)], base_entry(entry)
+    return found if base is None else [*found, joint_identity(found[0], identity_of(base.location))]
+
+
+def _probe_problems() -> list[str]:
+    """Every file of edge and sentence probes, shipped and own: its checksum, and that it lies in the folder of its weights and task."""
+    problems = []
+    readers = (("edges", EDGE_PROBES, read_edge_probes), ("sentences", SENTENCE_PROBES, read_sentence_probes))
+    for kind, shipped, read in readers:
+        for root in (shipped, cache_folder() / kind):
+            for path in sorted(root.glob("*/*/probes.safetensors")):
+                try:
+                    probes = read(path)
+                except ProbingError as error:
+                    problems.append(str(error))
+                    continue
+                weights = getattr(probes, "weights" if kind == "edges" else "identity")
+                if probes.task != path.parts[-2] or (root != shipped and path.parts[-3] != weights[:16]):
+                    problems.append(f"{path} holds probes of {probes.task} for the weights {weights[:16]}; move or delete it")
+    return problems
+
+
+def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]:
+    """Every model on this machine that the project ships or made: its files can be read, and stored runs are of these weights."""
+    problems = []
+    recorded = _recorded_weights(folders)
+    own = sorted(path.parent for path in (cache_folder() / "models").glob("*/config.json"))
+    for where in [entry.name for entry in _shipped()] + [str(folder) for folder in own]:
+        try:
+            entry = find_entry(where)
+            for path in sorted(Path(entry.location).glob("*.safetensors")):
+                with safe_open(path, framework="numpy") as stream:
+                    stream.keys()
+            finetuning = Path(entry.location, FINETUNING)
+            if finetuning.is_file():
+                finetuning_note(finetuning.parent)
+            identities = _identities(entry, identity_of)
+        except SafetensorError as error:
+            problems.append(_unreadable(path, error))
+        except (ProbingError, OSError) as error:
+            problems.append(str(error))
+        else:
+            if (known := recorded.get(entry.name)) and not known.intersection(identities):
+                other = ", ".join(one[:12] for one in sorted(known))
+                problems.append(
+                    f"{entry.location}: the stored runs of {entry.name} are of other weights ({other}) than it has now "
+                    f"({identities[-1][:12]}); restore the model, or probe it again under another --name"
+                )
+    return problems
+
+
+def _recorded_weights(folders: Sequence[Path]) -> dict[str, set[str]]:
+    """Model -> identities of the weights that its stored runs record; files that cannot be read are reported elsewhere."""
+    found: dict[str, set[str]] = {}
+    for folder in folders:
+        for table in RUNS_OF_FILES:
+            for path in files_of(table, folder):
+                with suppress(StoreError):
+                    rows = read_table(path, table, ["model", "config"])
+                    for model, config in zip(*(rows.column(name).to_pylist() for name in ("model", "config")), strict=True):
+                        if weights := str(stored_configuration(config).get("weights", "")):
+                            found.setdefault(model, set()).add(weights)
+    return found
+
+
+def _paper_problems() -> list[str]:
+    problems = []
+    for read in (read_published, published_edges, published_sentences, read_minimal_pairs):
+        try:
+            read()
         except ProbingError as error:
             problems.append(str(error))
     return problems
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    said = str(error)
+    return said if str(path) in said else f"cannot read {path}: {said}; delete it, and make or fetch it again"

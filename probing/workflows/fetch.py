@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from tqdm import tqdm
 
-from probing.core.errors import IncompleteCopyError, RegistryError
+from probing.core.errors import IncompleteCopyError, ModelError, RegistryError
 from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, rename_folder
 from probing.core.files.checksums import file_sha256
-from probing.core.files.locks import exclusive_lock
+from probing.core.files.locks import LONG_WORK, exclusive_lock
+from probing.core.model_folders import at_revision
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.downloads import download, download_member
@@ -24,16 +25,18 @@ _WEIGHTS = (
 _TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 
-def fetch(names: Sequence[str], source: Path | None = None, say: Say = print) -> None:
+def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, revision: str | None = None) -> None:
     """Fetches data sets and models into the cache.
 
     Args:
-        names: as the registry has them.
+        names: as the registry has them, or ids of models on the hub.
         source: folder of local copies; None downloads.
         say: called with a line for each.
+        revision: branch, tag or commit of models on the hub; None: what the registry pins, else the main branch.
 
     Raises:
         RegistryError: for an unknown name, or files that cannot be fetched or are damaged.
+        ModelError: if a model of the hub cannot be fetched, is damaged or cannot be used; if a revision of anything else is given.
         IncompleteCopyError: at the end, if local copies lack files; all names were tried.
     """
     registry = read_registry()
@@ -41,10 +44,13 @@ def fetch(names: Sequence[str], source: Path | None = None, say: Say = print) ->
     incomplete = []
     for name in names:
         try:
+            if revision is not None and (source is not None or name in known):
+                what = "a local copy" if source is not None else f"the data set {name}"
+                raise ModelError(f"got the revision {revision!r} of {what}; only models of the hub have one")
             if name in known:
                 target = fetch_data(registry.data_set(name), source, cache_folder() / "downloads" / name)
             else:
-                target = Path(fetch_model(registry.model(name), source))
+                target = fetch_model(_model(registry, name, revision), source)
             say(f"{name}: {target}")
         except IncompleteCopyError as error:
             incomplete.append(str(error))
@@ -78,7 +84,7 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
             raise IncompleteCopyError(f"{folder} lacks {_some(lacking)} of {entry.name}; the files that exist were copied: {target}")
         return target
     if entry.url:
-        with exclusive_lock(target.parent / f".{entry.name}.lock"):
+        with exclusive_lock(target.parent / f".{entry.name}.lock", limit=LONG_WORK):
             if not target.is_dir():
                 _unpack(entry, target)
     if entry.made and (lacking := [file.path for file in entry.files if not file.url and not _is_there(file, target)]):
@@ -113,29 +119,54 @@ def _some(names: Sequence[str]) -> str:
     return f"{len(names)} file{'' if len(names) == 1 else 's'} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
 
 
-def fetch_model(entry: ModelEntry, source: Path | None) -> str:
-    """Downloads a hub model to the hub's own cache at its pinned revision, or copies a local one unchanged."""
+def _model(registry: Registry, name: str, revision: str | None) -> ModelEntry:
+    """The entry of a model of the registry or of the hub.
+
+    Raises:
+        RegistryError: if the name is neither in the registry nor an id of the hub.
+        ModelError: for a revision of a model that is not on the hub.
+    """
+    listed = {entry.name: entry for entry in registry.models}
+    if name not in listed and name.count("/") != 1:
+        names = ", ".join([*(entry.name for entry in registry.data), *listed])
+        raise RegistryError(f"no data set or model {name!r} in the registry; it has {names}; a model of the hub is written OWNER/NAME")
+    # A copy that ``fetch --from`` made replaces the hub everywhere else, but not here.
+    entry = listed.get(name) or next((one for one in registry.models if one.hub_id.casefold() == name.casefold()), None)
+    entry = entry or ModelEntry(name=name, source=name, licence="unknown", objective="unknown")
+    return entry if revision is None else at_revision(entry, revision)
+
+
+def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
+    """Downloads a hub model to the hub's own cache at its revision and checks it, or copies a local one unchanged.
+
+    Returns:
+        Its folder.
+
+    Raises:
+        RegistryError: if there is no local copy.
+        ModelError: if the hub's model cannot be downloaded, is damaged, lacks weights or a tokenizer, or has an unknown architecture.
+        IncompleteCopyError: if a local copy lacks files.
+    """
     if entry.shipped:
-        return entry.location
+        return Path(entry.location)
     if source is not None:
         folder = next((f for f in (source / entry.name, source / entry.source) if f.is_dir()), None)
         if folder is None:
             raise RegistryError(f"no folder {source / entry.name}; a local copy of {entry.name} is expected there")
         target = cache_folder() / "models" / entry.name
-        with exclusive_lock(target.with_name(f".{target.name}.lock")), atomic_folder(target, replace=True) as half:
+        with exclusive_lock(target.with_name(f".{target.name}.lock"), limit=LONG_WORK), atomic_folder(target, replace=True) as half:
             shutil.copytree(folder, half, dirs_exist_ok=True)
         if lacking := _missing_parts(target):
             raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}")
-        return str(target)
+        return target
     # Imported only if a model comes from the hub.
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
+    from probing.models.encoders.usable import read_configuration
+    from probing.models.sources.located import locate
 
-    patterns = ["*.json", "*.txt", "*.model", "model*.safetensors"]
-    try:
-        return snapshot_download(entry.source, revision=entry.revision or None, allow_patterns=patterns)
-    except (OSError, HfHubHTTPError) as error:
-        raise RegistryError(f"cannot download {entry.source} from the hub ({error}); local copies: --from FOLDER") from error
+    found = locate(entry.source, entry.revision or None, read_configuration)
+    if not found.has_tokenizer and not entry.base:
+        raise ModelError(f"{entry.source} has no tokenizer at commit {found.revision[:12]}; expected tokenizer.json or a vocabulary")
+    return found.folder
 
 
 def _missing_parts(folder: Path) -> list[str]:

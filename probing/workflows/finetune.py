@@ -9,18 +9,18 @@ from typing import Any
 
 from probing.core.errors import FactsError, ModelError
 from probing.core.files.atomic import atomic_folder
-from probing.core.files.locks import exclusive_lock
+from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
 from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
 from probing.core.tasks.objectives import Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
-from probing.models.encoders.load import weights_identity
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.setup import Prepared, prepare
 from probing.models.finetuning.trainer import Finetuned, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
+from probing.models.sources.weights import weights_identity
 from probing.store.parquet import write_table
 from probing.workflows.changes.epochs import epoch_perplexity
 from probing.workflows.say import Say
@@ -71,6 +71,7 @@ class FinetuneRequest:
         pooling: input of a head that labels sentences: ``first`` or ``mean``; None: the objective's.
         bits: per weight of a difference, 8 or 4.
         perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text if it was fetched.
+        revision: branch, tag or commit of a base on the hub; None: what the registry pins, else the main branch.
     """
 
     model: str
@@ -86,6 +87,7 @@ class FinetuneRequest:
     pooling: str | None = None
     bits: int = 8
     perplexity_text: Path | None = None
+    revision: str | None = None
 
     @property
     def task(self) -> Task:
@@ -126,10 +128,10 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         ModelError: if another model is in the folder, or the base is no base or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
-    task, entry = request.task, find_entry(request.model)
+    task, entry = request.task, find_entry(request.model, revision=request.revision)
     place = _place(request, entry)
     # Checkpoints have one name: a second process waits, and then finds the model finished.
-    with exclusive_lock(cache_folder() / "locks" / f"finetune-{place.work.name}.lock"):
+    with exclusive_lock(cache_folder() / "locks" / f"finetune-{place.work.name}.lock", limit=LONG_WORK):
         if place.note.is_file():
             _refuse_another(place.note, request, task, entry)
             say(f"{place.name} exists already: {place.target}")
@@ -183,6 +185,8 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
+    if entry.hub_id and (source := made.get("base_source")):
+        asked["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
     there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     if request.difference:
         asked["bits"], there["bits"] = request.bits, made.get("difference_bits", 8)
@@ -210,12 +214,13 @@ def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[
 
 def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe: FinetuneRecipe, trained: Finetuned) -> dict[str, Any]:
     """What is recorded with the model; the scores follow."""
-    # The registry knows where its own models are; a folder of the user's is found again by its path.
+    # The registry knows where its own models are; a folder of the user's is found again by its path, a model of the hub by id and commit.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
     return {
         "base": entry.name, "base_folder": folder_of_base, "objective": request.task.label, "recipe": recipe.fields(),
         "steps": trained.steps, "training_rows": len(ready.training.rows), "history": trained.history,
         "stored_as_difference": request.difference,
+        **({"base_source": ready.base_source} if ready.base_source else {}),
         **({"difference_bits": request.bits} if request.difference and request.bits != 8 else {}),
         **({"left_out": dict(ready.training.left_out)} if ready.training.left_out else {}),
     }  # fmt: skip

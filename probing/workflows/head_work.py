@@ -12,7 +12,7 @@ from probing.core.errors import FactsError, JobError
 from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import head_path
 from probing.models.heads.masked_states import StatesCache
@@ -65,12 +65,13 @@ def head_job(
     opened: HeadWork,
     layers: Sequence[int],
     layers_per_shard: int,
-    model: str,
-    base: str | None,
+    again: Mapping[str, str | None],
     texts: tuple[Path | None, Path | None],
     environment: Mapping[str, str],
 ) -> Job:
     """The job of a set of heads: a shard is a group of layers. All shards use the same hidden states on disk.
+
+    ``again`` is what ``reopening`` gives for the model.
 
     Raises:
         HeadError: if a head of another recipe is in the place of one of these.
@@ -79,11 +80,9 @@ def head_job(
         is_finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, number_format(opened.dtype))
     setup = {
         "version": __version__,
-        "model": model,
-        "base": base,
+        **again,
         "device": opened.encoder.device.type,
         "threads": thread_count(),
-        "name": opened.encoder.name,
         "weights": opened.encoder.identity,
         "configuration": opened.encoder.configuration,
         "recipe": opened.recipe.model_dump(),
@@ -108,7 +107,7 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
     """
     set_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))
-    encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
+    encoder = open_entry(entry_again(setup), setup["device"])
     recipe = HeadRecipe(**setup["recipe"])
     here = {
         "version": (__version__, setup["version"]),

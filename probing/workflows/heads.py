@@ -6,7 +6,7 @@ from pathlib import Path
 
 from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
 from probing.core.paths import cache_folder
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import open_encoder, reopening
 from probing.models.heads.files import heads_folder, trained_heads_folder, validation_losses
 from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
@@ -41,6 +41,7 @@ class HeadsRequest:
         out: folder of the heads; None: where ``probe`` and ``ask`` look.
         base: base model whose head a headless model uses.
         name: of the model in the heads; None: its registry name or its folder's.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
         positions: masked positions to learn from; 0: the whole text. Usually 30,000.
         epochs: passes over them. Usually ``steps`` from the map, else 3 epochs.
         batch: positions per step, if the text is read in sentences. Usually 256.
@@ -73,6 +74,7 @@ class HeadsRequest:
     out: Path | None = None
     base: str | None = None
     name: str | None = None
+    revision: str | None = None
     positions: int | None = None
     epochs: int | None = None
     batch: int | None = None
@@ -125,7 +127,7 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     """
     used = set_threads(request.threads)
     train, valid = head_text(request.text, request.valid)
-    encoder = open_encoder(request.model, request.base, request.device, name=request.name)
+    encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
     # A replicate has the recipe of the heads that it is compared with.
     replicated = heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
@@ -133,8 +135,8 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     layers = range(encoder.layers + 1) if request.seed == 0 else range(encoder.layers, encoder.layers + 1)
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
     workers = executor(request.executor, used, encoder.device.type)
-    base = request.base and same_path(request.base)
-    job = head_job(opened, layers, request.layers_per_shard, same_path(request.model), base, (request.text, request.valid), passed_on())
+    again = reopening(encoder, same_path(request.model), request.base and same_path(request.base))
+    job = head_job(opened, layers, request.layers_per_shard, again, (request.text, request.valid), passed_on())
     do_job(job, workers, say)
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):

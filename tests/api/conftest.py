@@ -1,5 +1,7 @@
 """The shipped model, opened once, and an empty cache for all that these tests make."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import probing
@@ -8,7 +10,26 @@ from tests.commands.conftest import facts_file as facts_file
 from tests.commands.conftest import tiny_model as tiny_model
 
 
+@pytest.fixture(scope="package", autouse=True)
+def built_once(no_database_twice) -> None:
+    """Stores that several tests open have one database."""
+
+
 @pytest.fixture(scope="session")
 def nesia():
     """nesia-mini with its tied heads."""
     return probing.load("nesia-mini", device="cpu")
+
+
+#: What no argument is meant to be. ``==`` of the first ones gives an array or no truth value, and the last ones are no text.
+ODD = {
+    "numbers": np.array([1.5, 2.5]), "texts": np.array(["a", "b"]), "no value": pd.NA, "series": pd.Series([1.5, 2.5]),
+    "table": pd.DataFrame({"a": [1.5]}), "nan": float("nan"), "bytes": b"x", "object": object(), "half": "\ud800", "nul": "a\0b",
+    "long": "x" * 5000,
+}  # fmt: skip
+
+
+@pytest.fixture(params=ODD, scope="session")
+def odd(request):
+    """An argument that is refused by a ``ProbingError`` wherever it cannot be used."""
+    return ODD[request.param]

@@ -29,7 +29,7 @@ def lines(figure) -> set[str]:
 
 def test_a_named_model_without_tied_heads_has_a_line(results):
     both = lines(results.plot.curve(model=["my-bert", "nesia-mini"], probe_set="trex"))
-    assert both == {"my-bert · logit_lens", "nesia-mini · tied"}
+    assert both == {"my-bert · logit_lens", "nesia-mini · logit_lens", "nesia-mini · tied"}, "also by the heads that both have"
     assert lines(results.plot.curve(model="my-bert")) == {"my-bert · logit_lens"}
     assert lines(results.plot.curve(model="my-bert", probe_set="trex")) == {"my-bert · logit_lens"}
 
@@ -41,11 +41,12 @@ def test_a_probe_set_without_tied_heads_has_lines(results):
 def test_a_named_model_without_tied_heads_has_a_bar(results):
     bar = results.plot.total(model="my-bert").data[0]
     assert list(bar.x) == [pytest.approx(100 * results.total(model="my-bert", k=1, average="macro")["last_layer"].iloc[0])]
-    assert len(results.plot.total(model=["my-bert", "nesia-mini"], probe_set="trex").data[0].x) == 2
+    assert len(results.plot.total(model=["my-bert", "nesia-mini"], probe_set="trex").data[0].x) == 3
 
 
-def test_figures_without_a_named_model_stay_those_of_the_page(results):
-    assert lines(results.plot.curve()) == {"nesia-mini · tied"}
+def test_figures_without_a_named_model_are_those_of_the_page_with_a_line_of_every_added_model(results):
+    of_trex = {"nesia-mini · tied", "nesia-mini · logit_lens", "my-bert · logit_lens"}
+    assert lines(results.plot.curve()) == {"loner · logit_lens · questions (ours)", *(f"{name} · T-REx" for name in of_trex)}
 
 
 def test_a_named_model_that_cannot_be_drawn_is_refused(results):

@@ -16,10 +16,10 @@ PROBES = ("probing.api.model", "probing.api.probed")
 
 
 @pytest.fixture()
-def shipped_results(tmp_path_factory, monkeypatch, name):
-    """A cache of the tests' own, shared by all examples, so that the database is built once; that of examples that probe is another one."""
-    folder = tmp_path_factory.getbasetemp() / ("cache-of-probing" if name in PROBES else "cache-of-examples")
-    monkeypatch.setenv("PROBING_CACHE", str(folder))
+def shipped_results(shipped_cache, databases, tmp_path, monkeypatch, name):
+    """A cache with the shipped results; examples that probe have one of their own."""
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache" if name in PROBES else shipped_cache))
+    databases.put_usual()
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -59,7 +59,7 @@ def test_the_entropy_of_a_layer_is_at_most_that_of_equal_probabilities(nesia):
     assert (entropy["entropy"].between(0, torch.log(torch.tensor(float(len(nesia.encoder.tokenizer)))).item())).all()
 
 
-@pytest.mark.parametrize("architecture", ["albert", "bert", "distilbert", "electra", "modernbert", "roberta"])
+@pytest.mark.parametrize("architecture", ["albert", "bert", "deberta", "distilbert", "electra", "esm", "modernbert", "mpnet", "roberta"])
 def test_a_model_in_memory_answers_as_the_folder_it_is_saved_in(architecture, tmp_path):
     model, tokenizer = tiny_models.build(architecture)
     folder = tiny_models.save(architecture, tmp_path / "saved")
@@ -102,16 +102,30 @@ def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, c
 
 def test_heads_that_are_not_trained_are_named_with_the_line_that_needs_none(tiny_model, in_memory, cache):
     with pytest.raises(HeadError) as found:
-        probing.load(tiny_model)
+        probing.load(tiny_model, "tied")
     line = f'probing.load({str(tiny_model)!r}, head="logit_lens")'
     assert line in str(found.value) and f"train-heads --model {tiny_model}" in str(found.value)
     assert eval(line).ask(PROMPT).model == "tiny-bert"
     model, tokenizer = in_memory
     with pytest.raises(HeadError) as found:
-        probing.load(model, tokenizer=tokenizer)
+        probing.load(model, "tied", tokenizer=tokenizer)
     line = 'probing.load(model, tokenizer=tokenizer, head="logit_lens")'
     assert line in str(found.value) and "save_pretrained" in str(found.value)
     assert eval(line).ask(PROMPT).head == "logit_lens"
+
+
+def test_the_logit_lens_reads_a_model_without_trained_heads_and_one_line_states_it(tiny_model, in_memory, cache, caplog, nesia):
+    model, tokenizer = in_memory
+    for given, more in ((tiny_model, {}), (model, {"tokenizer": tokenizer})):
+        caplog.clear()
+        loaded = probing.load(given, device="cpu", **more)
+        (line,) = [record.getMessage() for record in caplog.records if record.name.startswith("probing")]
+        assert loaded.head == "logit_lens" and "train-heads" in line and "--head logit_lens" not in line
+        expected = probing.load(given, "logit_lens", device="cpu", **more).ask(PROMPT).table
+        pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, expected)
+    caplog.clear()
+    assert nesia.head == "tied" and probing.load("nesia-mini", device="cpu").head == "tied"
+    assert not [record for record in caplog.records if record.name.startswith("probing")]
 
 
 def test_what_is_no_model_is_refused_with_what_is_expected(in_memory, tiny_model, cache):
@@ -193,7 +207,7 @@ def test_a_causal_model_is_refused_as_one(in_memory, tmp_path, cache):
 
 
 def test_arguments_of_another_type_are_refused_with_what_is_expected(nesia):
-    for more in ({"head": None}, {"head": 3}, {"device": None}, {"name": 5}, {"base": 5}, {"base": ""}):
+    for more in ({"head": 3}, {"device": None}, {"name": 5}, {"base": 5}, {"base": ""}):
         ((name, value),) = more.items()
         with pytest.raises(OptionError, match=f"got {name}={value!r}; expected "):
             probing.load("nesia-mini", **more)

@@ -7,6 +7,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.databases import SNAPSHOT
+
 #: A last cell that prints what the test looks at; ``results`` are closed by then, tables stay.
 SUMMARY = """
 import json
@@ -43,11 +45,11 @@ def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
 
 
 @pytest.fixture(scope="module")
-def found(notebook, repo_root, tmp_path_factory):
-    """Output of the last cell after a separate kernel has run all others, with no network and an empty cache."""
+def found(notebook, repo_root, tmp_path_factory, databases):
+    """Output of the last cell after a separate kernel has run all others, with no network and a cache that has the database only."""
     folder = tmp_path_factory.mktemp("notebook")
-    # Shared with the examples of docstrings, so that the database is built once.
-    cache = tmp_path_factory.getbasetemp() / "cache-of-examples"
+    cache = folder / "cache"
+    databases.put(cache / "database", SNAPSHOT)
     settings = {
         "PROBING_CACHE": cache, "PYTHONPATH": repo_root, "HF_HUB_OFFLINE": 1, "OMP_NUM_THREADS": 1, "JUPYTER_RUNTIME_DIR": folder,
         "IPYTHONDIR": folder, "TMPDIR": folder,

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from probing.core.errors import FigureError, OptionError, StoreError
 from tests.api.stored_results import opened, plant_all
@@ -29,13 +30,17 @@ def results(snapshot, root):
         yield found
 
 
-@pytest.fixture()
-def drawn(snapshot, root, monkeypatch):
-    """The traces and the titles of the axes of a page's figure, by the figure's name."""
-    look = opening(snapshot, root / "cache", monkeypatch)
+@pytest.fixture(scope="module")
+def drawn(snapshot, root):
+    """The traces and the titles of the axes of a page's figure, by the figure's name; each link is visited once."""
+    visited: dict[str, AppTest] = {}
 
     def of_page(page: str, name: str, **query) -> tuple:
-        app = look(page, **query)
+        link = json.dumps([page, query])
+        if link not in visited:
+            with pytest.MonkeyPatch.context() as patch:
+                visited[link] = opening(snapshot, root / "cache", patch)(page, **query)
+        app = visited[link]
         assert not app.exception
         (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
         return shown(json.loads(chart.proto.spec))

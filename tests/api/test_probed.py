@@ -2,6 +2,8 @@
 
 import errno
 import io
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -198,3 +200,23 @@ def test_a_full_disk_is_a_cache_error(lens, facts_file, cache, monkeypatch):
     monkeypatch.setattr("probing.workflows.knowledge.probe.write_table", full)
     with pytest.raises(CacheError, match=r"no room on the disk for /there .*make room and call the same again"):
         lens.probe(facts_file, progress=False)
+
+
+def test_whatever_is_given_to_a_model_is_used_or_refused_in_words(lens, tiny_model, facts_file, odd):
+    rows = rows_of(facts_file).head(2)
+    found = lens.probe(rows, progress=False)
+    answer = lens.ask("It is [MASK].", top=1)
+    calls = [
+        *(partial(found.curve, **{name: odd}) for name in ("k", "average")),
+        *(partial(found.total, **{name: odd}) for name in ("k", "average")),
+        *(partial(found.figure, **{name: odd}) for name in ("k", "average", "dark")),
+        partial(answer.figure, dark=odd),
+        *(partial(lens.ask, **({"sentence": "It is [MASK]."} | {name: odd})) for name in ("sentence", "top", "watch", "mask")),
+        *(partial(lens.probe, **({"facts": rows, "progress": False} | {name: odd})) for name in ("facts", "called", "templates", "out")),
+        *(partial(lens.edges, **({"sentence": "It is red", "spans": [(0, 1)]} | {name: odd})) for name in ("sentence", "spans", "tasks")),
+        *(partial(lens.sentence, **({"text": "It is red"} | {name: odd})) for name in ("text", "second", "tasks")),
+        *(partial(probing.load, **({"model": tiny_model} | {name: odd})) for name in ("model", "head", "base", "device", "name")),
+    ]
+    for call in calls:
+        with suppress(probing.ProbingError):
+            call()

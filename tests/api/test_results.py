@@ -1,7 +1,9 @@
 """Stored results in a notebook: every frame holds what the command of the same name prints as JSON."""
 
 import gc
+import inspect
 import json
+from contextlib import suppress
 
 import duckdb
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from probing.api.results import Results, open_results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
 from probing.reports.table_text import objects
+from probing.store.build import build_database
 from probing.store.knowledge.fact_queries import search_facts
 from tests.api.stored_results import opened, plant_all
 from tests.planted_relatives import BASE, COLA, CONTROL
@@ -288,7 +291,8 @@ def test_folders_that_are_no_paths_are_refused(tmp_path, monkeypatch, given, wor
         open_results(*given)
 
 
-def test_a_bar_shows_that_the_database_is_built(tmp_path, capfd):
+def test_a_bar_shows_that_the_database_is_built(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("probing.store.build.build_database", build_database)
     runs = plant_runs(tmp_path / "runs", [PlantedRun()])
     open_results(runs, tmp_path / "database").close()
     out, err = capfd.readouterr()
@@ -354,3 +358,22 @@ def test_messages_name_no_option_of_the_commands(results):
         with pytest.raises(ProbingError) as error:
             ask()
         assert "--" not in str(error.value)
+
+
+def test_whatever_is_given_is_used_or_refused_in_words(results, odd):
+    """By every argument of every report and figure: no error of a library."""
+    given = [(of, name) for of in (results, results.plot) for name in dir(type(of)) if callable(getattr(type(of), name)) and name[0] != "_"]
+    asked = 0
+    for of, name in given:
+        for argument, about in inspect.signature(getattr(of, name)).parameters.items():
+            if about.kind is not about.VAR_KEYWORD and name != "close":
+                asked += 1
+                with suppress(ProbingError):
+                    try:
+                        getattr(of, name)(**{argument: odd})
+                    except TypeError as error:
+                        assert "missing a required argument" in str(error), (name, argument)
+    assert asked > 60
+    for argument in ("folders", "database"):
+        with pytest.raises(ProbingError):
+            Results(**{argument: odd})

@@ -7,23 +7,30 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.databases import SNAPSHOT
+
 ROOT = Path(__file__).resolve().parents[2]
+#: Width and whether the theme is dark: each width and each theme once.
+VIEWS = pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)], ids=["wide and light", "narrow and dark"])
 INSTALL = "sudo apt-get install chromium"
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
-    """Where the app answers; a database of its own is built in an empty cache."""
+def address(tmp_path_factory, databases):
+    """Where the app answers, with a cache of its own that has the database of the shipped results."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     cache = tmp_path_factory.mktemp("cache")
+    databases.put(cache / "database", SNAPSHOT)
     log = (cache / "server.log").open("w")
-    environment = {**os.environ, "PROBING_CACHE": str(cache), "PROBING_SNAPSHOT": str(ROOT / "data" / "snapshot")}
+    environment = {**os.environ, "PROBING_CACHE": str(cache), "PROBING_SNAPSHOT": str(SNAPSHOT)}
     words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
     server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
@@ -57,39 +64,138 @@ def browser():
         opened.close()
 
 
-@pytest.fixture()
-def visit(browser, address):
-    """Opens a path in a fresh window and waits until the page is at rest; errors of the page fail the test."""
-    contexts, errors = [], []
+class Windows:
+    """Windows of the browser that share what was loaded: the app's script has five megabytes."""
 
-    def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
-        contexts.append(context)
-        page = context.new_page()
+    def __init__(self, browser, address: str):
+        self._browser, self._address = browser, address
+        self._contexts = [browser.new_context()]
+
+    def open(self, path: str, errors: list[str], *, width: int, dark: bool, height: int, fresh: bool):
+        """Opens a path and waits until the page is at rest.
+
+        Args:
+            path: the page's link.
+            errors: what the scripts of the page throw is appended.
+            width, height: of the window, in pixels.
+            dark: whether the user's system is dark.
+            fresh: as a user who was never here.
+        """
+        if fresh:
+            self._contexts.append(self._browser.new_context())
+        page = self._contexts[-1 if fresh else 0].new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
         page.set_default_timeout(90_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address + path)
+        page.goto(self._address + path)
         settle(page)
         return page
 
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+
+@pytest.fixture(scope="session")
+def windows(browser, address):
+    """All windows of the run."""
+    found = Windows(browser, address)
+    yield found
+    found.close()
+
+
+@contextmanager
+def visits(windows):
+    """A function that opens pages, which are closed at the end; an error of a page fails the test."""
+    pages, errors = [], []
+
+    def call(path: str = "/", width: int = 1280, dark: bool = False, height: int = 900, fresh: bool = False):
+        pages.append(windows.open(path, errors, width=width, dark=dark, height=height, fresh=fresh))
+        return pages[-1]
+
     yield call
-    for context in contexts:
-        context.close()
-    assert not errors
+    for page in pages:
+        page.close()
+    assert errors == []
 
 
-BUSY = ('[data-testid="stApp"][data-test-script-state="running"]', '[data-testid="stSkeleton"]', '[data-testid="stSpinner"]')
+@pytest.fixture()
+def visit(windows):
+    """Opens a path in a new window and waits until the page is at rest; errors of the page fail the test."""
+    with visits(windows) as call:
+        yield call
+
+
+@pytest.fixture(scope="module")
+def live(windows):
+    """One window on Live for all tests of a module that ask it something: what one asked is gone once the next asks."""
+    with visits(windows) as call:
+        yield call("/Live")
+
+
+class Tour:
+    """One window per width and theme that goes from link to link.
+
+    The first link is loaded. Every other is followed without loading the app's script again, as the browser's "back" does, which takes a
+    third of the time. Choices that a link does not name stay as the links before left them.
+
+    Attributes:
+        errors: what the scripts of the pages threw.
+    """
+
+    def __init__(self, windows: Windows):
+        self._windows = windows
+        self._pages: dict[tuple[int, bool], Any] = {}
+        self.errors: list[str] = []
+
+    def __call__(self, path: str, width: int = 1280, dark: bool = False):
+        """Goes to a path and waits until the page is at rest."""
+        look = width, dark
+        if look not in self._pages:
+            self._pages[look] = self._windows.open(path, self.errors, width=width, dark=dark, height=900, fresh=False)
+            return self._pages[look]
+        page = self._pages[look]
+        page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
+        title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
+        page.wait_for_function("title => document.title.startsWith(title + ' · ')", arg=title)
+        settle(page)
+        page.evaluate("""() => { document.querySelector('[data-testid="stMain"]').scrollTop = 0; }""")
+        return page
+
+    def close(self) -> None:
+        for page in self._pages.values():
+            page.close()
+
+
+@pytest.fixture(scope="module")
+def whole_tour(windows):
+    """The windows of a module's tests that need no first visit."""
+    found = Tour(windows)
+    yield found
+    found.close()
+    assert found.errors == []
+
+
+@pytest.fixture()
+def tour(whole_tour):
+    """Goes to a path, in a window that other tests used; errors of the page fail the test."""
+    yield whole_tour
+    found, whole_tour.errors[:] = whole_tour.errors[:], []
+    assert found == []
+
+
+BUSY = (
+    '[data-test-script-state="running"], [data-test-script-state="rerunRequested"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
+)
 
 
 def settle(page, seconds: float = 90) -> None:
-    """Waits until the app has run: nothing runs, no placeholder is left and the text has stood still for a second."""
+    """Waits until the app has run: nothing runs, no placeholder is left and the text has stood still for 0.6 seconds."""
     page.wait_for_selector("h1")
     still, before, until = 0, "", time.monotonic() + seconds
-    while still < 4 and time.monotonic() < until:
-        page.wait_for_timeout(250)
-        running = page.locator(
-            '[data-testid="stApp"][data-test-script-state="running"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
-        )
+    while still < 3 and time.monotonic() < until:
+        page.wait_for_timeout(200)
         now = page.inner_text('[data-testid="stMain"]')
-        still = still + 1 if now == before and running.count() == 0 else 0
+        still = still + 1 if now == before and page.locator(BUSY).count() == 0 else 0
         before = now

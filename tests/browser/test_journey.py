@@ -1,21 +1,26 @@
-"""A stranger's way through the app, on the shipped snapshot, in a real browser."""
+"""A stranger's way through the app, on the shipped snapshot, in a real browser.
 
+All tests of the browser that can share a server and its windows are here: one server draws the shipped results once.
+"""
+
+import itertools
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from .conftest import settle
+from .conftest import VIEWS, settle
+from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser
 PAGES = {
     "Home": "/", "Layer curves": "/Layer_curves", "Relations": "/Relations", "Compare models": "/Compare_models", "Facts": "/Facts",
-    "Live": "/Live", "Live, spans": "/Live?live_view=spans", "Decoding heads": "/Decoding_heads", "Pipeline": "/Pipeline",
+    "Live": "/Live", "Decoding heads": "/Decoding_heads", "Pipeline": "/Pipeline",
     "Edge sentences": "/Edge_sentences", "Reproduction": "/Reproduction", "Edge probing's paper": "/Reproduction?paper=edge-probing",
     "Methods and data": "/Methods_and_data",
 }  # fmt: skip
-WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Live, spans", "Pipeline", "Edge sentences")
+WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Pipeline", "Edge sentences")
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
@@ -35,20 +40,46 @@ def no_trouble(page) -> None:
     assert wide <= 1, f"the page is {wide} pixels wider than the window"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@VIEWS
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_has_content_in_light_and_dark_at_both_widths(visit, tmp_path, name, width, dark):
-    page = visit(PAGES[name], width=width, dark=dark)
+def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path, name, width, dark):
+    page = tour(PAGES[name], width=width, dark=dark)
     no_trouble(page)
     if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    if name == "Facts" and not dark:
+        menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
+        assert title["y"] <= menu["y"] + menu["height"] + 1, "the page begins just below its menu"
     shoot(page, f"{re.sub(r'[^a-z]+', '-', name.lower())}-{width}-{'dark' if dark else 'light'}", tmp_path)
 
 
-def test_from_home_to_rocky_balboa_by_clicks(visit):
-    page = visit("/")
+@pytest.mark.parametrize(("link", "width"), [("/Compare_models?tuned=nesia-mini-control&k=10", 1280), ("/What_fine_tuning_changed", 390)])
+def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(visit, link, width):
+    page = visit(link, width=width, fresh=True)
+    assert page.url.endswith(link)
+    if width < 500:
+        page.get_by_test_id("stExpandSidebarButton").click()
+        page.wait_for_timeout(500)
+    sidebar = page.get_by_test_id("stSidebar")
+    headings = sidebar.get_by_role("heading", level=2)
+    headings.first.wait_for(state="visible")
+    assert headings.all_inner_texts() == ["Try it", "Facts", "Grammar", "Sentences", "Fine-tuning", "Papers"]
+    links = sidebar.get_by_role("link").all()
+    assert len(links) == 13
+    tops = [one.bounding_box() for one in links]
+    assert all(low["y"] - high["y"] >= 24 for high, low in itertools.pairwise(tops)), "the smallest target of WCAG 2.2"
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in tops)
+    # The order of the keys is that of the eye.
+    links[0].focus()
+    for following in links[1:]:
+        page.keyboard.press("Tab")
+        assert following.evaluate("one => one === document.activeElement")
+    no_trouble(page)
+
+
+def test_from_home_to_rocky_balboa_by_clicks(tour):
+    page = tour("/")
     page.get_by_role("link", name="Facts").first.click()
     page.wait_for_url(re.compile("Facts"))
     settle(page)
@@ -59,37 +90,34 @@ def test_from_home_to_rocky_balboa_by_clicks(visit):
     no_trouble(page)
 
 
-def test_a_typed_sentence_is_answered_at_every_layer(visit):
-    page = visit("/Live")
-    box = page.get_by_role("textbox").first
+def test_a_typed_sentence_is_answered_at_every_layer(live):
+    box = live.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")
     box.press("Control+Enter")
-    settle(page)
-    page.get_by_text("The last layer predicts").first.wait_for()
-    assert "9 layers at once" in page.inner_text("body")
-    assert "prompt=" in page.url
-    no_trouble(page)
+    settle(live)
+    live.get_by_text("The last layer predicts").first.wait_for()
+    assert "9 layers at once" in live.inner_text("body")
+    assert "prompt=" in live.url
+    no_trouble(live)
 
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("Paris is a city.", "MASK"),
-        ("[MASK] is in [MASK].", "gap"),
+        ("Paris is a city.", "where the answer belongs"),
+        ("[MASK] is in [MASK].", "The sentence has 2 gaps"),
         ("word " * 600 + "[MASK].", "word pieces"),
         ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "The last layer predicts"),
     ],
     ids=["no mask", "two masks", "too long", "emoji and markup"],
 )
-def test_odd_sentences_get_a_helpful_answer(visit, typed, expected):
-    page = visit("/Live")
-    box = page.get_by_role("textbox").first
+def test_odd_sentences_get_a_helpful_answer(live, typed, expected):
+    box = live.get_by_role("textbox").first
     box.fill(typed)
     box.press("Control+Enter")
-    settle(page)
-    page.wait_for_timeout(1500)
-    assert expected in page.inner_text('[data-testid="stMain"]')
-    no_trouble(page)
+    settle(live)
+    live.wait_for_function("""text => document.querySelector('[data-testid="stMain"]').innerText.includes(text)""", arg=expected)
+    no_trouble(live)
 
 
 def test_a_copied_link_opens_the_same_view(visit):
@@ -99,21 +127,21 @@ def test_a_copied_link_opens_the_same_view(visit):
     assert again.inner_text('[data-testid="stMain"]') == first
 
 
-def test_from_what_a_model_lost_to_one_lost_fact(visit):
-    page = visit("/Compare_models?tuned=nesia-mini-qa-squad-1")
-    link = page.get_by_role("link", name=re.compile(r"^\W*(\w+\W+)?erased: [\d,]+")).first
-    number = re.search(r"erased: ([\d,]+)", link.inner_text()).group(1)
+def test_from_what_a_model_lost_to_one_lost_fact(tour):
+    page = tour("/Compare_models?tuned=nesia-mini-qa-squad-1")
+    link = page.get_by_role("link", name=re.compile(r"^\W*(\w+\W+)?not read at any layer: [\d,]+")).first
+    number = re.search(r"not read at any layer: ([\d,]+)", link.inner_text()).group(1)
     link.click()
     page.wait_for_url(re.compile("Facts"))
     settle(page)
     shown = page.inner_text('[data-testid="stMain"]')
-    assert f"{number} facts" in shown and "erased" in shown
-    assert "part=erased" in page.url and "versus=nesia-mini" in page.url
+    assert f"{number} facts" in shown and "not read" in shown
+    assert "part=not_read" in page.url and "versus=nesia-mini" in page.url
     no_trouble(page)
 
 
-def test_the_papers_claims_have_verdicts(visit):
-    page = visit("/Reproduction")
+def test_the_papers_claims_have_verdicts(tour):
+    page = tour("/Reproduction?paper=bertnesia")
     page.get_by_role("tab", name="Claims of the text").click()
     settle(page)
     shown = page.inner_text('[data-testid="stMain"]')
@@ -122,16 +150,16 @@ def test_the_papers_claims_have_verdicts(visit):
     no_trouble(page)
 
 
-def test_two_models_answer_one_sentence_side_by_side(visit):
-    page = visit("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
+def test_two_models_answer_one_sentence_side_by_side(tour):
+    page = tour("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
     shown = page.inner_text('[data-testid="stMain"]')
     assert shown.count("; layer 0: ") == 2
     page.wait_for_selector(".js-plotly-plot .main-svg")
     no_trouble(page)
 
 
-def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stays(visit):
-    page = visit("/Compare_models?tuned=nesia-mini-qa-squad-1&k=10")
+def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stays(tour):
+    page = tour("/Compare_models?tuned=nesia-mini-qa-squad-1&k=10")
     link = page.get_by_text("On this page").get_by_role("link").nth(3)
     words = link.inner_text()
     link.focus()
@@ -140,12 +168,6 @@ def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stay
     place = page.get_by_role("heading", name=words, level=2).bounding_box()["y"]
     assert 0 <= place < 300 and "k=10" in page.url
     no_trouble(page)
-
-
-def test_a_page_begins_just_below_its_menu(visit):
-    page = visit("/Facts")
-    menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
-    assert title["y"] <= menu["y"] + menu["height"] + 1
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
@@ -171,16 +193,130 @@ def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visi
     no_trouble(page)
 
 
-def test_an_emptied_field_asks_for_a_sentence_with_a_gap(visit):
-    page = visit("/Live")
-    box = page.get_by_role("textbox").first
+def test_an_emptied_field_asks_for_a_sentence_with_a_gap(live):
+    box = live.get_by_role("textbox").first
     box.fill("")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    settle(page)
-    shown = page.inner_text('[data-testid="stMain"]')
+    live.get_by_role("button", name="Ask", exact=True).click()
+    settle(live)
+    shown = live.inner_text('[data-testid="stMain"]')
     assert "Type a sentence with a gap" in shown and "paris" not in shown
     box.fill("Rocky Balboa was born in <mask>.")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    settle(page)
-    page.get_by_text("The last layer predicts").first.wait_for()
+    live.get_by_role("button", name="Ask", exact=True).click()
+    settle(live)
+    live.get_by_text("The last layer predicts").first.wait_for()
     assert box.input_value() == "Rocky Balboa was born in <mask>."
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_shows_what_it_is_taken_for(request, tmp_path, name):
+    picture, kept = PICTURES[name], os.environ.get("PROBING_PICTURES")
+    # A picture that is kept shows what a user finds first.
+    page = request.getfixturevalue("visit" if kept else "tour")(picture.path, width=WIDTH)
+    page.wait_for_selector(picture.shows)
+    if picture.top:
+        page.locator(picture.top).first.evaluate(
+            """(element, above) => {
+                const main = document.querySelector('[data-testid="stMain"]');
+                main.scrollTop += element.getBoundingClientRect().top - above;
+            }""",
+            picture.above,
+        )
+        settle(page)
+    boxes = [found for one in page.locator(picture.shows).all() if (found := one.bounding_box())]
+    assert any(0 < box["y"] < HEIGHT - 200 and box["x"] + box["width"] <= WIDTH for box in boxes)
+    page.screenshot(path=Path(kept or tmp_path) / f"{name}.png")
+
+
+#: Words of a sentence, of which spans are chosen by clicks and by keys.
+WORDS = "/Live?live_view=spans&words=the+old+bank+sold+%3Cb%3Ethe%3C%2Fb%3E+river"
+FRUIT = "/Live?live_view=spans&words=Rome+is+a+city+in+Italy"
+
+
+def word(page, name: str):
+    """The button of a word, whatever span it is in."""
+    return page.get_by_role("group", name="Words of the sentence").get_by_role(
+        "button", name=re.compile(rf"^{re.escape(name)}(, span \d)*$")
+    )
+
+
+def pressed(page) -> list[str]:
+    """The words that are in a span."""
+    group = page.get_by_role("group", name="Words of the sentence")
+    return [one.inner_text() for one in group.get_by_role("button").all() if one.get_attribute("aria-pressed") == "true"]
+
+
+def wait_for_link(page, words: str) -> None:
+    page.wait_for_url(re.compile(re.escape(words)))
+    settle(page)
+
+
+def test_two_clicks_choose_a_span_a_second_click_on_a_word_that_word_and_a_third_begins_again(tour):
+    page = tour(FRUIT)
+    assert pressed(page) == []
+    word(page, "is").click()
+    assert "begins with “is”" in page.locator(".picker .says").inner_text() and "span1" not in page.url
+    word(page, "city").click()
+    wait_for_link(page, "span1=1-4")
+    assert pressed(page) == ["is", "a", "city"]
+    word(page, "Italy").click()
+    word(page, "Italy").click()
+    wait_for_link(page, "span1=5-6")
+    assert pressed(page) == ["Italy"]
+    no_trouble(page)
+
+
+def test_the_second_span_has_a_button_and_the_two_change_places(tour):
+    page = tour(f"{FRUIT}&span1=0-1")
+    page.get_by_role("button", name="Span 2", exact=True).click()
+    word(page, "in").click()
+    word(page, "city").click()
+    wait_for_link(page, "span2=3-5")
+    page.get_by_role("button", name="Swap").click()
+    wait_for_link(page, "span1=3-5")
+    assert "span2=0-1" in page.url and pressed(page) == ["Rome", "city", "in"]
+    page.get_by_role("button", name="Remove").click()
+    page.wait_for_url(lambda url: "span2=0-1" not in url)
+    settle(page)
+    assert pressed(page) == ["city", "in"]
+    no_trouble(page)
+
+
+def test_keys_alone_choose_a_span(tour):
+    page = tour(FRUIT)
+    word(page, "Rome").focus()
+    for key in ("ArrowRight", "ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    wait_for_link(page, "span1=2-4")
+    assert pressed(page) == ["a", "city"]
+    word(page, "city").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    wait_for_link(page, "span1=0-6")
+    no_trouble(page)
+
+
+def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same_view(tour, visit, tmp_path):
+    page = tour(f"{WORDS}&span1=4-5")
+    assert page.locator(".picker .words b").count() == 0
+    assert pressed(page) == ["<"]
+    again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
+    assert pressed(again) == ["<"]
+    shoot(again, "span-picker", tmp_path)
+    no_trouble(again)
+
+
+@VIEWS
+def test_the_sentences_of_the_paper_are_one_click_away(tour, tmp_path, width, dark):
+    page = tour("/Live?live_view=spans", width=width, dark=dark)
+    no_trouble(page)
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    page.get_by_text("(b) china today", exact=True).click()
+    wait_for_link(page, "words=china")
+    assert pressed(page) == ["china", "today", "blacked"]
+    no_trouble(page)
+    shoot(page, f"live-spans-{width}-{'dark' if dark else 'light'}", tmp_path)

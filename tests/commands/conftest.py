@@ -1,11 +1,17 @@
 """A tiny masked language model with random weights, and an empty cache of its own for every test."""
 
 import json
+from collections.abc import Callable, Iterator
+from functools import cache as cached
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+from probing.core.registry import REPOSITORY
+from probing.workflows import check
 
 WORDS = [
     "[PAD]",
@@ -51,6 +57,30 @@ WORDS = [
     "three",
     "four",
 ]
+
+
+@pytest.fixture(scope="package", autouse=True)
+def built_once(no_database_twice) -> Iterator[None]:
+    """Stores that several tests open have one database, and ``check`` reads the shipped facts, models, heads and probes once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "_facts_problems", cached(check._facts_problems))
+        for name in ("weights_identity", "read_identity", "read_weights", "refuse_damage", "read_edge_probes", "read_sentence_probes"):
+            patch.setattr(check, name, once_if_shipped(getattr(check, name)))
+        yield
+
+
+def once_if_shipped(read: Callable[..., Any]) -> Callable[..., Any]:
+    """As ``read``, but a path in ``data``, where no test changes anything, is read once per run of the tests."""
+    known: dict[Path, Any] = {}
+
+    def call(path: str | Path, *more: Any) -> Any:
+        if not Path(path).is_relative_to(REPOSITORY / "data"):
+            return read(path, *more)
+        if Path(path) not in known:
+            known[Path(path)] = read(path, *more)
+        return known[Path(path)]
+
+    return call
 
 
 @pytest.fixture(scope="session")

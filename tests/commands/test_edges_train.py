@@ -3,8 +3,10 @@
 import itertools
 import json
 import logging
+import shutil
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,36 @@ def words(tmp_path):
 @pytest.fixture()
 def pairs(tmp_path):
     return task_folder(tmp_path / "pairs", spans=2, several=True, seed=1)
+
+
+@pytest.fixture(scope="module")
+def trained_once(tiny_model, tmp_path_factory):
+    """Options -> a folder with cache, results and task ``words`` as a training with them leaves it; made once, not to be written to."""
+    made = {}
+
+    def folder(given: dict) -> Path:
+        key = repr(sorted(given.items()))
+        if key not in made:
+            root = tmp_path_factory.mktemp("trained")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PROBING_CACHE", str(root / "cache"))
+                task = str(task_folder(root / "words"))
+                train_edges(EdgesRequest(str(tiny_model), (task,), **({"recipe": QUICK, "out": root / "out", "device": "cpu"} | given)))
+            made[key] = root
+        return made[key]
+
+    return folder
+
+
+@pytest.fixture()
+def trained(trained_once, request_of, tmp_path):
+    """Gives this test a copy of what a training of ``words`` leaves, in the cache and the folders of ``request_of``; its results."""
+
+    def out(**given) -> Path:
+        shutil.copytree(trained_once(given), tmp_path, dirs_exist_ok=True)
+        return tmp_path / "out"
+
+    return out
 
 
 EVERYTHING = {"kinds": ("cumulative", "at", "full"), "labels": ("task", "control"), "seeds": 2, "codes": True}
@@ -163,8 +195,8 @@ def check_predictions(rows, scores, targets, known):
     assert all(by_target[target, layer] == by_target[target, 0] for target, layer in by_target), "one wrong label for all layers"
 
 
-def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(request_of, words, tmp_path, monkeypatch):
-    out = train_edges(request_of(words))
+def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(request_of, trained, words, tmp_path, monkeypatch):
+    out = trained()
     before, times = bytes_of(out), {path: path.stat().st_mtime_ns for path in out.iterdir()}
     trained = []
     real = work.train_probes
@@ -193,10 +225,10 @@ def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(re
     ],
 )
 def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
-    request_of, words, tmp_path, dies, monkeypatch, place, name, calls
+    request_of, trained, words, tmp_path, dies, monkeypatch, place, name, calls
 ):
     given = {"kinds": ("cumulative", "at"), "labels": ("task", "control"), "codes": True}
-    whole = bytes_of(train_edges(request_of(words, **given)))
+    whole = bytes_of(trained(**given))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     again = request_of(words, out=tmp_path / "killed", **given)
     lives = dies(place, name, calls)
@@ -214,8 +246,8 @@ def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
     assert not list((tmp_path / "other" / "edge-training").rglob("*"))
 
 
-def test_damaged_states_are_made_again_and_the_results_are_the_same(request_of, words, tmp_path, dies, caplog):
-    whole = bytes_of(train_edges(request_of(words)))
+def test_damaged_states_are_made_again_and_the_results_are_the_same(request_of, trained, words, tmp_path, caplog):
+    whole = bytes_of(trained())
     for path in (tmp_path / "cache").rglob("states-*.npy"):
         path.write_bytes(path.read_bytes()[:-20])
     with caplog.at_level(logging.WARNING):
@@ -225,8 +257,8 @@ def test_damaged_states_are_made_again_and_the_results_are_the_same(request_of, 
 
 @pytest.mark.parametrize("table", ["edge_scores", "edge_predictions", "edge_runs", "edge_mix"])
 @pytest.mark.parametrize("lost", [True, False])
-def test_a_lost_or_damaged_file_of_a_run_is_made_again(request_of, words, table, lost):
-    out = train_edges(request_of(words))
+def test_a_lost_or_damaged_file_of_a_run_is_made_again(request_of, trained, words, table, lost):
+    out = trained()
     whole = bytes_of(out)
     (path,) = out.glob(f"{table}-*.parquet")
     if lost:
@@ -294,7 +326,8 @@ def test_a_task_whose_part_cannot_be_asked_is_refused(request_of, tmp_path):
     with pytest.raises(
         EdgeDataError, match=r"got no target in its dev part that tiny-bert can be probed for \(2 words without word pieces\)"
     ):
-        train_edges(request_of(write_own(tmp_path / "silent", **rows)))
+        train_edges(request_of(write_own(tmp_path / "silent", **rows), out=tmp_path / "out"))
+    assert not list(tmp_path.glob("out/**/*.parquet")), "the data of a task without a run are not stored"
     rows["dev"] = []
     with pytest.raises(EdgeDataError, match=r"dev.jsonl has no targets; expected sentences with labelled spans"):
         train_edges(request_of(write_own(tmp_path / "empty", **rows)))
@@ -370,11 +403,11 @@ def test_a_task_that_there_is_not_is_refused(request_of):
         train_edges(request_of("parts"))
 
 
-def test_two_folders_of_one_name_are_refused(request_of, words, tmp_path):
+def test_two_folders_of_one_name_are_refused(request_of, trained, words, tmp_path):
     other = task_folder(tmp_path / "elsewhere" / "words", seed=5)
     with pytest.raises(OptionError, match="have the same name; rename one of the folders"):
         train_edges(request_of(words, other))
-    train_edges(request_of(words))
+    trained()
     with pytest.raises(OptionError, match=r"run [0-9a-f]{16} in .*out has other data for a task also called words; rename the folder"):
         train_edges(request_of(other))
 
@@ -390,8 +423,8 @@ def test_a_folder_is_called_by_its_own_name_through_whatever_path(request_of, wo
     assert {row["task"] for row in tables_of(out, "edge_runs")} == {"words"} == {row["task"] for row in tables_of(out, "edge_tasks")}
 
 
-def test_data_that_changed_since_a_run_are_refused(request_of, words):
-    train_edges(request_of(words))
+def test_data_that_changed_since_a_run_are_refused(request_of, trained, words):
+    trained()
     task_folder(words, seed=9)
     with pytest.raises(OptionError, match="has other data for a task also called words"):
         train_edges(request_of(words))

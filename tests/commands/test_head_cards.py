@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from probing.core.registry import ModelEntry
-from probing.workflows.share.cards import heads_card
+from probing.workflows.share.cards import Origin, heads_card
 from probing.workflows.share.heads import HeadSet
 
-ENTRY = ModelEntry(name="mine", source="somebody/mine", licence="mit")
+ORIGIN = Origin("mine", "somebody/mine")
 
 
 def card(recipe, *losses):
-    text = heads_card(ENTRY, "0" * 64, [HeadSet("tied", 0, recipe, list(losses), Path())], [], "en", "mit", "somebody/mine-heads")
+    text = heads_card(ORIGIN, "0" * 64, [HeadSet("tied", 0, recipe, list(losses), Path())], [], "en", "mit", "somebody/mine-heads")
     return text[text.index("Validation loss in nats") :]
 
 

@@ -215,7 +215,7 @@ def test_fetch_lists_what_there_is_and_names_what_is_not(run, cache):
     listed = run("fetch").output
     for entry in [*read_registry().data, *read_registry().models]:
         assert entry.name in listed
-    with pytest.raises(RegistryError, match="no model 'nothing'"):
+    with pytest.raises(RegistryError, match="model 'nothing'"):
         run("fetch", "nothing")
 
 

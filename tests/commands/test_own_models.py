@@ -154,6 +154,25 @@ def test_ask_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so
         run("ask", PROMPT, "--model", folder, "--head", "tied")
 
 
+def test_probe_reads_through_the_logit_lens_where_no_heads_are_trained_and_says_so_in_one_line(run, cache, own, facts_file):
+    folder = own("a folder/mine")
+    first, *rest = run("probe", "--model", folder, "--facts", facts_file).output.splitlines()
+    assert "--head logit_lens" in first and f"train-heads --model '{folder}' --head tied" in first
+    assert not any("--head" in line for line in rest)
+    again = run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens").output
+    assert "exists already" in again and "train-heads" not in again
+    with pytest.raises(HeadError, match="no tied heads exist"):
+        run("probe", "--model", folder, "--facts", facts_file, "--head", "tied")
+    # A seed is one of trained heads.
+    with pytest.raises(HeadError, match="no tied heads of seed 2"):
+        run("probe", "--model", folder, "--facts", facts_file, "--seed", 2)
+
+
+def test_heads_that_were_never_trained_cannot_be_shared_and_no_kind_is_blamed(run, cache, own, tmp_path):
+    with pytest.raises(HeadError, match="no trained heads of any kind"):
+        run("push", "heads", "--model", own("mine"), "--to", tmp_path / "shared")
+
+
 def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, own, facts_file):
     import shlex
 
@@ -163,7 +182,7 @@ def test_the_command_that_a_missing_head_names_opens_the_same_model(run, cache, 
     weights = {name: tensor for name, tensor in load_file(body / "model.safetensors").items() if name.startswith("bert.")}
     save_file(weights, body / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(HeadError, match="train-heads") as raised:
-        run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file)
+        run("probe", "--model", body, "--base", base, "--name", "mine at last", "--facts", facts_file, "--head", "tied")
     words = shlex.split(str(raised.value).split("python -m probing ")[1].split(";")[0])
     assert words == ["train-heads", "--model", str(body), "--base", str(base), "--name", "mine at last", "--head", "tied"]
     assert open_encoder(words[2], words[4], name=words[6]).options in str(raised.value)
@@ -182,7 +201,7 @@ def test_weights_that_are_not_numbers_are_one_line(command, cache, own, facts_fi
 
 
 def test_half_a_character_to_follow_is_one_line(run, cache, own):
-    with pytest.raises(Exception, match=r"the word to follow contains .* which is not a character"):
+    with pytest.raises(Exception, match="half a character"):
         run("ask", PROMPT, "--model", own("mine"), "--head", "logit_lens", "--watch", "\udcc3")
 
 

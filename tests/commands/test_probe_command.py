@@ -137,6 +137,9 @@ def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", kind)
     answer = run("ask", "The capital of France is [MASK].", "--model", tiny_model, "--head", kind, "--json", "--top", 3)
     assert [layer["layer"] for layer in json.loads(answer.stdout)["layers"]] == [0, 1, 2]
+    # Of the trained kinds, tied heads alone are taken if none are named.
+    unnamed = run("probe", "--model", tiny_model, "--facts", facts_file).output
+    assert ("exists already" in unnamed) == (kind == "tied") and ("--head logit_lens" in unnamed) == (kind != "tied")
 
 
 def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tiny_model, tmp_path):

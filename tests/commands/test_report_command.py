@@ -3,23 +3,25 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
 from probing.core.errors import StoreError
+from probing.core.knowledge.transitions import FATES
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs
 from probing.store.database import open_database
-from tests.reports.planted_forgetting import BASE, EXPOSURE, MODEL, RUNS
+from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
     "precision": "model head seed probe_set k average layer n value low high majority swapped swapped_n",
     "total": "model head seed probe_set k average n last_layer total inner_own inner_swapped inner_n inner_p",
     "forgotten": "model head seed k definition relations forgotten share names",
-    "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced erased",
+    "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced not_read",
 }
 ROWS = {"precision": 3 * 5 * 3 * 2, "total": 3 * 3 * 2, "forgotten": 2 * 3 * 3, "transitions": 3}
 
@@ -68,7 +70,60 @@ def test_json_holds_the_planted_transitions(folders, run):
         "nesia-mini", "nesia-mini-qa-squad-1", "tied", 0, "trex", 1,
     )  # fmt: skip
     assert [row[name] for name in ("kept", "gained", "lost", "never")] == [7, 3, 17, 19]
-    assert [row[name] for name in ("relocated", "suppressed", "displaced", "erased")] == [7, 5, 3, 2]
+    assert [row[name] for name in ("relocated", "suppressed", "displaced", "not_read")] == [7, 5, 3, 2]
+
+
+def lost_by_hand() -> set[tuple]:
+    """The planted facts that the model lost at rank 1: their names, both ranks at the last layer, and their fate."""
+    lost = [one for one in FACTS if one.truth(1).split()[0] in FATES]
+    return {(one.fact.relation, one.fact.subject, one.case.base[-1], one.case.model[-1], one.truth(1).split()[0]) for one in lost}
+
+
+def test_the_facts_themselves_are_those_that_were_planted_with_both_ranks_and_answers(folders, run):
+    rows = json.loads(run("report", "facts", "--model", MODEL.model, "--lost", "--json").stdout)
+    assert {(row["relation"], row["subject"], row["base_rank"], row["rank"], row["fate"]) for row in rows} == lost_by_hand()
+    assert len(rows) == 17 and {(row["base"], row["model"], row["head"], row["k"], row["part"]) for row in rows} == {
+        (BASE.model, MODEL.model, "tied", 1, "lost")
+    }
+    # The base has the right answer first, the model has another token there.
+    assert {row["base_answer"] for row in rows} == {"paris"} and "paris" not in {row["answer"] for row in rows}
+    assert all(row["object"] == "paris" and row["prompt"] and 0 < row["base_probability"] <= 1 for row in rows)
+    for option, truth in (("--kept", "kept"), ("--gained", "gained")):
+        shown = json.loads(run("report", "facts", "--model", MODEL.model, option, "--k", "10", "--json").stdout)
+        assert sorted(row["subject"] for row in shown) == sorted(one.fact.subject for one in FACTS if one.truth(10) == truth)
+
+
+def test_the_listed_facts_are_as_many_as_the_page_counts_in_every_form(folders, run):
+    counted = {row["k"]: row for row in json.loads(run("report", "transitions", "--model", MODEL.model, "--json").stdout)}
+    words = ("report", "facts", "--model", MODEL.model, "--k", "1", "--k", "10", "--k", "100")
+    rows = json.loads(run(*words, "--json").stdout)
+    for k, row in counted.items():
+        for part in ("kept", "lost", "gained"):
+            assert sum((one["k"], one["part"]) == (k, part) for one in rows) == row[part]
+    assert [{key: str(value) for key, value in row.items() if value is not None} for row in rows[:20]] == [
+        {key: value for key, value in row.items() if value} for row in list(csv.DictReader(io.StringIO(run(*words, "--csv").stdout)))[:20]
+    ]
+    text, latex = (run("report", "facts", "--model", MODEL.model, "--lost", *form).stdout.splitlines() for form in ((), ("--latex",)))
+    assert len(text) == 1 + 17 and len(latex) == 17 + 6
+    assert text[0].split() == ["part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate"]
+    assert run(*words).stdout.splitlines()[0].split()[0] == "k", "rows of several k state theirs"
+
+
+def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(folders, run):
+    rows = json.loads(run("report", "facts", "--model", BASE.model, "--base", MODEL.model, "--gained", "--json").stdout)
+    assert {(row["relation"], row["subject"]) for row in rows} == {(relation, subject) for relation, subject, *_ in lost_by_hand()}
+    with pytest.raises(StoreError, match=r"nesia-mini has no stored base; .*--base"):
+        run("report", "facts", "--model", BASE.model, "--lost")
+    with pytest.raises(StoreError, match="no run with --base nobody"):
+        run("report", "facts", "--model", MODEL.model, "--base", "nobody")
+    with pytest.raises(StoreError, match="no such run with the same head and probe set"):
+        run("report", "facts", "--model", MODEL.model, "--probe-set", "questions")
+    plant_runs(folders / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
+    assert "none of the facts" in run("report", "facts", "--model", MODEL.model, "--base", "twin", "--lost").stdout
+    for words, expected in (
+        (("facts",), "name the one fine-tuned model"), (("total", "--lost"), "are for facts"), (("total", "--base", BASE.model), "are for"),
+    ):  # fmt: skip
+        assert expected in run("report", *words, code=2).output
 
 
 def test_every_form_holds_the_numbers_of_the_report_unrounded_where_it_can(folders, run):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.core.errors import JobError, RegistryError
+from probing.core.errors import JobError, ModelError, RegistryError
 from probing.core.registry import read_registry
 from probing.core.tasks.objectives import TASKS
 from probing.store.parquet import read_table
@@ -280,3 +280,18 @@ def test_every_family_of_the_registry_can_be_planned(monkeypatch):
                 assert (entry.objective, entry.base) == (member.objective, member.base or family.base)
     for entry in registry.data:
         assert not entry.stands_in_for or registry.data_set(entry.stands_in_for)
+
+
+def test_a_model_that_an_earlier_stage_makes_is_missing_with_the_name_of_that_stage(cache, monkeypatch):
+    from probing.workflows.reproduction import stages
+    from probing.workflows.reproduction.plan import HeadTraining, ReproduceRequest
+    from probing.workflows.reproduction.stage import Stage
+
+    probed = []
+    monkeypatch.setattr(stages, "probe", lambda request, say: probed.append(request.model))
+    request = ReproduceRequest("bert-base", facts="questions", heads=HeadTraining(kinds=("logit_lens",)))
+    with pytest.raises(ModelError, match="--only finetune"):
+        stages.reproduce(request, Stage.probe, lambda line: None)
+    family = read_registry().family("bert-base")
+    first = next(member.model for member in family.members if member.how == "finetune")
+    assert first not in probed and family.base in probed

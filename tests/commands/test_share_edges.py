@@ -3,16 +3,26 @@
 import json
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from probing.commands.main import app
 from probing.core.errors import HubError, StoreError
 from probing.core.files.share_manifest import MANIFEST, describe, read_manifest
 from probing.store.check import check_store
+from probing.store.edges import derived
 from probing.store.parquet import read_table, write_table
-from tests.edges_planted import ROLES, RUNS, SRL, PlantedEdgeRun, PlantedTask, plant_edge_runs
+from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, PlantedTask, plant_edge_runs
 
-OURS = [run for run in RUNS if run.model == "nesia-mini"]
+#: One run of every kind, encoder and sort of labels, with and without codes and predictions; two that differ in their seed alone.
+OURS = [
+    PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun(task=POS, kind="at", codes=True),
+    PlantedEdgeRun(task=ROLES, encoder="random"), PlantedEdgeRun(task=POS, labels="control"),
+    PlantedEdgeRun(task=POS, kind="full", predictions=False), PlantedEdgeRun(task=POS, encoder="random-body", predictions=False),
+]  # fmt: skip
 
 
 @pytest.fixture()
@@ -25,12 +35,29 @@ def at(monkeypatch):
     return point
 
 
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory):
+    """Planted runs of two models, of which one is shared in ``shared``; tests copy both."""
+    return pushed_to(tmp_path_factory.mktemp("pushed"), [*OURS, PlantedEdgeRun(model="other-bert", task=SRL, layers=7)])
+
+
+def pushed_to(folder, runs):
+    """Plants runs in ``owner`` and shares those of nesia-mini in ``shared``, both in ``folder``."""
+    plant_edge_runs(folder / "owner" / "snapshot", runs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "owner" / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "owner" / "snapshot"))
+        words = ["push", "edges", "--model", "nesia-mini", "--to-folder", str(folder / "shared"), "--licence", "CC-BY-SA-4.0"]
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
 @pytest.fixture()
-def shared(run, at, tmp_path):
-    """Planted runs of two models, of which one is shared."""
+def shared(pushed, at, tmp_path):
+    """A copy of that share, with its owner at work."""
+    shutil.copytree(pushed, tmp_path, dirs_exist_ok=True)
     at(tmp_path / "owner")
-    plant_edge_runs(tmp_path / "owner" / "snapshot")
-    run("push", "edges", "--model", "nesia-mini", "--to-folder", tmp_path / "shared", "--licence", "CC-BY-SA-4.0")
     return tmp_path / "shared"
 
 
@@ -59,8 +86,11 @@ def test_the_card_names_the_runs_and_the_licence_of_every_task(shared):
 
 
 def test_pushing_and_pulling_the_same_again_changes_nothing(run, at, shared, tmp_path):
+    words = ("push", "edges", "--model", "nesia-mini", "--to-folder", shared, "--licence", "CC-BY-SA-4.0")
+    # The card names the folder, and this one is a copy.
+    run(*words)
     manifest = (shared / MANIFEST).read_bytes()
-    run("push", "edges", "--model", "nesia-mini", "--to-folder", shared, "--licence", "CC-BY-SA-4.0")
+    run(*words)
     assert (shared / MANIFEST).read_bytes() == manifest
     at(tmp_path / "taker")
     run("pull", "--from-folder", shared)
@@ -113,9 +143,35 @@ def test_data_of_the_users_own_need_a_licence(run, at, tmp_path):
     run(*words, "--licence", "MIT")
 
 
-def changed(folder, table, change, which=0):
+def changed(folder, table, change, which=0, write=write_table):
     path = sorted((folder / "data").glob(f"{table}-*.parquet"))[which]
-    write_table(table, change(read_table(path, table).to_pylist()), path)
+    write(table, change(read_table(path, table).to_pylist()), path)
+
+
+def overflow(folder):
+    """Numbers that pass every check by column, and whose sum no database can hold."""
+    changed(folder, "edge_tasks", lambda rows: [row | {"unseen_labels": 2**32 - 1} for row in rows], which=-1)
+    changed(folder, "edge_targets", lambda rows: [*(row | {"unknown_gold": 2**32 - 1} for row in rows[:2]), *rows[2:]], which=-1)
+
+
+def repeat_a_text(folder):
+    """Writes a long text once, in a dictionary, for 30,000 rows."""
+    path = sorted((folder / "data").glob("edge_scores-*"))[0]
+    marks, rows = pq.read_metadata(path).metadata, read_table(path, "edge_scores").take(pa.array([0] * 30_000))
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * len(rows), pa.int32()), ["x" * 40_000])
+    place = rows.schema.get_field_index("run_id")
+    rows = rows.set_column(place, pa.field("run_id", long.type, nullable=False), long)
+    with pq.ParquetWriter(path, rows.schema, store_schema=False, write_page_checksum=True) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(marks)
+
+
+def with_broken_text(table, rows, path):
+    """As ``write_table``, with bytes in a text that are no UTF-8."""
+    write_table(table, rows, path)
+    found = pq.read_table(path)
+    names = pa.array([b"\xff\xfe"] * found.num_rows).cast(pa.string(), safe=False)
+    pq.write_table(found.set_column(0, found.schema.field(0), names), path)
 
 
 DAMAGE = {
@@ -148,6 +204,21 @@ DAMAGE = {
         "holds the table 'edge_mix'",
     ),
     "truncated": (lambda folder: sorted((folder / "data").glob("edge_mix-*"))[0].write_bytes(b"PAR1"), "truncated or no Parquet"),
+    "endless label numbers": (
+        lambda folder: changed(folder, "edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 60_000_000}]), "expected 0 to",
+    ),
+    "more labels than any task": (
+        lambda folder: changed(
+            folder, "edge_labels", lambda rows: [*rows, *(rows[0] | {"label": n, "name": str(n)} for n in range(len(rows), 1001))],
+        ), "1,001 rows, expected at most 1,000",
+    ),
+    "a text that a file has once and a million rows have": (
+        repeat_a_text, "1,200,090,000 bytes of text",
+    ),
+    "more unseen labels than a count holds": (lambda folder: overflow(folder), "8,589,934,590 labels that training lacks"),
+    "a text that is no text": (
+        lambda folder: changed(folder, "edge_mix", lambda rows: rows, write=with_broken_text), "Invalid UTF8",
+    ),
     "a task of no run": (
         lambda folder: write_table(
             "edge_labels", [{"task": "ccg", "label": 0, "name": "S", "counts": True, "n": 3}], folder / "data" / "edge_labels-ccg.parquet"
@@ -166,6 +237,19 @@ def test_a_pull_refuses_what_is_not_whole_though_its_sums_are_right(run, at, sha
     with pytest.raises(HubError, match=said) as error:
         run("pull", "--from-folder", shared)
     assert "nothing was taken" in str(error.value)
+    assert not list((tmp_path / "taker").rglob("cache/runs/*.parquet"))
+
+
+def test_a_pull_tries_a_build_before_it_places_a_file(run, at, tmp_path, monkeypatch):
+    def uncounted(*_):
+        raise OverflowError("planted")
+
+    # A build that fails is tried again with each half of the runs.
+    shared = pushed_to(tmp_path, [PlantedEdgeRun(task=SRL)]) / "shared"
+    at(tmp_path / "taker")
+    monkeypatch.setattr(derived, "_traces", uncounted)
+    with pytest.raises(HubError, match=r"no database can be made with it: .*planted.*nothing was taken"):
+        run("pull", "--from-folder", shared)
     assert not list((tmp_path / "taker").rglob("cache/runs/*.parquet"))
 
 

@@ -17,6 +17,7 @@ from probing.core.errors import LockError
 from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, atomic_text, rename_folder
 from probing.core.files.disk_errors import no_room
 from probing.core.files.locks import exclusive_lock, shared_lock
+from probing.jobs.lock import claimed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -208,6 +209,27 @@ def test_a_full_disk_is_known_whatever_library_wrote(error):
 def test_other_errors_are_no_full_disk():
     assert no_room(OSError(errno.EACCES, "Permission denied")) is None
     assert no_room(RuntimeError("[enforce fail at inline_container.cc:145] PytorchStreamReader failed reading zip archive")) is None
+
+
+def test_a_lock_that_another_process_keeps_is_waited_for_up_to_a_limit_and_its_holder_is_named(tmp_path):
+    lock, said = tmp_path / "pull.lock", []
+    with another_process(HOLDER, lock) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(LockError, match=f"process {process.pid} on .* has held {lock}"), exclusive_lock(lock, said.append, limit=0.1):
+            pytest.fail("two hold it")
+        assert len(said) == 1
+    with exclusive_lock(lock, limit=20):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_lock_path_that_is_no_file_is_named(tmp_path, kind):
+    lock = tmp_path / "a.lock"
+    lock.mkdir() if kind == "folder" else lock.symlink_to(tmp_path / "gone")
+    with pytest.raises(LockError, match=rf"a\.lock is a {kind}"), exclusive_lock(lock):
+        pytest.fail("there is no lock")
+    with pytest.raises(LockError), claimed(tmp_path / "a"):
+        pytest.fail("there is no lock")
 
 
 def test_an_exclusive_lock_admits_one_at_a_time(tmp_path):

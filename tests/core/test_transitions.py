@@ -17,11 +17,11 @@ def test_the_first_fate_that_holds_counts():
     assert fate_of([9, 1, 9, 50]) == "relocated"
     assert fate_of([9, 2, 9, 100]) == "suppressed"
     assert fate_of([9, 100, 9, 101]) == "displaced"
-    assert fate_of([9, 101, 101, 101]) == "erased"
+    assert fate_of([9, 101, 101, 101]) == "not_read"
 
 
 def test_the_embeddings_hold_nothing_and_the_last_layer_is_not_inner():
-    assert fate_of([1, 101, 101, 101]) == "erased"
+    assert fate_of([1, 101, 101, 101]) == "not_read"
     assert fate_of([1, 2, 2, 100]) == "suppressed"
 
 
@@ -39,7 +39,7 @@ def test_every_lost_fact_has_one_fate_and_every_fact_one_part():
 
 
 def test_difference_is_that_of_the_fine_tuned_model_to_its_base():
-    found = Transitions(kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, erased=1, relocated_known_there=3)
+    found = Transitions(kept=5, gained=2, lost=8, never=5, relocated=4, suppressed=2, displaced=1, not_read=1, relocated_known_there=3)
     assert found.n == 20
     assert found.difference.value == (2 - 8) / 20
     assert found.difference.p == mcnemar_exact(2, 8)

@@ -12,9 +12,8 @@ from probing.store.parquet import read_table
 from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, done_already, finish, undisturbed
 
-SLOW = pytest.mark.stress
-#: The default run has the hardest to notice; the stress test all.
-FAULTS = ["one bit", pytest.param("cut short", marks=SLOW), pytest.param("empty", marks=SLOW)]
+pytestmark = pytest.mark.stress
+FAULTS = ["one bit", "cut short", "empty"]
 
 
 def damage(path: Path, fault: str, rng: random.Random) -> None:
@@ -82,8 +81,8 @@ def test_a_damaged_head_is_refused_by_name(fault, inputs, warm, report):
     report.setdefault(("push heads", f"head: {fault}"), []).append(Trial(1))
 
 
-@pytest.mark.parametrize("fault", [pytest.param("cut short"), pytest.param("empty", marks=SLOW)])
-@pytest.mark.parametrize("table", ["predictions", *(pytest.param(table, marks=SLOW) for table in ("runs", "facts", "vocabulary"))])
+@pytest.mark.parametrize("fault", ["cut short", "empty"])
+@pytest.mark.parametrize("table", ["predictions", "runs", "facts", "vocabulary"])
 def test_a_damaged_file_of_a_run_is_named_by_build_and_made_again_by_probe(table, fault, inputs, warm, report):
     place, wanted = done_already(COMMANDS["probe"], inputs, warm)
     (path,) = (place / "cache" / "runs").glob(f"{table}-*.parquet")
@@ -125,7 +124,7 @@ def test_a_damaged_database_is_named_and_built_again(pattern, fault, inputs, war
     assert trial.losses == []
 
 
-@pytest.mark.parametrize("name", ["probe", *(pytest.param(name, marks=SLOW) for name in COMMANDS if name != "probe")])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_two_processes_that_start_the_same_end_as_one(name, inputs, warm, report):
     command = COMMANDS[name]
     wanted = undisturbed(command, inputs, warm)

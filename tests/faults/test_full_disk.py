@@ -7,6 +7,7 @@ import pytest
 from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, differing, done_already, finish, half_files, undisturbed
 
+pytestmark = pytest.mark.stress
 PAGE = 4096
 #: Shares of the bytes that an undisturbed run needs.
 SHARES = (0.1, 0.35, 0.6, 0.85)
@@ -29,7 +30,6 @@ def room_of(folder: Path) -> int:
     return sum(-(-path.stat().st_size // PAGE) * PAGE for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_long_command_meets_a_full_disk(name, inputs, warm_with_mounts, report):
     command, warm = COMMANDS[name], warm_with_mounts

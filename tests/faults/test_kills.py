@@ -11,7 +11,8 @@ from tests.faults.trials import Trial, finish, half_files, kill_and_resume, undi
 #: How many trials ``make stress`` makes of each command, and with which seed.
 TRIALS = int(os.environ.get("PROBING_STRESS_TRIALS", "8"))
 SEED = int(os.environ.get("PROBING_STRESS_SEED", "1"))
-QUICK = ("fetch", "probe", "pull predictions")
+#: The default run makes the trials of one command, so that code which the stress test uses is not changed unnoticed.
+QUICK = ("probe", *(pytest.param(name, marks=pytest.mark.stress) for name in ("fetch", "pull predictions")))
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -23,6 +24,7 @@ def test_a_command_that_is_killed_goes_on_to_the_same_bytes(name, inputs, warm):
     assert sum(trial.faults for trial in trials) > 0, "some kill met the command at work"
 
 
+@pytest.mark.stress
 def test_a_pull_is_killed_before_every_third_of_its_steps(inputs, warm):
     command = COMMANDS["pull heads"]
     wanted = undisturbed(command, inputs, warm)

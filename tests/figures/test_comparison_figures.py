@@ -15,7 +15,7 @@ from .colours import colours_of
 
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, MODEL, CONTROL)
-COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "erased": 5}
+COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "not_read": 5}
 
 
 def flow(never: bool = False, **counts):
@@ -46,7 +46,7 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
             "relocated": 15,
             "suppressed": 12,
             "displaced": 8,
-            "erased": 5,
+            "not read at any layer": 5,
         }
     )
 
@@ -60,7 +60,11 @@ def words(figure) -> dict[str, str]:
 def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn():
     said = words(flow())
     assert said["known"] == "100, 10 % of all 1,000" and said["not known"] == "900, 90 %; 20 are drawn"
-    assert said["kept"] == "60, 60 % of known" and said["gained"] == "20, 2 % of not known" and said["erased"] == "5, 12 % of lost"
+    assert (
+        said["kept"] == "60, 60 % of known"
+        and said["gained"] == "20, 2 % of not known"
+        and said["not read at any layer"] == "5, 12 % of lost"
+    )
     assert words(flow(never=True))["not known"] == "900, 90 % of all 1,000"
     assert words(flow(True, gained=5))["gained"].endswith("&lt; 1 % of not known")
     assert words(flow(True, gained=5))["never"].endswith("&gt; 99 % of not known")
@@ -81,13 +85,13 @@ def test_facts_that_neither_knows_are_drawn_when_asked_for():
 
 
 def test_an_empty_part_is_left_out_of_the_flow():
-    figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, erased=0)
+    figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, not_read=0)
     assert clickable(figure) == {"kept", "gained"}
     assert not any("lost facts" in note.text for note in figure.layout.annotations)
 
 
 def test_blocks_of_a_column_do_not_overlap():
-    figure = flow(relocated=1, suppressed=1, displaced=1, erased=37)
+    figure = flow(relocated=1, suppressed=1, displaced=1, not_read=37)
     blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
     for column in (0, 1, 2):
         mine = sorted((min(block.y), max(block.y)) for block in blocks if min(block.x) == column)
@@ -95,7 +99,7 @@ def test_blocks_of_a_column_do_not_overlap():
 
 
 def test_a_flow_without_known_facts_says_so():
-    assert flow(kept=0, lost=0, gained=0, relocated=0, suppressed=0, displaced=0, erased=0).layout.annotations[0].text
+    assert flow(kept=0, lost=0, gained=0, relocated=0, suppressed=0, displaced=0, not_read=0).layout.annotations[0].text
 
 
 def transitions() -> pd.DataFrame:

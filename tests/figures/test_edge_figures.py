@@ -88,6 +88,12 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     figure = place_rows(summary(), colours=COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
     assert list(words.text) == [NOT_RESOLVED]
+    marked = summary().assign(expected_layer_reason="already at layer 0", weights_near_uniform=[True, *[False] * 7, None])
+    figure = place_rows(marked, colours=COLOURS)
+    (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
+    assert list(words.text) == [f"{NOT_RESOLVED}: already at layer 0"]
+    opacities = [list(named(figure, model)[0].marker.opacity) for model in MODELS]
+    assert opacities[0][0] < 0.5 and opacities[0][1:] == [1.0] * 2 and opacities[1] == [1.0] * 3
     (expected,) = named(figure, f"{MODELS[1]}: expected layer")
     assert list(expected.x) == [2.0, 3.0]
     (centre,) = named(figure, MODELS[1])

@@ -93,11 +93,11 @@ def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
 def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert list(FATE_COLOURS) == list(FATES) and len(set(FATE_COLOURS.values())) == len(FATES)
     rows = [
-        {"task": "t", "pooling": pooling, "where_gone": fate, "cells": n, "of": 4, "share": n / 4}
-        for pooling in ("first", "mean") for fate, n in zip(FATES, (1, 0, 0, 0, 0, 0, 0, 0, 3), strict=True)
+        {"task": "t", "pooling": pooling, "fate": fate, "cells": n, "of": 4, "share": n / 4}
+        for pooling in ("first", "mean") for fate, n in zip(FATES, (1, 0, 0, 0, 0, 0, 0, 0, 3, 0), strict=True)
     ]  # fmt: skip
     figure = fate_bars(pd.DataFrame(rows), titles={"t": "<i>T"})
-    assert [bar.name for bar in figure.data] == ["unmoved", "not found"], "fates without a cell have no swatch"
+    assert [bar.name for bar in figure.data] == ["unmoved", "no probe here reads it"], "fates without a cell have no swatch"
     assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]
     assert "&lt;i&gt;T" in figure.layout.yaxis.ticktext[0]
     assert "beat the majority label nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)

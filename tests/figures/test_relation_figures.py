@@ -65,6 +65,17 @@ def test_the_difference_to_the_base_is_signed_around_nought():
     assert heat.z.min() == pytest.approx(-50) and heat.z.max() == pytest.approx(40)
 
 
+def test_a_shade_means_the_same_for_a_model_that_knows_much_and_one_that_knows_little():
+    def shade(factor: float, **more):
+        table = points(**more)
+        return relation_map(table.assign(value=table["value"] * factor), k=1, base="b" if more else "").data[0]
+
+    for more in ({}, {"base_value": 0.0}):
+        much, little = shade(1.0, **more), shade(0.02, **more)
+        assert (much.zmin, much.zmax, much.colorscale) == (little.zmin, little.zmax, little.colorscale)
+        assert little.z.max() < 2 < much.z.max() <= much.zmax == 100
+
+
 def test_a_label_that_looks_like_markup_is_text():
     figure = relation_map(points(label="<b>x"), k=1)
     assert figure.layout.yaxis.ticktext[0] == "&lt;b&gt;x"

@@ -152,7 +152,7 @@ def test_the_map_of_differences_has_its_middle_colour_at_nought():
     table = relation_points(**differences(), matched=0.2)
     table.loc[0, "above_majority"] = 0.2
     heat, cells = relation_map(table, k=1, mode="majority").data
-    assert heat.zmin == -20 and heat.zmax == 20 and heat.z.min() == pytest.approx(-4)
+    assert heat.zmin == -100 and heat.zmax == 100 and heat.z.min() == pytest.approx(-4)
     assert "minus majority answer, points" in heat.colorbar.title.text
     assert "against the majority answer: +20.0 points" in cells.hovertext[0] and "swapped subject: 10.0 %" in cells.hovertext[0]
     based = relation_map(table.assign(base_value=0.01), k=1, mode="swapped", base="Mini").data[0]

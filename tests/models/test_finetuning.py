@@ -19,13 +19,17 @@ from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.msmarco import read_ranked_lists
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.squad import Question
-from probing.models.encoders.delta_weights import FILE, apply_difference, save_difference
+from probing.models.encoders.delta_weights import FILE, apply_difference, parameters_of, save_difference
 from probing.models.encoders.head import own_head
-from probing.models.encoders.load import BaseSource, load_encoder, weights_identity
+from probing.models.encoders.load import BaseSource, load_encoder
+from probing.models.encoders.usable import with_offsets
 from probing.models.encoders.weight_drift import layer_of, weight_drift
 from probing.models.finetuning import evaluation, examples
+from probing.models.finetuning.kinds import Base, Training
 from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
+from probing.models.finetuning.setup import Prepared
 from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
+from probing.models.sources.weights import weights_identity
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)
@@ -116,11 +120,25 @@ def test_the_masked_loss_is_the_models_own_loss(folder_of, tokenizer):
     assert masked_loss(model, inputs, batch["labels"]).item() == pytest.approx(model(**batch).loss.item(), rel=1e-5)
 
 
-@pytest.mark.parametrize("architecture", ["roberta", "distilbert", "albert", "electra", "modernbert"])
 def test_a_shared_head_trains_the_models_own(architecture, folder_of):
     model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture))
     own = {id(p) for p in model.parameters()}
-    assert all(id(p) in own for p in own_head(model).dense.parameters())
+    assert all(id(p) in own for p in own_head(model).parameters())
+
+
+@pytest.mark.parametrize("head", [AutoModelForTokenClassification, AutoModelForQuestionAnswering, AutoModelForSequenceClassification])
+def test_the_head_of_a_task_is_on_the_bases_body_or_refused_by_name(head, architecture, folder_of):
+    folder = folder_of(architecture)
+    before = AutoModelForMaskedLM.from_pretrained(folder)
+    base = Base(folder, before, None, 24, 8, 0.15)
+    if (architecture, head) == ("esm", AutoModelForQuestionAnswering):
+        with pytest.raises(ModelError, match=r"QuestionAnswering.*'esm'"):
+            base.with_head(head)
+        return
+    model = base.with_head(head)
+    bodies = [dict(getattr(one, one.base_model_prefix).named_parameters()) for one in (model, before)]
+    assert all(torch.equal(weight, bodies[0][name]) for name, weight in bodies[1].items())
+    assert getattr(model.config, "legacy", None) == getattr(before.config, "legacy", None)
 
 
 def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
@@ -310,6 +328,20 @@ def test_a_difference_loads_as_an_encoder_with_its_bases_head(folder_of, tmp_pat
         load_encoder(folder, device="cpu")
 
 
+@pytest.mark.parametrize("head", [AutoModelForTokenClassification, AutoModelForMaskedLM])
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "deberta"])
+def test_a_difference_holds_the_change_of_the_word_embeddings_wherever_they_are_tied(head, kind, folder_of, tmp_path):
+    folder = folder_of(kind)
+    before, tuned = AutoModelForMaskedLM.from_pretrained(folder), head.from_pretrained(folder)
+    with torch.no_grad():
+        tuned.get_input_embeddings().weight[7] += 1
+    ready = Prepared(Training(tuned, "tags", [], "", list), before, load_encoder(folder).tokenizer, "", weights_identity(folder), "", 24)
+    ready.save(tmp_path, 8)
+    found = load_encoder(tmp_path, base=BaseSource(folder), device="cpu").body.get_input_embeddings().weight
+    assert torch.allclose(found, tuned.get_input_embeddings().weight, atol=1e-6)
+    assert torch.allclose(found[7], before.get_input_embeddings().weight[7] + 1, atol=1e-6)
+
+
 def test_a_difference_that_trained_the_head_keeps_it(folder_of, tmp_path):
     base, tuned = weights(mlm(folder_of)), weights(changed_model(folder_of))
     tuned["cls.predictions.transform.dense.weight"] = tuned["cls.predictions.transform.dense.weight"] + 0.1
@@ -388,9 +420,8 @@ def test_of_a_pair_that_is_too_long_the_longer_sentence_is_cut(tokenizer):
     assert tokenizer.convert_ids_to_tokens(alone.ids) == ["[CLS]", "paris", "is", "[SEP]"]
 
 
-@pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert", "albert", "electra", "modernbert"])
 def test_a_sentence_is_labelled_from_its_first_token_or_the_mean_of_all_whatever_the_padding(architecture, folder_of):
-    tokenizer = AutoTokenizer.from_pretrained(folder_of(architecture))
+    tokenizer = with_offsets(AutoTokenizer.from_pretrained(folder_of(architecture)))
     rows = examples.class_rows([*labelled(3), LabelledText("rome", "a")], tokenizer, ["a", "b"], 24)
     for pooling in ("first", "mean"):
         masked = AutoModelForMaskedLM.from_pretrained(folder_of(architecture))
@@ -404,7 +435,7 @@ def test_a_sentence_is_labelled_from_its_first_token_or_the_mean_of_all_whatever
         names = {name for name, _ in model.named_parameters()} - {
             f"{part}.{kind}" for part in ("dense", "classifier") for kind in ("weight", "bias")
         }
-        assert names <= {name for name, _ in masked.named_parameters()}
+        assert names <= parameters_of(masked).keys()
 
 
 def test_scores_of_labels_are_beside_the_commonest_label_and_no_correlation(folder_of, tokenizer):

@@ -163,7 +163,9 @@ def _train_in_a_process(model, folder, cache):
 
 def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, folder_of, tmp_path):
     alone = train_heads(bert, TRAIN, VALID, recipe("full"), tmp_path / "alone", StatesCache(tmp_path / "cache-of-one"))
-    there = multiprocessing.get_context("spawn")
+    # One process imports torch and everything else, and both are its forks.
+    there = multiprocessing.get_context("forkserver")
+    there.set_forkserver_preload([__name__])
     arguments = (folder_of("bert"), tmp_path / "both", tmp_path / "cache-of-both")
     both = [there.Process(target=_train_in_a_process, args=arguments) for _ in range(2)]
     for process in both:

@@ -194,7 +194,7 @@ def test_heads_that_answer_with_no_numbers_are_an_error_of_the_live_model(bert):
 def test_half_a_character_is_refused_as_prompt_and_as_word_to_follow(bert):
     live = load_live(bert, "logit_lens", None)
     for prompt, watch in (("It is \udcc3 [MASK].", ()), ("It is [MASK].", ("\udcc3",))):
-        with pytest.raises(Exception, match="not a character"):
+        with pytest.raises(Exception, match="half a character"):
             live.ask(prompt, watch=watch)
 
 

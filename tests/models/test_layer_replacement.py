@@ -23,8 +23,8 @@ def changed(encoder, *, embeddings: bool = False):
     body.load_state_dict(encoder.body.state_dict())
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for name, parameter in body.named_parameters():
-            if (embeddings and "embeddings" in name) or ("layer" in name and "embeddings" not in name):
+        for part in (body.embeddings, layers_of(body)) if embeddings else (layers_of(body),):
+            for parameter in part.parameters():
                 parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
     return replace(encoder, name="tuned", body=body.eval(), identity="tuned", base=encoder.name)
 

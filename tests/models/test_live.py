@@ -221,7 +221,7 @@ def test_emoji_and_markup_are_asked_like_any_text(prompt, architecture, encoder_
 
 
 def test_half_a_character_is_a_prompt_error(live):
-    with pytest.raises(PromptError, match="not a character"):
+    with pytest.raises(PromptError, match="half a character"):
         live.ask("\ud83d is [MASK]")
 
 

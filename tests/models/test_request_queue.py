@@ -5,7 +5,6 @@ import time
 from contextlib import suppress
 
 import pytest
-import torch
 
 from probing.models.knowledge.ask import load_live
 from probing.models.runtime.request_queue import Superseded, Turns, register
@@ -101,6 +100,81 @@ def test_a_newer_request_takes_the_one_that_waits_out_of_the_queue_and_leaves_ot
     ]  # fmt: skip
 
 
+class Work(threading.Thread):
+    """Long work of three pieces, each of which computes until it is released, with a pause after each."""
+
+    def __init__(self, desk, name):
+        super().__init__(daemon=True)
+        self.desk, self.called, self.go, self.superseded = desk, name, threading.Semaphore(0), False
+        self.run_of = Run()
+        before = desk.turns.length
+        self.start()
+        while desk.turns.length == before:
+            time.sleep(0.001)
+
+    def run(self):
+        try:
+            with self.desk.turns.turn(self.called, self.run_of) as turn:
+                for piece in range(1, 4):
+                    self.desk.log.append(f"{self.called} {piece}")
+                    assert self.go.acquire(timeout=PATIENCE)
+                    turn.pause()
+        except Superseded:
+            self.superseded = True
+
+    def release(self, pieces=1):
+        self.go.release(pieces)
+
+
+def until(condition):
+    """Waits for other threads."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_a_question_waits_for_one_piece_of_long_work_and_for_one_more_per_question_before_it(desk):
+    work = Work(desk, "work")
+    questions = [desk.ask(f"visitor {n}", Run(), f"question {n}") for n in range(2)]
+    for question in questions:
+        question.go.set()
+    work.release()
+    until(lambda: "work 2" in desk.log)
+    work.release(2)
+    for thread in (work, *questions):
+        thread.join(PATIENCE)
+    asked = [[f"question {n} computes", f"question {n} answers"] for n in range(2)]
+    assert desk.log == ["work 1", *asked[0], "work 2", *asked[1], "work 3"]
+    assert desk.turns.length == 0
+
+
+def test_long_work_of_several_users_takes_turns_and_a_question_comes_before_what_has_paused(desk):
+    first, second = Work(desk, "first"), Work(desk, "second")
+    first.release()
+    until(lambda: "second 1" in desk.log)
+    question = desk.ask("third", Run(), "question")
+    question.go.set()
+    for work in (second, first, second, first, second):
+        work.release()
+    for thread in (first, second, question):
+        thread.join(PATIENCE)
+    assert desk.log == ["first 1", "second 1", "question computes", "question answers", "first 2", "second 2", "first 3", "second 3"]
+
+
+def test_paused_work_that_was_superseded_leaves_the_queue(desk):
+    work = Work(desk, "me")
+    busy = desk.ask("other", Run(), "busy")
+    work.release()
+    assert busy.computes.wait(PATIENCE)
+    newer = Request(desk.turns, desk.log, "me", Run(), "newer")
+    newer.start()
+    work.join(PATIENCE)
+    assert work.superseded and not newer.computes.is_set()
+    finish(busy, newer)
+    assert desk.log == ["me 1", "busy computes", "busy answers", "newer computes", "newer answers"] and desk.turns.length == 0
+
+
 def test_a_run_that_was_superseded_is_refused_when_it_asks_again():
     turns, older, newer = Turns(), Run(), Run()
     for run in (older, older, newer, newer):
@@ -145,9 +219,8 @@ def test_a_superseded_model_stops_between_layers_and_answers_the_next_as_before(
         if len(calls) == stop_at:
             raise Superseded("newer")
 
-    handles = [
-        m.register_forward_hook(lambda *_: layers.append(1)) for m in live.encoder.body.modules() if isinstance(m, torch.nn.LayerNorm)
-    ]
+    norms = [module for module in live.encoder.body.modules() if type(module).__name__.endswith("LayerNorm")]
+    handles = [norm.register_forward_hook(lambda *_: layers.append(1)) for norm in norms]
     try:
         with pytest.raises(Superseded):
             live.ask("It is [MASK].", check=check)

@@ -1,30 +1,28 @@
 """Tiny models with random weights, one of each architecture, with real small tokenizers, saved as folders."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import (
     AddedToken,
-    AlbertConfig,
-    AlbertForMaskedLM,
     AlbertTokenizer,
-    BertConfig,
-    BertForMaskedLM,
+    AutoConfig,
+    AutoModelForMaskedLM,
     BertTokenizer,
-    DistilBertConfig,
-    DistilBertForMaskedLM,
-    ElectraConfig,
-    ElectraForMaskedLM,
-    ModernBertConfig,
-    ModernBertForMaskedLM,
+    CamembertTokenizer,
+    DebertaTokenizer,
+    DebertaV2Tokenizer,
+    EsmTokenizer,
+    MPNetTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
     RobertaTokenizer,
+    XLMRobertaTokenizer,
 )
 
 TEXT = """
@@ -32,30 +30,59 @@ paris berlin rome london madrid france germany italy england spain the capital o
 rocky balboa philadelphia boston music jazz plays red green blue sun moon one two three four
 """
 WORDS = TEXT.split()
+NAMES = [word.capitalize() for word in WORDS]
 LETTERS = list("abcdefghijklmnopqrstuvwxyz0123456789.,?!'-<>/=\"():;")
 LAYERS = 3
 HIDDEN = 16
 
 
+def _pieces_of_words(special: list[str]) -> dict[str, int]:
+    tokens = [*special, *WORDS]
+    tokens += [letter for letter in LETTERS if letter not in tokens] + [f"##{letter}" for letter in LETTERS]
+    return {token: n for n, token in enumerate(tokens)}
+
+
 def wordpiece() -> BertTokenizer:
     """Uncased WordPiece: every word above is one token, anything else falls into letters."""
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    tokens += [letter for letter in LETTERS if letter not in tokens] + [f"##{letter}" for letter in LETTERS]
-    return BertTokenizer(vocab={token: n for n, token in enumerate(tokens)}, do_lower_case=True)
+    return BertTokenizer(vocab=_pieces_of_words(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]), do_lower_case=True)
+
+
+def wordpiece_of_mpnet() -> MPNetTokenizer:
+    """The same pieces under RoBERTa's special tokens."""
+    return MPNetTokenizer(vocab=_pieces_of_words(["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]))
+
+
+def _scored(special: list[str], *words: str) -> list[tuple[str, float]]:
+    """Pieces of a unigram vocabulary, in which words carry an underscore for the space before them."""
+    pieces = [(token, 0.0) for token in special] + [(f"▁{word}", -3.0) for word in words if len(word) > 1]
+    return [*pieces, ("▁a", -3.0), ("▁", -4.0), *((letter, -6.0) for letter in LETTERS)]
 
 
 def unigram() -> AlbertTokenizer:
-    """ALBERT's tokenizer: words carry an underscore for the space before them."""
-    pieces = [(token, 0.0) for token in ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")]
-    pieces += [(f"▁{word}", -3.0) for word in WORDS if len(word) > 1]
-    pieces += [("▁a", -3.0), ("▁", -4.0), *((letter, -6.0) for letter in LETTERS)]
-    return AlbertTokenizer(vocab=pieces)
+    """ALBERT's tokenizer, uncased."""
+    return AlbertTokenizer(vocab=_scored(["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"], *WORDS))
+
+
+def unigram_of_xlm_roberta() -> XLMRobertaTokenizer:
+    """Cased, with a mask that takes the space before it, as XLM-R's files have it."""
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    return XLMRobertaTokenizer(vocab=_scored(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], *WORDS, *NAMES), mask_token=mask)
+
+
+def unigram_of_camembert() -> CamembertTokenizer:
+    """Cased; three of its tokens are never used."""
+    special = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>", "<mask>"]
+    return CamembertTokenizer(vocab=_scored(special, *WORDS, *NAMES))
+
+
+def unigram_of_deberta() -> DebertaV2Tokenizer:
+    """Cased, under BERT's special tokens."""
+    return DebertaV2Tokenizer(vocab=_scored(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"], *WORDS, *NAMES))
 
 
 def _byte_pairs(special: list[str]) -> dict:
     trainer = ByteLevelBPETokenizer()
-    names = [word.capitalize() for word in WORDS]
-    text = [f"It {word} is {name}." for word, name in zip(WORDS, names, strict=True)] * 2
+    text = [f"It {word} is {name}." for word, name in zip(WORDS, NAMES, strict=True)] * 2
     trainer.train_from_iterator(text, vocab_size=900, min_frequency=2, special_tokens=special, show_progress=False)
     model = json.loads(trainer.to_str())["model"]
     return {"vocab": model["vocab"], "merges": [tuple(pair) for pair in model["merges"]]}
@@ -65,6 +92,11 @@ def byte_pairs_of_roberta() -> RobertaTokenizer:
     """Byte-level BPE with a mask that takes the space before it, as RoBERTa's files have it."""
     mask = AddedToken("<mask>", lstrip=True, special=True)
     return RobertaTokenizer(**_byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"]), mask_token=mask)
+
+
+def byte_pairs_of_deberta() -> DebertaTokenizer:
+    """Byte-level BPE under BERT's special tokens, with token types."""
+    return DebertaTokenizer(**_byte_pairs(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]))
 
 
 def byte_pairs_of_modernbert() -> PreTrainedTokenizerFast:
@@ -89,37 +121,62 @@ def byte_pairs_of_modernbert() -> PreTrainedTokenizerFast:
     )
 
 
-def build(architecture: str, *, padded: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer; ``padded`` rows of the vocabulary matrix have no token."""
+def letters_of_esm() -> EsmTokenizer:
+    """ESM's tokenizer, which cuts a text into the tokens of its list wherever they occur. Here the list also has the words above."""
+    tokens = ["<cls>", "<pad>", "<eos>", "<unk>", *LETTERS, *map(str.upper, LETTERS[:26])]
+    tokens += [word for word in (*WORDS, *NAMES) if len(word) > 1]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "vocab.txt")
+        path.write_text("\n".join([*tokens, "<mask>"]), encoding="utf-8")
+        return EsmTokenizer(str(path))
+
+
+#: Ids of the special tokens in RoBERTa's order.
+_ROBERTA = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "max_position_embeddings": 50}
+_MODERN = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+#: Attention to relative positions and other parts that the released DeBERTa models have; v2-xlarge has the convolution.
+_DEBERTA = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "type_vocab_size": 0, "position_biased_input": False}
+_DEBERTA_2 = _DEBERTA | {
+    "position_buckets": 8,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "conv_kernel_size": 3,
+    "conv_act": "gelu",
+}
+#: Model type -> its tokenizer and the settings that are its own.
+KINDS: dict[str, tuple[Callable[[], PreTrainedTokenizerBase], dict]] = {
+    "albert": (unigram, {"embedding_size": 8}),
+    "bert": (wordpiece, {}),
+    "camembert": (unigram_of_camembert, {**_ROBERTA, "bos_token_id": 5, "eos_token_id": 6}),
+    "data2vec-text": (byte_pairs_of_roberta, _ROBERTA),
+    "deberta": (byte_pairs_of_deberta, {**_DEBERTA, "legacy": False}),
+    "deberta-v2": (unigram_of_deberta, _DEBERTA_2),
+    "distilbert": (wordpiece, {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": 2, "hidden_dim": 32}),
+    "electra": (wordpiece, {"embedding_size": 8}),
+    "ernie": (wordpiece, {"use_task_id": True}),
+    "esm": (letters_of_esm, {"pad_token_id": 1, "position_embedding_type": "rotary", "token_dropout": True, "emb_layer_norm_before": True}),
+    "megatron-bert": (wordpiece, {}),
+    "modernbert": (byte_pairs_of_modernbert, {"local_attention": 8, **_MODERN}),
+    "mpnet": (wordpiece_of_mpnet, _ROBERTA),
+    "roberta": (byte_pairs_of_roberta, {"pad_token_id": 1, "max_position_embeddings": 50}),
+    "roberta-prelayernorm": (byte_pairs_of_roberta, _ROBERTA),
+    "xlm-roberta": (unigram_of_xlm_roberta, _ROBERTA),
+    "xlm-roberta-xl": (unigram_of_xlm_roberta, _ROBERTA),
+}
+
+
+def build(architecture: str, *, padded: int = 0, **settings) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer; ``padded`` rows of the vocabulary matrix have no token, ``settings`` replace those of the configuration."""
     torch.manual_seed(7)
-    common = {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "intermediate_size": 32}
-    positions = {"max_position_embeddings": 48}
-    tokenizer: PreTrainedTokenizerBase
-    model: PreTrainedModel
-    if architecture in ("bert", "distilbert", "electra"):
-        tokenizer = wordpiece()
-        size = {"vocab_size": len(tokenizer) + padded, **positions}
-        if architecture == "bert":
-            model = BertForMaskedLM(BertConfig(**common, **size))
-        elif architecture == "distilbert":
-            config = DistilBertConfig(dim=HIDDEN, n_layers=LAYERS, n_heads=2, hidden_dim=32, **size)
-            model = DistilBertForMaskedLM(config)
-        else:
-            model = ElectraForMaskedLM(ElectraConfig(embedding_size=8, **common, **size))
-    elif architecture == "albert":
-        tokenizer = unigram()
-        model = AlbertForMaskedLM(AlbertConfig(vocab_size=len(tokenizer) + padded, embedding_size=8, **common, **positions))
-    elif architecture == "roberta":
-        tokenizer = byte_pairs_of_roberta()
-        config = RobertaConfig(vocab_size=len(tokenizer) + padded, max_position_embeddings=50, pad_token_id=1, **common)
-        model = RobertaForMaskedLM(config)
-    elif architecture == "modernbert":
-        tokenizer = byte_pairs_of_modernbert()
-        ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
-        config = ModernBertConfig(vocab_size=len(tokenizer) + padded, local_attention=8, **ids, **common, **positions)
-        model = ModernBertForMaskedLM(config)
-    else:
-        raise ValueError(f"no tiny {architecture}")
+    make, own = KINDS[architecture]
+    tokenizer = make()
+    sizes = {"hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "intermediate_size": 32}
+    shape = {"max_position_embeddings": 48} | own | settings | {"vocab_size": len(tokenizer) + padded}
+    if architecture != "distilbert":
+        shape = sizes | shape
+    if architecture == "esm":
+        shape["mask_token_id"] = tokenizer.mask_token_id
+    model = AutoModelForMaskedLM.from_config(AutoConfig.for_model(architecture, **shape))
     for parameter in model.parameters():
         # Random norms and biases too: a head that dropped one of them would still agree with zeros and ones.
         torch.nn.init.normal_(parameter, std=0.3)
@@ -127,9 +184,9 @@ def build(architecture: str, *, padded: int = 0) -> tuple[PreTrainedModel, PreTr
     return model.eval(), tokenizer
 
 
-def save(architecture: str, folder: Path, *, padded: int = 0) -> Path:
+def save(architecture: str, folder: Path, *, padded: int = 0, **settings) -> Path:
     """A folder as ``save_pretrained`` writes it."""
-    model, tokenizer = build(architecture, padded=padded)
+    model, tokenizer = build(architecture, padded=padded, **settings)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -1,11 +1,15 @@
 """Pages on planted stores."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
+from functools import cache as remembered
 from pathlib import Path
 
 import pytest
+from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.planted_family import FAMILY
@@ -27,6 +31,16 @@ PAGES = {
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }
+
+# AppTest reads the metadata of all installed packages for every app, which takes longer than most pages.
+manifest_scanner.scan_component_manifests = remembered(manifest_scanner.scan_component_manifests)
+# Else the objects of all tests and libraries are searched for garbage after every run of a page.
+config.set_option("runner.postScriptGC", False)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def built_once(no_database_twice) -> None:
+    """Stores that several tests open have one database."""
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +94,12 @@ def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
 
 
 @pytest.fixture
+def few_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows the majority answers of planted stores, which have too few facts for one."""
+    monkeypatch.setattr("probing.core.stats.baselines.MIN_FACTS", 1)
+
+
+@pytest.fixture
 def own_snapshot(planted_snapshots, tmp_path) -> Path:
     """A copy of the one-model snapshot that a test may damage."""
     return Path(shutil.copytree(planted_snapshots["one model"], tmp_path / "snapshot"))
@@ -87,8 +107,45 @@ def own_snapshot(planted_snapshots, tmp_path) -> Path:
 
 def words(app: AppTest) -> str:
     """All text on the page outside the sidebar's navigation."""
-    kinds = ("title", "header", "markdown", "caption", "info", "warning", "error", "success", "code")
-    return "\n".join(str(one.value) for kind in kinds for one in getattr(app, kind))
+    kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
+    return "\n".join(str(one.value) for found in (app.main.header, *(getattr(app, kind) for kind in kinds)) for one in found)
+
+
+def plain(app: AppTest) -> str:
+    """As ``words``, without the signs of markup."""
+    return words(app).replace("\\", "").replace("**", "")
+
+
+def line_with(app: AppTest, *names: str) -> str:
+    """The first line of the page that has all of these names, without the signs of markup.
+
+    Raises:
+        AssertionError: if no line has.
+    """
+    found = [line for line in plain(app).split("\n") if all(name in line for name in names)]
+    assert found, f"no line has all of {names}"
+    return found[0]
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers of a text in their order; what a sentence says is tested by them, and not by its wording."""
+    return [float(number.replace(",", "")) for number in re.findall(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?", text)]
 
 
 os.environ.setdefault("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "false")
+
+
+@pytest.fixture
+def pauses(monkeypatch) -> list[str]:
+    """An entry for every moment at which a page's work lets another user's request compute."""
+    from probing.models.runtime.request_queue import Turn
+
+    found: list[str] = []
+    pause = Turn.pause
+
+    def counted(turn):
+        found.append("pause")
+        pause(turn)
+
+    monkeypatch.setattr(Turn, "pause", counted)
+    return found

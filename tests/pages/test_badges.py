@@ -1,7 +1,12 @@
-"""No fine-tuned model of the shipped family is named on a page without the word on whether it learned its task."""
+"""No fine-tuned model of the shipped family is named on a page without the word on whether it learned its task.
+
+And every number about knowledge in a headline has its yardstick in the same or the next sentence (``headlines``). Both are read on one
+visit of each page of the shipped results, which takes seconds.
+"""
 
 import json
 import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from probing.core.registry import REPOSITORY
 from probing.figures.model_looks import MARKS
 from probing.reports.runs import one_run_each
-from probing.store.build import built_database
+from probing.store.database import open_database
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
 from tests.pages.conftest import PAGES, ROOT
-from tests.pages.test_headlines import OF_THE_PAPER
+from tests.pages.headlines import OF_THE_PAPER, headlines, without_yardstick
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 TUNED = "nesia-mini-qa-squad-2"
@@ -43,17 +48,9 @@ _SAID = r"[*_\s]*(?:" + "|".join([r":\w+-badge\[", *(re.escape(sign.strip()) for
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """A cache with the database of the shipped results."""
-    folder = tmp_path_factory.mktemp("cache")
-    built_database([SNAPSHOT], folder / "database").close()
-    return folder
-
-
-@pytest.fixture(scope="module")
-def names(cache) -> list[str]:
+def names(shipped_database) -> list[str]:
     """Ids and short names of the shipped fine-tuned models, the longest first; without names that contain "control"."""
-    with built_database([SNAPSHOT], cache / "database") as db:
+    with open_database(shipped_database) as db:
         view = View("home", RunChoice(), db, one_run_each(all_runs(db)))
         tuned = [model for model in view.runs["model"].unique() if model in view.verdicts]
         found = {model: view.label(model) for model in tuned}
@@ -90,15 +87,42 @@ def test_a_name_counts_as_marked_only_where_its_own_mark_follows():
     assert unmarked("**QA-1** :green-badge[task learned], QA-1 ✗, *QA-1 ?*, `QA-1`", names) == []
 
 
+def as_key(query: dict) -> str:
+    return json.dumps(query, sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def shipped(shipped_cache) -> Iterator[Callable[..., AppTest]]:
+    """Opens a page on the shipped results; each link once."""
+    visited: dict[tuple[str, str], AppTest] = {}
+
+    def opened(page: str, query: dict | None = None) -> AppTest:
+        link = page, as_key(query or {})
+        if link not in visited:
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
+            app.switch_page(PAGES[page]) if page != "home" else None
+            for name, value in (query or {}).items():
+                app.query_params[name] = value
+            visited[link] = app.run()
+        return visited[link]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_SNAPSHOT", str(SNAPSHOT))
+        patch.setenv("PROBING_CACHE", str(shipped_cache))
+        yield opened
+
+
+def test_a_share_without_anything_to_hold_it_against_is_found():
+    bare = "The model gives **23.9 %** of the facts. It is quick. The capital of France is Paris."
+    assert without_yardstick(bare) == ["The model gives **23.9 %** of the facts."]
+    assert without_yardstick("It gives **23.9 %**. The majority answer gives 22.9 %.") == []
+    assert without_yardstick("It gives **23.9 %**, with a swapped subject 3.6 %.") == []
+    assert without_yardstick("It gives **23.9 %**. So it is. The majority answer gives 22.9 %.") == ["It gives **23.9 %**."]
+
+
 @pytest.mark.parametrize(("page", "query"), [(page, query) for page, queries in LINKS.items() for query in queries])
-def test_a_fine_tuned_model_is_named_with_its_badge(page, query, cache, names, monkeypatch):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(SNAPSHOT))
-    monkeypatch.setenv("PROBING_CACHE", str(cache))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page(PAGES[page]) if page != "home" else None
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
+def test_a_fine_tuned_model_is_named_with_its_badge(page, query, shipped, names):
+    app = shipped(page, query)
     assert not app.exception
     said = [(kind, str(one.value)) for kind in SENTENCES for one in getattr(app, kind)]
     found = [(kind, text) for kind, text in said if not any(words in text for words in OF_THE_PAPER) and unmarked(text, names)]
@@ -109,13 +133,23 @@ def test_a_fine_tuned_model_is_named_with_its_badge(page, query, cache, names, m
     assert found == []
 
 
-def test_the_task_table_says_interval_baseline_and_verdict(cache, monkeypatch):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(SNAPSHOT))
-    monkeypatch.setenv("PROBING_CACHE", str(cache))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(PAGES["compare"]).run()
+def test_the_task_table_says_interval_baseline_and_verdict(shipped):
+    app = shipped("compare")
     (table,) = (one.value for one in app.dataframe if "baseline_name" in one.value)
     assert "chance" not in table and {"value", "low", "high", "baseline", "other_name", "verdict", "definition"} <= set(table)
     row = table[(table["id"] == TUNED) & table["decides"]].iloc[0]
     assert row["model"] == "QA-SQuAD-2 ✗", "named as in the figures, with its mark"
     assert (row["metric"], row["baseline_name"], row["verdict"]) == ("F1", "never an answer", "trained, not learned")
     assert all(table["definition"])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
+def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
+    app = shipped(page)
+    assert not app.exception
+    texts = headlines(app)
+    if page == "methods":
+        # Its other shares are settings, such as how many tokens are masked.
+        texts = [text for text in texts if re.search(r"\*\*\d", text)]
+    assert texts
+    assert [one for text in texts for one in without_yardstick(text)] == []

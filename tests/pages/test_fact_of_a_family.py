@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import words
+from tests.pages.conftest import line_with, numbers_in, words
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -18,7 +18,7 @@ RANKS = [
     ([90, 40, 1, 1], [90, 40, 1, 30], "relocated"),
     ([90, 40, 20, 1], [90, 40, 20, 50], "suppressed"),
     ([90, 40, 20, 1], [90, 60, 200, 500], "displaced"),
-    ([90, 40, 20, 1], [90, 900, 900, 900], "erased"),
+    ([90, 40, 20, 1], [90, 900, 900, 900], "not_read"),
     ([90, 40, 20, 9], [90, 40, 20, 1], "gained"),
     *[([90, 40, 20, 40], [90, 40, 20, 40], "never")] * 4,
 ]
@@ -48,19 +48,24 @@ def listed(app) -> int:
     return next(int(text.value.split()[0].strip("*")) for text in app.markdown if text.value.endswith(("fact**", "facts**")))
 
 
-@pytest.mark.parametrize("part", ["kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased"])
+@pytest.mark.parametrize("part", ["kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "not_read"])
 def test_a_link_lists_exactly_one_part(family, part):
     app = family(model=TUNED, versus="nesia-mini", part=part)
     assert not app.exception and not app.info
-    wanted = sum(found == part or (part == "lost" and found in ("relocated", "suppressed", "displaced", "erased")) for *_, found in RANKS)
+    wanted = sum(found == part or (part == "lost" and found in ("relocated", "suppressed", "displaced", "not_read")) for *_, found in RANKS)
     assert listed(app) == wanted
     assert app.query_params["part"] == [part] or app.query_params["part"] == part
 
 
+def test_a_link_that_calls_the_last_fate_erased_lists_the_same_facts(family):
+    old, new = (family(model=TUNED, versus="nesia-mini", part=part) for part in ("erased", "not_read"))
+    assert not old.exception and not old.info and listed(old) == listed(new) == 1
+    assert old.query_params["part"] in (["not_read"], "not_read")
+
+
 def test_a_part_is_said_in_words_and_cleared_by_a_button(family):
-    app = family(model=TUNED, versus="nesia-mini", part="erased")
-    told = words(app).replace("\\", "")
-    assert "facts that nesia-mini knew and QA-SQuAD-1 ? lost: erased, rank ≤ 1 at the last layer" in told
+    app = family(model=TUNED, versus="nesia-mini", part="not_read")
+    assert numbers_in(line_with(app, "nesia-mini", "QA-SQuAD-1 ?", "not read"))[-1] == 1, "the rank that counts as known"
     app.button(key="facts.all_parts").click().run()
     assert listed(app) == len(RANKS) and "part" not in app.query_params and "versus" not in app.query_params
 
@@ -96,7 +101,10 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
         ("relocated", "lost and relocated, rank 30 at the last layer; first at layer 2, where nesia-mini also has it first."),
         ("suppressed", "lost and suppressed, rank 50 at the last layer; still among the first 100."),
         ("displaced", "lost and displaced, rank 500 at the last layer; among the first 100 at an inner layer only (rank 60 at layer 1)."),
-        ("erased", "lost and erased, rank 900 at the last layer; nowhere among the first 100 (best: rank 900 at layer 1)."),
+        (
+            "not_read",
+            "lost and not read at any layer, rank 900 at the last layer; nowhere among the first 100 (best: rank 900 at layer 1).",
+        ),
         ("gained", "gained, now first."),
         ("never", "known to neither, rank 40."),
     ],
@@ -117,8 +125,8 @@ def test_the_layer_at_which_the_base_has_a_lost_fact_first_too_is_its_own(tmp_pa
     snapshot = plant_runs(tmp_path / "snapshot", runs)
     app = visit("facts", "one model", {"model": TUNED}, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    text = words(app.run()).replace("\\", "").replace("**", "")
-    assert "rank 30 at the last layer; first at layer 1; at layer 3 nesia-mini also has it first." in text
+    line = line_with(app.run(), SHORT, "relocated")
+    assert numbers_in(line.split("]: ")[1]) == [30, 1, 3], "rank at the last layer, first at, and with the base first at"
 
 
 def test_a_fine_tuned_model_is_shown_with_its_base_and_models_that_were_added(family):
@@ -136,6 +144,7 @@ def test_a_fine_tuned_model_is_shown_with_its_base_and_models_that_were_added(fa
     assert "live_models=nesia-mini&live_models=other-bert" in link.query_string
 
 
+@pytest.mark.usefixtures("few_suffice")
 def test_a_fact_says_what_a_guess_would_say_as_home_does(family):
     app = family(model="nesia-mini", fact=planted.planted_facts("trex")[1].fact_id)
     said = words(app).replace("\\", "").replace("**", "")

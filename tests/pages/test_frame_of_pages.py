@@ -7,12 +7,22 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from probing.ui.frame import navigation
 from tests.store.planted import plant_runs
 
-from .conftest import PAGES, opening
+from .conftest import PAGES, ROOT, opening
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
+#: Headings of the sidebar -> their pages, in order.
+GROUPS = {
+    "Try it": ["Home", "Live"],
+    "Facts": ["Layer curves", "Relations", "Facts", "Compare models", "Decoding heads"],
+    "Grammar": ["Pipeline", "Edge sentences"],
+    "Sentences": ["Sentence probes"],
+    "Fine-tuning": ["What fine-tuning changed"],
+    "Papers": ["Reproduction", "Methods and data"],
+}
 NOTICE = "small demonstration model"
 
 
@@ -49,6 +59,19 @@ def test_menus_name_models_shortly_and_links_in_full(look):
     assert shortly(menu.options) == ["nesia-mini", "QA-SQuAD-1"]
     menu.set_value([TUNED]).run()
     assert not app.exception and app.query_params["models"] in (TUNED, [TUNED])
+
+
+@pytest.mark.parametrize("store", ["empty", "one model"])
+def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit, store):
+    found: dict[str, list[str]] = {}
+    for one in visit("methods", store).sidebar:
+        if one.type == "header":
+            found[one.value.replace("\\", "")] = pages = []
+        elif one.type == "page_link":
+            pages.append(one.proto.label)
+    assert list(found.items()) == list(GROUPS.items())
+    files = {"app.py", *(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))}
+    assert set(navigation.PAGES) == files and len(navigation.PAGES) == sum(map(len, GROUPS.values()))
 
 
 def test_the_full_names_are_in_the_sidebar_of_every_page(look):

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from probing.core.errors import ModelError
+from probing.core.errors import ModelError, PromptError
+from probing.core.questions import Question
 from probing.ui.frame import live_models
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import words
+from tests.pages.conftest import line_with, words
 
 
 @pytest.fixture
@@ -46,13 +47,23 @@ def test_probability_replaces_rank_and_stays_in_the_link(ask):
     assert app.query_params["scale"] in ("probability", ["probability"])
 
 
-def test_several_gaps_are_read_one_by_one_or_filled(ask):
+def test_several_gaps_are_read_one_by_one_or_filled(ask, pauses):
     app = ask("[MASK] is the capital of [MASK].", mask="2")
     assert not app.exception and "Gap" not in "".join(tab.label for tab in app.tabs)
     filled = ask("[MASK] is the capital of [MASK].", mask="0")
     assert not filled.exception
     assert [tab.label for tab in filled.tabs] == ["Gap 1", "Gap 2"]
     assert "MASK" not in filled.success[0].value
+    assert len(pauses) == 2, "another user's question waits for one gap"
+
+
+def test_many_gaps_are_read_one_by_one_only(ask, pauses):
+    app = ask("[MASK] " * (live_models.MAX_FILLED + 1), mask="0")
+    assert not app.exception and not app.tabs and not app.success
+    assert f"at most {live_models.MAX_FILLED} are filled here" in words(app) and pauses == []
+    assert not any("fill" in str(option) for option in app.segmented_control(key="live.mask").options) and charts(app)
+    with pytest.raises(PromptError, match="33 gaps"):
+        live_models.fill(live_models.choices()["tiny"], Question("[MASK] " * 33, "logit_lens"))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +113,7 @@ def test_options_set_by_a_link_are_listed(ask, family):
     for part in ("compared with tiny", "head logit_lens", "top 3 per layer", "negated", "the last n layers restored"):
         assert part in said.replace("\\", "")
     assert "framed\\: france" in words(app)
-    plain = ask("Paris is in [MASK].", live_head="tied")
+    plain = ask("Paris is in [MASK].", live_head="")
     assert "Set under More options" not in words(plain)
 
 
@@ -116,9 +127,10 @@ def test_a_full_comparison_states_how_many_of_how_many_models_are_asked(ask, fam
 
 def test_a_prediction_is_shown_with_chance_and_the_embeddings(ask):
     app = ask("Paris is in [MASK].")
-    assert any("layer 0: " in text.value and "chance: 0\\.7 %)" in text.value for text in app.markdown), "one of 144 tokens"
+    assert "layer 0" in line_with(app, f"chance: {100 / 144:.1f} %"), "any of the tokens with equal probability"
 
 
+@pytest.mark.usefixtures("few_suffice")
 def test_a_stored_sentence_is_shown_with_its_majority_answer(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     query = {"live_model": "tiny", "live_head": "logit_lens"}
@@ -164,6 +176,32 @@ def test_missing_heads_are_named_and_the_lens_is_offered(ask):
     assert charts(app)
 
 
+def test_a_model_without_trained_heads_is_read_by_the_logit_lens_if_none_are_named(visit, family):
+    from probing.ui.frame import live_models
+
+    live_models.model_cache().kept.clear()
+    query = {"live_model": "tiny", "prompt": "Paris is in [MASK].", "live_models": "nesia-mini"}
+    app = visit("live", "empty", query)
+    assert not app.exception and not app.warning
+    (said,) = [note.value for note in app.caption if "logit lens" in note.value]
+    assert "tiny" in said and "nesia" not in said.lower()
+    # One kind of heads reads both models, though the shipped one has trained heads.
+    assert {"logit_lens"} == {key[2] for key in live_models.model_cache().kept}
+    named = visit("live", "empty", query | {"live_head": "logit_lens"})
+    tables = [next(frame.value for frame in one.dataframe if "entropy" in frame.value.columns) for one in (app, named)]
+    assert tables[0].equals(tables[1]) and "live_head" not in app.query_params
+
+
+def test_the_shipped_model_is_read_by_its_trained_heads_with_one_encoder(visit, tmp_path):
+    from probing.ui.frame import live_models
+
+    live_models.model_cache().kept.clear()
+    app = visit("live", "empty", {"live_model": "nesia-mini", "prompt": "Paris is in [MASK]."})
+    assert not app.exception and not [note.value for note in app.caption if "logit lens" in note.value]
+    kept = {key[2]: live for key, live in live_models.model_cache().kept.items()}
+    assert set(kept) == {"logit_lens", "tied"} and kept["tied"].encoder is kept["logit_lens"].encoder
+
+
 def test_a_link_cannot_make_the_page_load_a_folder_of_its_choice(ask, tmp_path):
     save("bert", tmp_path / "elsewhere")
     app = ask("Paris is in [MASK].", live_model=str(tmp_path / "elsewhere"))
@@ -197,7 +235,6 @@ def own_facts(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     app = visit("facts")
     app.selectbox(key="own.model").set_value("tiny")
-    app.selectbox(key="own.head").set_value("logit_lens")
 
     def uploaded(name: str, content: bytes):
         app.file_uploader(key="own.file").set_value((name, content, "text/plain"))
@@ -217,14 +254,20 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "layer 0" in frame.value.columns)
     assert len(table) == 1 and table[f"layer {LAYERS}"][0] >= 1
+    assert "No tied heads are trained for tiny here" in words(app), "no head was chosen"
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
+    app.selectbox(key="own.head").set_value("tied").run()
+    app.button(key="own.ask").click().run()
+    assert "train\\-heads" in app.warning[0].value
 
 
-def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts, tmp_path):
+def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts):
     rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
     app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
-    (command,) = [code.value for code in app.main.code if "probe" in code.value]
-    assert command == f"python -m probing probe --model {tmp_path / 'cache' / 'models' / 'tiny'} --facts YOUR_FILE.csv --head logit_lens"
+    for head, named in (("", ""), ("logit_lens", " --head logit_lens")):
+        app.selectbox(key="own.head").set_value(head).run()
+        (command,) = [code.value for code in app.main.code if "probe" in code.value]
+        assert command == f"python -m probing probe --model cache/models/tiny --facts YOUR_FILE.csv{named}", "not the server's folder"
 
 
 @pytest.mark.parametrize(

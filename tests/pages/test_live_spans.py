@@ -11,7 +11,7 @@ from tests.edges_planted import plant_edge_runs
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import words
-from tests.pages.test_headlines import without_yardstick
+from tests.pages.headlines import without_yardstick
 
 TEXT = "Paris is the capital of Italy."
 LISTS = ("live.picker.list1", "live.picker.list2")

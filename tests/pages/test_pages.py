@@ -90,7 +90,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     (path,) = (tmp_path / "cache" / "database").glob("*.duckdb")
     damage_in_place(path)
     reads._read.clear()
-    app.switch_page("pages/1_Layer_curves.py")
+    app.switch_page("pages/9_Methods_and_data.py")
     app.run()
     assert not app.exception and not app.warning
     assert is_whole(tmp_path / "cache" / "database")
@@ -240,7 +240,7 @@ def test_names_that_look_like_markup_are_text(visit):
 def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
     app = visit("home")
     assert "small demonstration model" in words(app)
-    assert "python -m probing probe --model bert-base-uncased --facts all --head logit_lens" in words(app)
+    assert "python -m probing probe --model bert-base-uncased --facts all" in words(app)
     assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {
         "Layer curves",
         "Facts",

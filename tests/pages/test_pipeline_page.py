@@ -10,15 +10,15 @@ from probing.core.edges.published import published_edges
 from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, plant_edge_runs, planted_gold, planted_part
 from tests.edges_planted import planted_probabilities as probabilities
 from tests.pages.conftest import opening, words
+from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
 from tests.pages.test_badges import unmarked
-from tests.pages.test_headlines import headlines, without_yardstick
 from tests.store.planted import SEVERAL, plant_runs
 
 COMMAND = "python -m probing edges train"
 TUNED = "nesia-mini-qa-squad-2"
 SECTIONS = (
-    "Where each task is solved", "F1 and what it has to beat", "Layer by layer", "Weights and gains", "Which task comes first",
+    "Where the probes read each task", "F1 and what it has to beat", "Layer by layer", "Weights and gains", "Which task comes first",
     "Label by label", "The targets behind the numbers",
 )  # fmt: skip
 
@@ -33,10 +33,10 @@ def look(edges, tmp_path, monkeypatch):
     return opening(edges, tmp_path / "cache", monkeypatch)
 
 
-def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False) -> np.ndarray:
+def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool = False) -> np.ndarray:
     """Micro F1 of every probe of a run, counted answer by answer."""
     data = planted_part(run.task, part)
-    kept = ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
+    kept = data.seen if seen else ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
     said, gold = answers(probabilities(run, part))[:, kept], planted_gold(run, part)[kept]
     found = []
     for one in said[:, :, run.task.counted]:
@@ -103,8 +103,12 @@ def test_the_first_sentence_says_what_comes_first_and_the_next_what_the_gain_is_
     app = look("pipeline")
     text = said(app)
     assert "Part of speech comes first and semantic roles last of the 2 tasks that nesia-mini resolves" in text
-    rises = mean_f1(POS)
-    assert f"rises from {100 * rises[0]:.1f} % with word embeddings alone to {100 * rises[-1]:.1f} % with all layers; baselines:" in text
+    rises, test = mean_f1(POS), mean_f1(POS, part="test")
+    gain = (
+        f"{100 * rises[0]:.1f} % with word embeddings alone to {100 * rises[-1]:.1f} % with all layers, {100 * (rises[-1] - rises[0]):+.1f}"
+    )
+    assert f"rises from {gain} points (" in text and "; of the most probable label, from " in text
+    assert f"(test: from {100 * test[0]:.1f} % to {100 * test[-1]:.1f} %)" in text
     assert "The dev part decided when training stopped" in text and "was not used for training" in said(look("pipeline", edge_part="test"))
     assert [one for part in headlines(app) for one in without_yardstick(part)] == []
 
@@ -117,6 +121,10 @@ def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_i
     assert ours.loc["Semantic roles", "expected_layer"] == pytest.approx((gains * np.arange(1, 5)).sum() / gains.sum())
     assert ours.loc["Semantic roles", "seeds"] == 3
     assert np.isnan(ours.loc["Proto-roles", "expected_layer"]) and "not resolved" in json.dumps(charts(app)[0])
+    assert ours["expected_layer_reason"].notna().to_dict() == {"Part of speech": False, "Semantic roles": False, "Proto-roles": True}
+    # Five probes of each of five runs; those of even layers were stopped.
+    stopped, every = ours["probes_stopped"].sum(), ours["probes"].sum()
+    assert (stopped, every) == (15, 25) and "Patience ended the training of" in said(app)
     assert ours.loc["Part of speech", "f1_last_test"] == pytest.approx(mean_f1(POS, part="test")[-1])
 
 
@@ -136,7 +144,11 @@ def test_the_paper_is_shown_by_share_of_depth_and_can_be_left_out(look):
 def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(look, mode):
     app = look("pipeline", layerwise=mode, edge_models="nesia-mini")
     (curve, *_) = traces(charts(app)[2], "nesia-mini")
-    wanted = f1(PlantedEdgeRun(kind="at", codes=True)) if mode == "at" else mean_f1(POS) - f1(PlantedEdgeRun(labels="control"))
+    wanted = (
+        f1(PlantedEdgeRun(kind="at", codes=True))
+        if mode == "at"
+        else mean_f1(POS, seen=True) - f1(PlantedEdgeRun(labels="control"), seen=True)
+    )
     assert numbers(curve["y"]) == pytest.approx(100 * wanted)
     levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
     assert ({"memory", "ceiling"} if mode == "at" else {"no selectivity"}) <= levels
@@ -175,8 +187,10 @@ def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
     (heat,) = charts(app)[4]["data"]
     assert heat["text"] == [["", "◀", "?"], ["▶", "", "?"], ["?", "?", ""]]
     assert "For 1 of 3 pairs of tasks the expected layers of nesia-mini lie clearly apart" in said(app)
+    assert "2: an expected layer is not resolved" in said(app) and "For a task with one seed the variation over seeds" in said(app)
     between = table_of(app, "verdict", "task")
     assert set(between["first"]) == {"nesia-mini"} and set(between["second"]) == {"other-bert"}
+    assert set(between["reason"]) == {"too few seeds"} and "2: too few seeds" in said(app)
 
 
 def test_tasks_that_do_not_lie_apart_have_no_first_and_no_last(tmp_path, monkeypatch):

@@ -1,13 +1,20 @@
 """The pages Relations and Compare models on a store in which the fate of every fact is planted."""
 
+import math
+import re
+
 import pytest
+from scipy.stats import binomtest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import words
+from probing.core.knowledge.transitions import outcome_words
+from tests.pages.conftest import line_with, numbers_in, plain, words
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
-COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "erased": 2}
+#: What the sentence on the size of a set of one's own has, before the ends of the interval.
+SIZE = "95 % interval from"
+COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "not_read": 2}
 
 
 def links(app) -> dict[str, str]:
@@ -32,7 +39,8 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
     # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
-    assert "knows facts of 2 relations. **0** of these are already known" in words(app) and "**0** only at the last, 3" in words(app)
+    assert "knows facts of 2 relations. **0** of these are already known" in words(app)
+    assert "**0** at no layer before the last, 3" in words(app)
 
 
 def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_away(look):
@@ -56,14 +64,64 @@ def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_
     # Both relations are known whole inside and half at the end; only the first has different answers.
     facts = [
         Fact("trex", relation, f"subject {number}", TOKENS[-1 - (number % 4 if relation == "P19" else 0)], "", f"{number} is [MASK]")
-        for relation in ("P19", "P36") for number in range(20)
+        for relation in ("P19", "P36") for number in range(60)
     ]  # fmt: skip
     run = PlantedRun(facts=tuple(facts), rank=lambda number, layer: 1 if layer == 2 or (layer == 3 and number % 2) else 200)
     app = look("relations", snapshot=plant_runs(tmp_path / "inner", [run]), model=run.model)
     assert not app.exception
     said = words(app).replace("\\", "")
-    assert "has forgotten **2 relations** of 2" in said
+    assert "**2 relations** of 2 are **better at an inner layer" in said
     assert "In **1** of them, the best inner layer is above the majority answer by its 95 % interval." in said
+
+
+def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):
+    app = look("relations", model="nesia-mini-qa-squad-1", k="1")
+    table = table_with(app, "best_inner", "base_last", "change").set_index("relation")
+    # The base knows the facts 0 to 5 at its last layer, the model 0 and 6; 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's.
+    assert dict(table["base_last"]) == pytest.approx({"P19": 1, "P103": 2 / 3, "P36": 0})
+    assert dict(table["change"]) == pytest.approx({"P19": -3 / 4, "P103": -1 / 3, "P36": 0})
+    line = line_with(app, "Against nesia-mini", "micro")
+    assert numbers_in(line.replace("−", "-"))[:4] == [2, 3, 1, -40], "relations with fewer facts, relations, k, points lost"
+    of_models = table_with(app, "P@1", "lost").set_index("model")["lost"]
+    assert of_models["QA-SQuAD-1 ?"] == pytest.approx(0.4) and of_models["control"] == 0 and math.isnan(of_models["nesia-mini"])
+    alone = look("relations", model="nesia-mini", k="1")
+    assert "base_last" not in table_with(alone, "best_inner", "caption") and "Against nesia-mini" not in plain(alone)
+
+
+def test_no_sentence_of_the_relations_page_calls_that_forgotten_by_itself(look):
+    said = plain(look("relations", model="nesia-mini-qa-squad-1"))
+    assert all("paper" in line for line in said.split("\n") if "forgot" in line)
+
+
+@pytest.mark.parametrize("page", ["home", "layer_curves", "relations", "compare", "heads"])
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_a_headline_says_whether_it_is_macro_or_micro(look, page, average):
+    app = look(page, **({"average": average} if page in ("home", "layer_curves") else {}))
+    texts = plain(app).split("\n")
+    shares = [text for text in texts if re.search(r"(knows|gives the right word for|right word for) [\d.]+ %", text)]
+    said = average if page in ("home", "layer_curves") else "macro" if page == "relations" else "micro"
+    assert shares and all(said in text for text in shares)
+
+
+def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
+    def facts(n: int, probe_set: str) -> tuple[Fact, ...]:
+        return tuple(Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n))
+
+    def snapshot(n: int, probe_set: str):
+        own = {"probe_set": probe_set, "facts": facts(n, probe_set)}
+        runs = [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", objective="QA-SQuAD-1", **own)]
+        return plant_runs(tmp_path / f"{probe_set}-{n}", runs)
+
+    small, large = snapshot(60, "shop"), snapshot(1000, "shop")
+    low, high = binomtest(30, 60).proportion_ci(method="wilson")
+    for page in ("layer_curves", "relations", "compare", "heads"):
+        app = look(page, snapshot=small, model="tuned", probe_set="shop")
+        assert not app.exception
+        kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
+        said = next(place for place, (_, text) in enumerate(kinds) if SIZE in text)
+        assert said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart"), page
+        assert numbers_in(line_with(app, SIZE))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
+        assert SIZE not in plain(look(page, snapshot=large, model="tuned", probe_set="shop"))
 
 
 def test_the_table_says_of_which_layer_the_swapped_subject_is(look):
@@ -123,7 +181,7 @@ def test_compare_counts_exactly_what_was_planted(look):
     assert {name: int(row[name]) for name in COUNTS} == COUNTS
     offered = links(app)
     for part, number in COUNTS.items():
-        (query,) = [query for label, query in offered.items() if label == f"{part}: {number}"]
+        (query,) = [query for label, query in offered.items() if label == f"{outcome_words(part)}: {number}"]
         assert {"model=nesia-mini-qa-squad-1", "versus=nesia-mini", f"part={part}"} <= set(query.split("&"))
     assert "keeps **1**, loses **5**, **83 %**, and gains **1**" in words(app)
 

@@ -258,9 +258,9 @@ def test_a_claim_lists_the_models_that_it_needs_and_whether_they_learned_their_t
     text = words(as_it_opens).replace("\\", "")
     needed = [part.split("**The paper")[0] for part in text.split("**Models needed.** ")[1:]]
     # Three claims need QA-SQuAD-2, whatever its model is called for short.
-    found = [line for line in needed if ":red-badge[trained, not learned]" in line]
+    found = [line for line in needed if ":red-badge[trained, not learned: F1 50.0 %]" in line]
     assert len(found) == sum("QA-SQuAD-2" in rule.needs for rule in RULES.values()) == 3
-    assert all(re.search(r"squad-2 :red-badge\[trained, not learned\]", line, re.IGNORECASE) for line in found), found
+    assert all(re.search(r"squad-2 :red-badge\[trained, not learned: F1 50\.0 %\]", line, re.IGNORECASE) for line in found), found
     assert "QA-SQuAD-2 ✗ has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
     rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
     assert all("QA-SQuAD-2 ✗" in set(row) for row in rows)

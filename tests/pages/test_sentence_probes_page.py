@@ -8,9 +8,9 @@ from probing.core.sentences.pairs import Cell
 from probing.ui.sentence_probes import own_file
 from probing.ui.sentence_probes import words as found_words
 from tests.models.tiny_models import save
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import line_with, numbers_in, opening, words
+from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
-from tests.pages.test_headlines import headlines, without_yardstick
 from tests.pages.test_pipeline_page import numbers, said, table_of, traces
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD
 from tests.sentences_planted import (
@@ -116,7 +116,7 @@ def test_the_headline_names_the_layer_that_dev_chose_and_what_it_beats(look):
     share = 100 * right(PlantedSentenceRun(BASE, BIGRAM), best).mean()
     assert f"Bigram shift: layer {best.layer}, {ALL_TOKENS}: {share:.1f} %" in text
     assert f"{share - 50:+.1f} points over the majority baseline (50.0 %)" in text and f"{share - 52:+.1f} points over the surface" in text
-    assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read")
+    assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read by these linear probes")
 
 
 def test_no_share_is_shown_without_its_yardstick(look):
@@ -273,11 +273,12 @@ def upload(look):
     return uploaded
 
 
-def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload):
+def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload, pauses):
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}the dog 0 is barking\tone\n")
     assert "1 repeated texts" in said(app) and "2 labels: many, one" in said(app)
     app.button(key="own-sentences.ask").click().run()
     assert not app.exception and not app.warning
+    assert len(pauses) > 2 * 3, "another user's question waits for a step of one layer's probe, not for the file"
     assert not [one for one in app.button if one.key == "own-sentences.cancel"], "it is offered while the model is asked"
     figure = charts(app)[-1]
     assert [note["text"] for note in figure["layout"]["annotations"] if note["text"] == "number"]
@@ -291,8 +292,8 @@ def test_an_uploaded_file_gives_a_curve_with_its_baselines(upload):
 def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
     monkeypatch.setattr(own_file, "MAX_AT_ONCE", 80)
     app = upload("number.tsv", f"sentence\tlabel\n{LINES}")
-    assert "Of 120 sentences, 80 are used here" in said(app)
-    assert "48 sentences train the probes, 8 choose their regularisation and 24 test them" in said(app)
+    assert {120, 80} <= set(numbers_in(line_with(app, "120"))), "sentences of the file, and those that are used"
+    assert numbers_in(line_with(app, "sentences train"))[-3:] == [48, 8, 24], "training, development, test"
 
 
 @pytest.mark.parametrize(

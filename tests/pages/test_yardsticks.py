@@ -14,6 +14,7 @@ from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.pages.test_relations_and_compare import stamps, table_with
 from tests.store.planted import PlantedRun, plant_runs, planted_facts
 
+pytestmark = pytest.mark.usefixtures("few_suffice")
 FACTS = planted_facts("trex")
 MODES = ("majority", "swapped")
 #: Page -> the field of its mode.
@@ -50,7 +51,9 @@ def test_layer_curves_open_with_the_number_and_its_yardsticks(look):
     answers = Counter((fact.relation, fact.object) for fact in FACTS)
     most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
     # The base has the facts 0 to 5 first at the last layer.
-    assert "At its last layer, 3, nesia-mini gives the right word for 60.0 % of the 10 facts of T-REx." in said
+    assert (
+        "At its last layer, 3, nesia-mini gives the right word for 60.0 % of the 10 facts of T-REx (micro: every fact counts once)." in said
+    )
     assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
     assert "Asked about a swapped subject, nesia-mini still gives the answer for" in said
 
@@ -58,7 +61,7 @@ def test_layer_curves_open_with_the_number_and_its_yardsticks(look):
 def test_the_mean_over_relations_is_that_of_the_relations_shares(look):
     said = plain(look("layer_curves", models="nesia-mini"))
     values = [sum(base_rank(number, 3) == 1 for number in numbers) / len(numbers) for numbers in (range(4), range(4, 7), range(7, 10))]
-    assert f"{sum(values) / 3:.1%}".replace("%", " %") + " of the 10 facts of T-REx, as a mean over its 3 relations" in said
+    assert f"{sum(values) / 3:.1%}".replace("%", " %") + " of the 10 facts of T-REx (macro: mean over 3 relations)" in said
     most = majority()
     assert f"would be right for {sum(most.values()) / len(most) * 100:.1f} %." in said
 
@@ -172,14 +175,14 @@ def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
 
 def test_compare_says_whether_what_is_still_given_comes_from_the_subject(look):
     # Facts 0 and 6, the two that the fine-tuned model gives, it gives for the swapped subject too; ten facts leave the interval wide.
-    assert "undecided whether anything that QA-SQuAD-1 still knows comes from the subject: own minus swapped" in plain(look("compare"))
+    assert "undecided whether anything that QA-SQuAD-1 still knows depends on the subject: own minus swapped" in plain(look("compare"))
     said = {
         ends: of_subject(dict(zip(("above_swapped", "above_swapped_low", "above_swapped_high"), ends, strict=True)), Markdown("it"))
         for ends in [(-0.0001, -0.001, 0.001), (0.2, 0.19, 0.21), (-0.2, -0.21, -0.19), (float("nan"),) * 3]
     }
     same, some, fewer, none = said.values()
     assert same.startswith("it gives the answer **as often** for a swapped subject as for the fact's own (0.0 points, −0.1 to 0.1)")
-    assert some == "**20.0 points** of what it still knows come from the subject (own minus swapped: 19.0 to 21.0)."
+    assert some == "**20.0 points** of what it still knows depend on the subject (own minus swapped: 19.0 to 21.0)."
     assert "**less often** for a fact's own subject" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
     assert none == ""
 

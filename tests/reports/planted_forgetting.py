@@ -35,7 +35,7 @@ CASES = (
     Case(1, (1, 300, 300, 300, 1), (1, 200, 1, 200, 200), ("relocated", "relocated", "relocated")),
     Case(5, (300, 300, 300, 300, 1), (300, 300, 300, 50, 100), ("suppressed", "suppressed", "kept")),
     Case(3, (300, 300, 300, 300, 1), (300, 300, 100, 300, 101), ("displaced", "displaced", "displaced")),
-    Case(2, (1, 300, 300, 300, 1), (1, 101, 101, 101, 101), ("erased", "erased", "erased")),
+    Case(2, (1, 300, 300, 300, 1), (1, 101, 101, 101, 101), ("not_read", "not_read", "not_read")),
     Case(6, (300, 300, 300, 300, 10), (300, 300, 300, 300, 11), ("never", "suppressed", "kept")),
     Case(3, (300, 300, 300, 300, 100), (300, 20, 300, 300, 101), ("never", "never", "displaced")),
     Case(2, (300, 300, 300, 300, 101), (300, 300, 300, 300, 100), ("never", "never", "gained")),

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.reports.reproduction.claims import RULES, Judged, judge
+from probing.reports.reproduction.claims import RULES, judge, judged_by
 from probing.reports.reproduction.curve_shapes import Curve, correlations, misses, similarity
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS, Interval, at_most, between, every, some
-from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence, points
+from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence, Finding, points
 from probing.reports.reproduction.measured import with_inner_intervals
 from probing.reports.reproduction.papers_numbers import papers_evidence
 from tests.reports.planted_claims import (
@@ -33,8 +33,8 @@ from tests.reports.planted_claims import (
 )  # fmt: skip
 
 
-def judged(name: str, given: Evidence) -> Judged:
-    return next(one for one in judge(given, NOTHING) if one.name == name)
+def judged(name: str, given: Evidence) -> Finding:
+    return judged_by(RULES[name], given)
 
 
 def verdict(name: str, given: Evidence) -> str:
@@ -286,6 +286,18 @@ def test_a_claim_about_a_model_that_did_not_learn_its_task_cannot_be_tested(said
             assert "QA-SQuAD-2" not in found.numbers
 
 
+def test_a_claim_that_rests_on_a_model_that_learned_partly_is_judged_and_says_so():
+    given = replace(WHOLE, learned={"QA-SQuAD-1": "partly"}, scores={"QA-SQuAD-1": "F1 10.8 per cent, random span 4.0"})
+    resting = 0
+    for name, rule in RULES.items():
+        found, without = judged(name, given), judged(name, WHOLE)
+        assert found.verdict == without.verdict, name
+        rests = rule.every or "QA-SQuAD-1" in rule.needs
+        assert ("QA-SQuAD-1 has learned its task only partly (F1 10.8 per cent, random span 4.0)" in found.numbers) == rests
+        resting += rests
+    assert 0 < resting < len(RULES)
+
+
 def test_a_model_that_did_not_learn_is_left_out_where_every_model_is_judged():
     # Only QA-SQuAD-2 is above its base.
     risen = evidence(transitions=transitions(change=0.2, only="QA-SQuAD-2"))
@@ -345,7 +357,7 @@ def test_on_layers_that_are_not_published_a_claim_can_fail_and_not_hold():
     close = PAPER.model_copy(
         update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)}
     )  # fmt: skip
-    (found,) = [one.paper for one in judge(NOTHING, papers_evidence(close)) if one.name == "ranking is close to its language model"]
+    found = judged("ranking is close to its language model", papers_evidence(close))
     assert found.verdict == UNSURE and f"{LAYERS - 1} of {LAYERS} layers of probe sets are not known." in found.numbers
 
 

@@ -85,6 +85,17 @@ def test_a_task_that_gains_nothing_clear_has_no_expected_layer_and_decides_no_or
     assert found.verdict == UNSURE and "semantic roles not resolved" in found.numbers
 
 
+def test_an_expected_layer_whose_interval_leaves_the_layers_is_no_place():
+    wide = evidence({"pos": 1.2, "coreference": 5.5})
+    drawn = np.full((DRAWS, LAYERS + 1), 0.7)
+    # Draws with a gain of 2 to 3 points that lose 10 to 20 points on the way.
+    drawn[:, 0], drawn[:, -1] = 0.68, np.linspace(0.70, 0.71, DRAWS)
+    drawn[:, 1:-1] += np.linspace(-0.2, 0.1, DRAWS)[:, None]
+    wide = replace(wide, curves={**wide.curves, "coreference": Curve(np.arange(LAYERS + 1), drawn.mean(axis=0), drawn)})
+    assert wide.resolved("coreference") and wide.expected("coreference") is None and wide.k_gains("coreference") is None
+    assert wide.expected("pos").value == pytest.approx(1.2)
+
+
 @pytest.mark.parametrize(("entities", "verdict"), [(3.3, HOLDS), (1.5, FAILS), (4.6, FAILS)])
 def test_entities_lie_between_parsing_and_roles_or_not(entities, verdict):
     name = "entities come after parsing"
@@ -108,7 +119,7 @@ def test_two_depths_have_one_order_or_not():
     name = "both sizes give one order"
     assert verdict_of(name, evidence(PIPELINE, other=evidence(PIPELINE))) == HOLDS
     assert verdict_of(name, evidence(PIPELINE, other=evidence(BACKWARDS))) == FAILS
-    assert verdict_of(name, evidence(PIPELINE, 0.08, other=evidence(PIPELINE, 0.08))) == UNSURE
+    assert verdict_of(name, evidence(PIPELINE, 0.05, other=evidence(PIPELINE, 0.05))) == UNSURE
     assert verdict_of(name, evidence(PIPELINE)) == UNTESTED
     assert verdict_of(name, evidence(PIPELINE, other=evidence({"pos": 1.2}))) == UNTESTED
 
@@ -180,6 +191,11 @@ def test_weights_lie_above_the_gains_or_not():
     assert found.verdict == HOLDS and "in the 2 of 2 tasks" in found.null
     assert verdict_of(name, evidence({"pos": 1.5, "srl": 6.0}, places=above)) == FAILS
     assert verdict_of(name, evidence({"pos": 1.5, "srl": 4.5}, places=above)) == UNSURE
+    # A task whose expected layer is not resolved leaves it open.
+    flat = evidence({"pos": 1.5, "srl": 3.0}, places=above)
+    flat = replace(flat, curves={**flat.curves, "srl": curve([0.5] * 8 + [0.504])})
+    found = RULES[name].judge(flat)
+    assert found.verdict == UNSURE and "Not resolved: semantic roles" in found.numbers
     assert verdict_of(name, evidence({"pos": 1.5})) == UNTESTED
 
 

@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from probing.core.edges import numbers
 from probing.reports.edges import layers
-from probing.reports.edges.curves import DRAWS, curves, sentence_draws
+from probing.reports.edges.curves import DRAWS, EdgeCurve, curves, sentence_draws
 from probing.reports.edges.labels import by_label
 from probing.reports.edges.order import models_in_order, tasks_in_order
+from probing.reports.edges.places import expected_layer_of, gain_of, reason_of, spread_of
 from probing.reports.edges.scores import of_trained, scores
 from probing.reports.edges.summary import summary
 from probing.store.database import Database, open_database
@@ -292,7 +294,115 @@ def test_the_planted_order_is_found_and_what_does_not_gain_has_none(db: Database
     share = shares["expected_layer"] / shares["last"]
     for row in between.itertuples():
         assert row.difference == pytest.approx(share[row.task, row.first] - share[row.task, row.second])
-        assert (row.low < 0 < row.high) == (row.verdict == "order not resolved")
+        # The other model has one seed of each task.
+        assert (row.verdict, row.reason, row.pooled) == ("order not resolved", "too few seeds", False) and np.isnan(
+            [row.low, row.high]
+        ).all()
+
+
+def test_a_task_with_one_seed_has_the_variation_over_seeds_of_the_others(db: Database):
+    each = [slow_expected(curve_of(run, "dev")) for run in runs_like(PlantedEdgeRun(task=SRL))]
+    mean = sum(each) / 3
+    variance = sum((one - mean) ** 2 for one in each) / 2
+    (first, second) = (one for one in curves(db, "dev", models=["nesia-mini"]) if one.encoder == "trained" and one.task in ("pos", "srl"))
+    assert spread_of([first, second]).variance == pytest.approx(variance) and spread_of([first]) is None
+    found = tasks_in_order(db, "nesia-mini", ["srl", "pos"])
+    (row,) = found.to_dict("records")
+    assert row["pooled"] and row["reason"] == ""
+    drawn = numbers.expected_layer(first.drawn) - numbers.expected_layer(second.drawn)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    whole, of_seeds = ((high - low) / (2 * 1.959964)) ** 2 + variance + variance / 9, variance + variance / 3
+    half = stats.t.ppf(0.975, 2 * max(1.0, (whole / of_seeds) ** 2)) * math.sqrt(whole)
+    assert (row["low"], row["high"]) == pytest.approx((row["difference"] - half, row["difference"] + half))
+
+
+def curve_with(values, drawn) -> EdgeCurve:
+    values, drawn = np.array(values), np.array(drawn)
+    return EdgeCurve("m", "trained", "t", "cumulative", "task", "dev", 1, 100, np.arange(len(values)), values, drawn, values[None])
+
+
+def test_an_empty_expected_layer_says_why():
+    random = np.random.default_rng(0)
+
+    def around(values, noise):
+        return curve_with(values, np.array(values) + noise * random.normal(size=(500, len(values))))
+
+    assert reason_of(around([1.0, 1.0, 1.0, 1.0, 1.0], 0.0), 0.3) == numbers.ALREADY
+    assert reason_of(around([0.0, 0.0, 0.0, 0.0, 0.0], 0.0), 0.24) == numbers.NOT_ABOVE
+    assert reason_of(around([0.8, 0.78, 0.7, 0.72, 0.7], 0.005), 0.24) == numbers.ALREADY
+    assert (
+        reason_of(around([0.8, 0.8, 0.81, 0.81, 0.82], 0.02), 0.24)
+        == numbers.INCONCLUSIVE
+        == reason_of(around([0.8, 0.8, 0.81, 0.81, 0.82], 0.02), None)
+    )
+    # The gain is sure in every draw, but where it comes from is not: the draws of the layers between vary together.
+    drawn = np.full((500, 5), 0.8)
+    drawn[:, 1:-1] += np.linspace(-0.1, 0.1, 500)[:, None]
+    drawn[:, -1] = 0.82
+    wide = curve_with(drawn.mean(axis=0), drawn)
+    assert gain_of(wide).low > 0.01 and reason_of(wide, 0.24) == numbers.OUTSIDE and np.isnan(expected_layer_of(wide).value)
+    sure = around([0.5, 0.7, 0.8, 0.8, 0.8], 0.005)
+    assert reason_of(sure, 0.24) is None and expected_layer_of(sure).value == pytest.approx((0.2 + 2 * 0.1) / 0.3)
+
+
+def test_the_summary_has_f1_of_the_most_probable_label_gain_above_memory_and_how_probes_ended(db: Database):
+    found = summary(db)
+    for row in found.to_dict("records"):
+        seeds = [
+            one for one in RUNS if (one.kind, one.labels) == ("cumulative", "task")
+            and (one.model, one.encoder, one.task.name) == (row["model"], row["encoder"], row["task"])
+        ]  # fmt: skip
+        stored = [one for one in seeds if one.stores_predictions]
+        for end, place in (("first", 0), ("last", -1)):
+            wanted = np.mean([slow_f1_of_top(one, row["part"], place) for one in stored]) if stored else np.nan
+            assert row[f"f1_{end}_top"] == pytest.approx(wanted, nan_ok=True)
+        assert row["gain_above_memory"] == pytest.approx(row["f1_last"] - max(row["f1_first"], row["memory"]))
+        assert row["gain_above_memory_low"] <= row["gain_above_memory"] <= row["gain_above_memory_high"]
+        # Patience stopped the probes of even layers.
+        assert (row["probes"], row["probes_stopped"]) == (len(seeds) * (row["last"] + 1), len(seeds) * (row["last"] // 2 + 1))
+        assert row["weights_near_uniform"] == (row["k_weights"] < 0.05)
+        assert isinstance(row["expected_layer_reason"], str) == np.isnan(row["expected_layer"])
+    every = scores(db)
+    assert every.groupby("layer")["stopped"].unique().map(list).to_dict() == {layer: [layer % 2 == 0] for layer in range(7)}
+    for run in (PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun(task=POS, labels="control")):
+        mine = every[(every["labels"] == run.labels) & (every["task"] == run.task.name) & (every["seed"] == run.seed)]
+        mine = mine[
+            (mine["kind"] == "cumulative") & (mine["encoder"] == "trained") & (mine["model"] == run.model) & (mine["part"] == "test")
+        ]
+        wanted = [slow_f1_of_top(run, "test", place) if run.stores_predictions else np.nan for place in range(5)]
+        assert mine["f1_top"].tolist() == pytest.approx(wanted, nan_ok=True)
+
+
+def slow_f1_of_top(run: PlantedEdgeRun, part: str, place: int) -> float:
+    """F1 if each target gets its most probable label and no other."""
+    data, p = planted_part(run.task, part), planted_probabilities(run, part)[place]
+    tp = fp = fn = 0
+    for target, top in enumerate(p.argmax(axis=1)):
+        for label in np.flatnonzero(run.task.counted):
+            said, true = label == top, data.gold[target, label]
+            tp, fp, fn = tp + (said and true), fp + (said and not true), fn + (true and not said)
+        fn += int(data.unknown[target])
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+def test_selectivity_is_compared_on_spans_that_training_has(db: Database):
+    control = next(run for run in RUNS if run.labels == "control" and run.kind == "cumulative")
+    for part in PARTS:
+        seen = planted_part(POS, part).seen
+
+        def on_seen(run, place, part=part, seen=seen) -> float:
+            every, unseen = slow_counts(run, part, place), slow_counts(run, part, place, unseen=True)
+            tp, fp, fn = (one - other for one, other in zip(every, unseen, strict=True))
+            return 2 * tp / (2 * tp + fp + fn)
+
+        wanted = [(on_seen(PlantedEdgeRun(), place), on_seen(control, place)) for place in range(5)]
+        for unseen in (False, True):
+            found = layers.selectivity(db, part=part, unseen=unseen)
+            assert found[["f1_seen", "control_seen"]].to_numpy() == pytest.approx(np.array(wanted))
+            assert found["value_seen"].tolist() == pytest.approx([one - other for one, other in wanted])
+            assert set(found["targets_seen"]) == {int(seen.sum())}
+        row = summary(db, parts=[part]).set_index(["model", "encoder", "task"]).loc[("nesia-mini", "trained", "pos")]
+        assert row["selectivity_seen"] == pytest.approx(wanted[-1][0] - wanted[-1][1]) and row["selectivity_seen"] != row["selectivity"]
 
 
 def test_without_a_test_part_only_dev_is_reported(tmp_path):

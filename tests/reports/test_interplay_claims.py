@@ -15,8 +15,10 @@ from probing.reports.reproduction.sentences.evidence import (
     EPOCH_COLUMNS,
     FATE_COLUMNS,
     GROUP_COLUMNS,
+    LARGER_COLUMNS,
     PERPLEXITY_COLUMNS,
     POOLING_COLUMNS,
+    TUNED,
     VALUE_COLUMNS,
     InterplayEvidence,
 )  # fmt: skip
@@ -281,17 +283,31 @@ def test_the_last_layers_raise_perplexity_more_than_the_first(cola, sst, verdict
 
 
 @pytest.mark.parametrize(
-    ("fates", "verdict", "words"),
+    ("cells", "verdict", "words"),
     [
-        ({"other tokens": 30, "not found": 3, "unmoved": 9}, HOLDS, "falls in 33 of 42 cells"),
-        ({"not linear": 3, "not found": 30}, FAILS, ""),
-        ({"other layer": 3, "not found": 3}, UNSURE, "50.0"), ({"unmoved": 9, "dearer": 1}, UNTESTED, "nothing was lost"),
+        # Fate, outcome of the linear probes and of the neural probe of the same layer and pooling -> cells.
+        ({("not linear", "lost", "holds"): 5, ("other tokens", "lost", "lost"): 3, ("unmoved", "holds", "lost"): 9}, HOLDS, "In 8 of 17"),
+        ({("other layer", "lost", "holds"): 4, ("no probe here reads it", "lost", "lost"): 3}, HOLDS, "that of another layer in 4"),
+        ({("other layer", "lost", "lost"): 30, ("other tokens", "lost", "lost"): 30, ("not linear", "lost", "holds"): 3}, FAILS, ""),
+        ({("not linear", "lost", "holds"): 3, ("cannot tell", "lost", "cannot tell"): 4}, UNSURE, "cannot be decided in 4"),
+        ({("unmoved", "holds", "lost"): 9, ("cannot tell", "cannot tell", "lost"): 2}, UNTESTED, "In 2 more"),
     ],
 )  # fmt: skip
-def test_where_accuracy_falls_the_property_may_be_elsewhere(fates, verdict, words):
-    rows = [("ours", "SST-2", fate, cells) for fate, cells in fates.items()]
+def test_what_linear_probes_of_a_cell_have_lost_may_not_be_linear_there(cells, verdict, words):
+    rows = [("ours", "SST-2", *outcomes, number) for outcomes, number in cells.items()]
     said = found("removed or no longer linear", ours(fates=known(FATE_COLUMNS, rows)))
     assert said.verdict == verdict and words in said.numbers
+
+
+def test_a_bootstrap_over_sentences_decides_what_the_layers_ends_leave_open():
+    cells = [("ours", objective, task, pooling) for objective in TUNED for task in PAPER.tasks for pooling in ("first", "mean")]
+    wide = [(*cell, group, value, value - 0.03, value + 0.03) for cell in cells for group, value in (("lower", -0.01), ("upper", -0.03))]
+    evidence = ours(groups=known(GROUP_COLUMNS, wide))
+    assert found("higher layers change most", evidence).verdict == UNSURE
+    sure = replace(evidence, larger=known(LARGER_COLUMNS, [(*cell, 0.02, 0.005, 0.035) for cell in cells]))
+    assert found("higher layers change most", sure).verdict == HOLDS
+    opposite = replace(evidence, larger=known(LARGER_COLUMNS, [(*cell, -0.02, -0.035, -0.005) for cell in cells]))
+    assert found("higher layers change most", opposite).verdict == FAILS
 
 
 def test_ours_are_counted_but_not_judged_and_the_violations_cannot_be():
@@ -309,6 +325,15 @@ def test_a_model_that_was_trained_and_did_not_learn_decides_no_claim_on_its_task
     # What is judged over all models leaves it out: with it two of three cells would be the other way.
     said = found("higher layers change most", evidence)
     assert said.verdict == FAILS and "0 of 2 cells" in said.numbers and "Left out: CoLA" in said.numbers
+
+
+def test_a_model_that_learned_partly_is_judged_and_named_where_a_claim_rests_on_it():
+    cells = {("CoLA", SHIFT, "first"): (0, 4), ("SST-2", SHIFT, "first"): (3, 1)}
+    evidence = ours(groups=groups(cells), learned={("ours", "CoLA"): "partly"}, scores={("ours", "CoLA"): "Matthews correlation 0.100"})
+    said, without = (found("cola improves bigram-shift", one) for one in (evidence, ours(groups=groups(cells))))
+    words = "CoLA has learned its task only partly (Matthews correlation 0.100)"
+    assert said.verdict == without.verdict and words in said.numbers and words not in without.numbers
+    assert words not in found("sst-2 costs word order and odd words", evidence).numbers
 
 
 def test_a_change_has_the_controls_change():

@@ -120,7 +120,7 @@ def test_stars_are_the_first_token_after_against_the_mean_before(laid):
 
 def test_fates_are_counted_as_they_were_planted(laid):
     wanted = pd.Series([fate for fates in FATE.values() for fate in fates]).value_counts()
-    mine = laid.ours.fates[laid.ours.fates["objective"] == "CoLA"].set_index("where_gone")["cells"]
+    mine = laid.ours.fates[laid.ours.fates["objective"] == "CoLA"].set_index("fate")["cells"]
     # The mean-pooled embeddings of the planted tasks are not above their majority.
     assert mine.to_dict() == wanted.to_dict()
 

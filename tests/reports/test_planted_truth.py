@@ -21,7 +21,7 @@ FILTERS: list[dict] = [
     {"exposures": ("stated",), "answer_in_subject": False},
     {"exposures": ()},
 ]
-LOST = ("relocated", "relocated there", "suppressed", "displaced", "erased")
+LOST = ("relocated", "relocated there", "suppressed", "displaced", "not_read")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
     found = transitions(db, pairs(choose(db)), (1,)).iloc[0]
     assert (found["base"], found["model"], found["base_run_id"], found["run_id"]) == (BASE.model, MODEL.model, BASE.run_id, MODEL.run_id)
     assert found[["kept", "gained", "lost", "never"]].tolist() == [7, 3, 4 + 2 + 1 + 5 + 3 + 2, 6 + 3 + 2 + 8]
-    assert found[["relocated", "relocated_known_there", "suppressed", "displaced", "erased"]].tolist() == [4 + 2 + 1, 4, 5, 3, 2]
+    assert found[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [4 + 2 + 1, 4, 5, 3, 2]
     assert (found["n"], found["only_base"], found["only_model"]) == (46, 1, 2)
     assert found["base_value"] == (7 + 17) / 46
     assert found["value"] == (7 + 3) / 46
@@ -61,9 +61,9 @@ def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
 def test_transitions_of_ranks_10_and_100_are_the_planted_ones(db: Database):
     ten, hundred = (transitions(db, pairs(choose(db)), (k,)).iloc[0] for k in (10, 100))
     assert ten[["kept", "gained", "lost", "never"]].tolist() == [7 + 3, 0, 4 + 2 + 1 + 5 + 3 + 2 + 6, 3 + 2 + 8]
-    assert ten[["relocated", "relocated_known_there", "suppressed", "displaced", "erased"]].tolist() == [7, 4, 5 + 6, 3, 2]
+    assert ten[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [7, 4, 5 + 6, 3, 2]
     assert hundred[["kept", "gained", "lost", "never"]].tolist() == [7 + 3 + 4 + 5 + 6, 2, 2 + 1 + 3 + 2 + 3, 8]
-    assert hundred[["relocated", "relocated_known_there", "suppressed", "displaced", "erased"]].tolist() == [2 + 1, 0, 0, 3 + 3, 2]
+    assert hundred[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [2 + 1, 0, 0, 3 + 3, 2]
 
 
 @pytest.mark.parametrize("k", KS)

@@ -1,30 +1,39 @@
 """Reports of sentence-level probing, recomputed from planted answers in plain Python."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.sentences.example import FIRST, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
+from probing.core.sentences.example import ALIGNED, FIRST, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
 from probing.core.sentences.fates import FATES
 from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.changed import changes, group_means, turned_sentences
-from probing.reports.sentences.gone import where_gone, where_gone_shares
+from probing.reports.sentences.changed import changes, group_means, turned_sentences, upper_against_lower
+from probing.reports.sentences.gone import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
+from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
 from tests.sentences_planted import (
     BIGRAM,
+    COORDINATION,
     ODD,
+    RUNS,
     SIZES,
     TASKS,
     PlantedSentenceRun,
     PlantedTask,
     cells,
+    dev_right,
     examples,
     gold,
+    plant_sentence_runs,
     plant_sentences,
     predicted,
     right,
@@ -147,7 +156,44 @@ def test_every_change_has_its_control_and_seeds(db: Database):
         else:
             of_control = own_change(CONTROL, task, cell)
             assert row.control_change == pytest.approx(of_control)
-            assert row.inside_control == (abs(row.change) <= abs(of_control) + 1e-12)
+            cells = [Cell(row.pooling, layer) for layer in LAYERS if (row.pooling, layer) != (FIRST, 0)]
+            spread = 1.959964 * math.sqrt(fmean(own_change(CONTROL, task, one) ** 2 for one in cells))
+            assert row.control_spread == pytest.approx(spread, rel=1e-6)
+            assert row.inside_control == (abs(row.change) <= max(abs(of_control), spread) + 1e-12)
+        of_seeds = [own_change(model, task, cell) for model in SEEDS]
+        assert row.seed_range == pytest.approx(max(of_seeds) - min(of_seeds))
+        assert row.within_seeds == (row.seeds == 1 and abs(row.change) <= row.seed_range + 1e-12)
+
+
+def test_a_change_where_the_control_happens_to_be_near_zero_is_inside_its_spread(db: Database):
+    rows = changes(db, [SEED_2.name], [BIGRAM.name])
+    near = rows[(rows["change"] == -2 / 3000) & (rows["layer"] == 4)]
+    assert len(near) == 2 and near["control_change"].eq(0).all() and near["inside_control"].all()
+    assert (near["change"].abs() <= near["control_spread"]).all() and not rows.loc[rows["change"] < -0.1, "inside_control"].any()
+
+
+def test_a_change_of_one_seed_is_marked_where_seeds_differ_by_as_much(db: Database):
+    rows = changes(db)
+    changed = rows[rows["change"] != 0]
+    # The control's seed differs from the base by two sentences at most, CoLA's seeds by four; the others differ by six and ten.
+    assert set(changed.loc[changed["within_seeds"], "model"]) == {CONTROL.name}
+    assert changed.loc[changed["model"] == CONTROL.name, "within_seeds"].all()
+
+
+@pytest.mark.parametrize("model", [COLA, SST_2], ids=lambda model: model.name)
+def test_layers_that_change_most_are_compared_by_a_bootstrap_over_sentences(db: Database, model: PlantedModel):
+    found = upper_against_lower(db, [model.name], [BIGRAM.name]).set_index("pooling")
+    if model.too_long:
+        assert found.empty, "the base's stored predictions are of probes that were trained on other sentences"
+        return
+    for pooling in POOLINGS:
+        right_of = {one: np.array([answered(one, BIGRAM, Cell(pooling, layer)) for layer in LAYERS], dtype=float) for one in (BASE, model)}
+        turned = right_of[model] - right_of[BASE]
+        lower, upper = turned[: LAST // 2 + 1].mean(axis=0), turned[LAST // 2 + 1 :].mean(axis=0)
+        assert found.at[pooling, "value"] == pytest.approx(abs(upper.mean()) - abs(lower.mean()))
+        draw = np.random.default_rng(7).integers(0, len(upper), (2_000, len(upper)))
+        slow = np.quantile(np.abs(upper[draw].mean(axis=1)) - np.abs(lower[draw].mean(axis=1)), [0.025, 0.975])
+        assert found.loc[pooling, ["low", "high"]].tolist() == pytest.approx(slow.tolist(), abs=0.002)
 
 
 def test_means_of_lower_and_upper_layers_are_those_of_the_changes(db: Database):
@@ -168,35 +214,83 @@ def test_means_of_lower_and_upper_layers_are_those_of_the_changes(db: Database):
 def test_every_cell_has_the_fate_that_was_planted(db: Database, model: PlantedModel):
     found = where_gone(db, [model.name]).set_index(["task", "pooling", "layer"])
     for (task, pooling), fates in FATE.items():
-        assert found.loc[(task, pooling), "where_gone"].tolist() == ["", *fates]
+        assert found.loc[(task, pooling), "fate"].tolist() == ["", *fates]
         assert found.loc[(task, pooling), "counted"].tolist() == [False, *[True] * LAST]
-    assert not found.loc[ODD.name, "counted"].any() and set(found.loc[ODD.name, "where_gone"]) == {""}
+    assert not found.loc[ODD.name, "counted"].any() and set(found.loc[ODD.name, "fate"]) == {""}
     assert {fate for fates in FATE.values() for fate in fates} == set(FATES)
 
 
 def test_the_accuracies_of_a_fate_are_those_of_the_answers(db: Database):
-    names = {"own": (OWN, 1), "frozen": ("frozen", 1), "rescaled": ("rescaled", 1), "aligned": ("aligned", 1), "quarter": (OWN, 4),
-             "mlp": (MLP, 1)}  # fmt: skip
+    names = {"own": (OWN, 1), "frozen": ("frozen", 1), "rescaled": ("rescaled", 1), "aligned": ("aligned", 1), "quarter": (OWN, 4)}
     for row in where_gone(db, [COLA.name]).itertuples():
         task = next(task for task in TASKS if task.name == row.task)
         for name, (reading, portion) in names.items():
             assert getattr(row, name) == share(COLA, task, Cell(row.pooling, row.layer, reading, portion)), name
         assert row.base_accuracy == share(BASE, task, Cell(row.pooling, row.layer))
         assert row.base_quarter == share(BASE, task, Cell(row.pooling, row.layer, OWN, 4))
-        assert row.base_mlp == share(BASE, task, Cell(row.pooling, row.layer, MLP))
-        assert (row.mean, row.base_mean) == (share(COLA, task, Cell(MEAN, row.layer)), share(BASE, task, Cell(MEAN, row.layer)))
-        best, base_best = (
-            max(LAYERS, key=lambda layer, model=model: (sum(answered(model, task, Cell(row.pooling, layer))) // 2, -layer))
-            for model in (COLA, BASE)
-        )
-        assert (row.best_layer, row.base_best_layer) == (best, base_best)
-        assert (row.best, row.base_best) == (share(COLA, task, Cell(row.pooling, best)), share(BASE, task, Cell(row.pooling, base_best)))
+        assert row.mean == share(COLA, task, Cell(MEAN, row.layer))
+        dev = dev_right(PlantedSentenceRun(COLA, task))
+        neural = max((Cell(row.pooling, row.layer), Cell(row.pooling, row.layer, MLP)), key=dev.__getitem__)
+        assert row.mlp == share(COLA, task, neural), "the linear one if both are as good on dev"
+        best = max(LAYERS, key=lambda layer, pooling=row.pooling: (dev[Cell(pooling, layer)], -layer))
+        assert row.best_layer == best and row.best == share(COLA, task, Cell(row.pooling, best))
+
+
+#: Fates of both models on both tasks, by task, pooling and layer, with all that depends on counts of pairs.
+_OF_PAIRS = ["task", "pooling", "layer", "fate", "undecided", "needed", "linear", "neural", "base_quarter"]
+
+
+def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> Path:
+    """A store of the base and of CoLA on two tasks, with the rows of a table that are kept."""
+    runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA) for task in (BIGRAM, COORDINATION)]
+    plant_sentence_runs(folder / "runs", runs, lambda table, rows: [row for row in rows if kept(table, row)])
+    build_database([folder / "runs"], folder / "database")
+    return folder / "database"
+
+
+def of_earlier_versions(table: str, row: dict[str, Any]) -> bool:
+    """Whether version 0.7 stored this pair: it compared probes of one kind, at one layer."""
+    if table != "sentence_pairs" or row["with_model"] != BASE.name or row["run_id"] in {run.run_id for run in RUNS if run.model is BASE}:
+        return True
+    return row["reading"] != MLP and row["layer"] == row["with_layer"] and not (row["pooling"] == MEAN and row["with_pooling"] == FIRST)
+
+
+def test_counts_that_an_earlier_version_did_not_store_come_from_predictions(db: Database, tmp_path: Path):
+    with open_database(lighter_store(tmp_path, of_earlier_versions)) as earlier:
+        found = where_gone(earlier, [COLA.name])
+    expected = where_gone(db, [COLA.name], tasks=[BIGRAM.name, COORDINATION.name])
+    pd.testing.assert_frame_equal(found[_OF_PAIRS], expected[_OF_PAIRS])
+
+
+def test_without_predictions_no_cell_has_a_fate_even_if_an_early_step_holds(tmp_path: Path):
+    def kept(table: str, row: dict[str, Any]) -> bool:
+        return of_earlier_versions(table, row) and not (table == "sentence_predictions" and row["reading"] == MLP)
+
+    with open_database(lighter_store(tmp_path, kept)) as earlier:
+        found = where_gone(earlier, [COLA.name])
+        assert where_gone_shares(earlier).empty
+    assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NO_PREDICTIONS}
+    assert found["own"].notna().all() and found["mlp"].notna().all(), "accuracies are known without pairs"
+
+
+def test_a_run_without_a_probe_that_decides_has_no_fates(tmp_path: Path):
+    with open_database(lighter_store(tmp_path, lambda table, row: row.get("reading") != ALIGNED)) as fewer:
+        found = where_gone(fewer, [COLA.name])
+    assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED} and found["aligned"].isna().all()
+
+
+def test_an_undecided_cell_says_how_many_sentences_it_takes(db: Database):
+    row = where_gone(db, [COLA.name]).set_index(["task", "pooling", "layer"]).loc[(COORDINATION.name, MEAN, 3)]
+    steps = {"own": Cell(MEAN, 3), "best": Cell(MEAN, row["best_layer"])}
+    disagreements = {name: sum(discordant(COLA, this, COORDINATION, Cell(MEAN, 3))[:2]) / row["n_test"] for name, this in steps.items()}
+    assert row["needed"] == max(math.ceil(9604 * share) for share in disagreements.values()) and row["fate"] == "cannot tell"
+    assert row["linear"] == row["neural"] == "cannot tell"
 
 
 def test_shares_of_fates_sum_to_one(db: Database):
     found = where_gone_shares(db)
     assert found.groupby("model")["share"].sum().tolist() == pytest.approx([1.0] * 4)
-    mine = found[found["model"] == COLA.name].set_index("where_gone")
+    mine = found[found["model"] == COLA.name].set_index("fate")
     counts = pd.Series([fate for fates in FATE.values() for fate in fates]).value_counts()
     assert mine["cells"].to_dict() == counts.to_dict() and set(mine["of"]) == {16}
     by = where_gone_shares(db, [COLA.name], by=["task", "pooling"])
@@ -233,4 +327,4 @@ def test_what_is_not_stored_has_no_rows(db: Database):
     assert turned_sentences(db, "nobody", BIGRAM.name, MEAN, 2).empty and turned_sentences(db, BASE.name, BIGRAM.name, MEAN, 2).empty
     for table in (accuracies(db, ["nobody"]), changes(db, ["nobody"]), where_gone(db, ["nobody"]), group_means(db, ["nobody"])):
         assert table.empty and len(table.columns)
-    assert right(PlantedSentenceRun(BASE, BIGRAM), Cell(MEAN, 3)).sum() == 180
+    assert right(PlantedSentenceRun(BASE, BIGRAM), Cell(MEAN, 3)).sum() == 180 * 15

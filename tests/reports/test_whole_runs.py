@@ -58,7 +58,7 @@ def test_a_later_run_with_fewer_readings_does_not_hide_the_fates(tmp_path):
     plant_sentence_runs(tmp_path / "runs", [Described(BASE, BIGRAM), Described(COLA, BIGRAM), few], only_own)
     build_database([tmp_path / "runs"], tmp_path / "database")
     with open_database(tmp_path / "database") as db:
-        assert (where_gone(db)["where_gone"] != "").any()
+        assert (where_gone(db)["fate"] != "").any()
         assert set(accuracies(db, [COLA.name], readings=None)["reading"]) == set(READINGS)
 
 

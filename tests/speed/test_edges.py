@@ -12,6 +12,7 @@ from tests.speed import edges
 from tests.speed.edge_slices import SIZES, sentences
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: size.task)
 def test_a_slice_has_the_shape_of_its_task(size):
     part = size.part(sentences(200), 1000)
@@ -29,6 +30,7 @@ def test_sentences_are_different_and_as_long_as_those_of_the_tasks():
     assert 14 < np.mean([len(words) for words in found]) < 24
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("fault", ["", "labels"])
 def test_trainings_that_are_not_the_authors_end_the_benchmark(fault, tmp_path, monkeypatch):
     monkeypatch.setattr(edges, "EQUAL_STEPS", 30)

@@ -9,6 +9,7 @@ from tests.models import tiny_models
 from tests.speed.flops import flops, product, shapes
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("architecture", ["bert", "roberta"])
 def test_the_count_is_torchs_own_for_rows_without_padding(architecture, tmp_path):
     encoder = load_encoder(tiny_models.save(architecture, tmp_path / architecture), device="cpu")
@@ -23,6 +24,7 @@ def test_the_count_is_torchs_own_for_rows_without_padding(architecture, tmp_path
     assert flops(encoder, [5, 9], heads) == counter.get_total_flops()
 
 
+@pytest.mark.bench
 def test_a_product_is_counted_by_its_shape(tmp_path):
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "bert"), device="cpu")
     for m, k, n in shapes(encoder).values():

@@ -28,6 +28,7 @@ def test_sizes_are_those_of_the_claims():
     assert AGGREGATES.rows == 101_010_000
 
 
+@pytest.mark.bench
 def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     with open_database(store.cache / "database") as db:
         counted = int(db.query("SELECT count(*) AS n FROM predictions")["n"].iloc[0])
@@ -37,6 +38,7 @@ def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     assert check_store([store.snapshot], store.cache / "database") == []
 
 
+@pytest.mark.bench
 def test_knowledge_rises_through_the_layers_and_fine_tuning_loses_some(store):
     with open_database(store.cache / "database") as db:
         runs = run_queries.runs(db)
@@ -49,6 +51,7 @@ def test_knowledge_rises_through_the_layers_and_fine_tuning_loses_some(store):
     assert counts["relation"].nunique() == 41
 
 
+@pytest.mark.bench
 def test_equal_sizes_give_equal_bytes_and_are_made_once(store, tmp_path):
     place = Path(store.snapshot)
     before = {path.name: path.stat().st_mtime_ns for path in place.iterdir()}
@@ -58,6 +61,7 @@ def test_equal_sizes_give_equal_bytes_and_are_made_once(store, tmp_path):
     assert {path.name: path.read_bytes() for path in other.snapshot.iterdir()} == {path.name: path.read_bytes() for path in place.iterdir()}
 
 
+@pytest.mark.bench
 def test_a_store_that_was_not_finished_is_made_again(tmp_path):
     tiny = Size(facts=400, top_k=1)
     place = make_store(tmp_path, tiny).snapshot
@@ -67,6 +71,7 @@ def test_a_store_that_was_not_finished_is_made_again(tmp_path):
     assert len(list(place.glob("predictions-*"))) == 84
 
 
+@pytest.mark.bench
 def test_a_right_answer_stands_where_its_rank_says(store):
     rows = read_table(next(iter(sorted(Path(store.snapshot).glob("predictions-*")))), "predictions").to_pylist()
     facts, answers = make_facts(SMALL.facts)
@@ -90,6 +95,7 @@ def test_tokens_are_all_different():
     assert len({token(number) for number in range(30_522)}) == 30_522
 
 
+@pytest.mark.bench
 def test_every_query_of_the_benchmarks_finds_something(store):
     with open_database(store.cache / "database") as db:
         for name, query in {**overviews(db), **drill_downs(db)}.items():
@@ -100,6 +106,7 @@ def test_every_query_of_the_benchmarks_finds_something(store):
         assert set(medians({"runs": lambda: run_queries.runs(db)}, 1)) == {"runs"}
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("memory", ["16MB", "160MB"])
 def test_a_build_with_little_memory_or_too_little_counts_the_same(store, tmp_path, memory):
     build_database([store.snapshot], tmp_path, memory=memory)

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pytest
 import torch
 from torch import nn
 
@@ -37,6 +38,7 @@ def test_the_fewest_steps_from_the_map_that_are_as_good_as_today_count():
     assert Side(2, today, mapped).map_alone.steps == 0
 
 
+@pytest.mark.bench
 def test_both_starts_train_on_the_same_states_with_their_validations_counted(tmp_path):
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "bert"), device="cpu")
     recipe = HeadRecipe(kind="tied", text_sha256="made up", positions=64, validation_positions=32, batch=32, epochs=1)

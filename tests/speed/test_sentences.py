@@ -21,6 +21,7 @@ def test_every_second_sentence_has_two_neighbours_swapped():
         assert (one.text == text) or (one.label == "shifted" and sorted(one.text.split()) == sorted(text.split()))
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("fault", [False, True])
 def test_a_solver_that_is_not_scikit_learns_ends_the_benchmark(fault, monkeypatch):
     vectors, labels = drawn(260, layers=1)
@@ -32,6 +33,7 @@ def test_a_solver_that_is_not_scikit_learns_ends_the_benchmark(fault, monkeypatc
         assert [row.bound for row in sentences.solver(vectors, labels, 200, 1)] == [6.0, 1.5]
 
 
+@pytest.mark.bench
 def test_one_pass_is_compared_with_a_pass_for_each_layer_and_pooling(tmp_path, monkeypatch):
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "bert"), device="cpu")
     texts = (" ".join(tiny_models.WORDS[place : place + 3 + place % 4]) for place in range(10))

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import configured_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
 from probing.store.migration import stored_token_texts
 from probing.store.parquet import write_table
+from probing.store.run_tables import RUN_TABLES
+from probing.store.schema import SCHEMAS
 
 TOKENIZER = "planted"
 TOKENS = (
@@ -35,6 +39,10 @@ TOKENS = (
     ".",
     "born",
 )
+#: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
+_IN_ORDER = [*(table for table in SCHEMAS if table != "predictions"), *RUN_TABLES]
+#: The tables and the views, without DuckDB's own.
+_NAMES = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
 _TEMPLATES = {
     "P19": "[X] was born in [Y] .",
     "P103": "The native language of [X] is [Y] .",
@@ -136,9 +144,9 @@ def planted_exposure() -> dict[str, str]:
 
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
-    rows = []
+    rows, run_id, asked = [], run.run_id, run.asked
     for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
-        for number, fact in enumerate(run.asked):
+        for number, fact in enumerate(asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
             others = [i for i in range(5, len(TOKENS)) if i != gold]
             top = [*others[: rank - 1], gold, *others[rank - 1 :]] if rank <= 10 else others
@@ -147,7 +155,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
             logps = [-0.5 - 0.25 * place for place in range(10)]
             rows.append(
                 {
-                    "run_id": run.run_id,
+                    "run_id": run_id,
                     "fact_id": fact.fact_id,
                     "layer": layer,
                     "gold_rank": rank,
@@ -163,9 +171,10 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
 
 def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
     """The rows of ``lenders`` of a run."""
-    ids = [fact.fact_id for fact in run.asked]
-    pairs = zip(ids, swapped_subjects(run.asked), strict=True)
-    return [{"run_id": run.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+    run_id, asked = run.run_id, run.asked
+    ids = [fact.fact_id for fact in asked]
+    pairs = zip(ids, swapped_subjects(asked), strict=True)
+    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 
 def run_row(run: PlantedRun) -> dict[str, Any]:
@@ -236,3 +245,15 @@ def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, expo
     plant_runs(folder / "runs", planted, exposure)
     build_database([folder / "runs"], folder / "database")
     return folder / "database"
+
+
+def tables(path: Path) -> dict[str, tuple[list, list]]:
+    """Table or view of a database file -> its columns with types, and its rows; sorted where no reader relies on their order."""
+    with duckdb.connect(path, read_only=True) as connection:
+        names = [name for (name,) in connection.execute(_NAMES).fetchall()]
+        found = {}
+        for name in names:
+            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
+            columns = connection.execute(f"DESCRIBE {name}").fetchall()
+            found[name] = ([column[:2] for column in columns], rows if name in _IN_ORDER else sorted(rows, key=repr))
+        return found

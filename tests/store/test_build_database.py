@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import pyarrow as pa
@@ -13,11 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
-from probing.store import database, parquet, run_queries
+from probing.store import build, database, parquet, run_queries
 from probing.store.build import build_database, built_database
+from probing.store.build_steps.increment import Notes
 from probing.store.check import check_store
 from probing.store.database import current_version, open_database
-from probing.store.parquet import write_table
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import SCHEMAS
+from probing.store.sources import find_files
 from tests.store.planted import (
     ONE_MODEL,
     SEVERAL,
@@ -27,6 +31,7 @@ from tests.store.planted import (
     plant_store,
     prediction_rows,
     run_row,
+    tables,
 )
 
 RUN = ONE_MODEL[0]
@@ -71,6 +76,22 @@ def test_progress_counts_up_to_its_total(tmp_path: Path):
     build_database([plant_runs(tmp_path / "runs")], tmp_path / "db", lambda *step: steps.append(step))
     assert [done for _, done, _ in steps] == list(range(len(steps)))
     assert steps[-1] == ("done", steps[-1][2], steps[-1][2])
+
+
+def test_a_table_without_files_is_the_one_that_files_without_rows_make_and_costs_no_statement(tmp_path: Path):
+    bare, full = plant_runs(tmp_path / "bare"), plant_runs(tmp_path / "full")
+    lacking = sorted(SCHEMAS.keys() - {file.table for file in find_files([bare])})
+    assert {"edge_runs", "sentence_scores", "change_values", "counted_runs"} <= set(lacking)
+    for table in lacking:
+        write_table(table, [], full / f"{table}-none.parquet")
+    with_nothing, with_no_rows = (tables(build_database([folder], tmp_path / f"db of {folder.name}")) for folder in (bare, full))
+    of_the_files = {"files", "meta"}
+    assert with_nothing.keys() - of_the_files > set(lacking)
+    for name in with_nothing.keys() - of_the_files:
+        assert with_nothing[name] == with_no_rows[name], name
+    connection = Mock(spec=duckdb.DuckDBPyConnection)
+    build._load_plain(connection, "edge_runs", [], lambda what: None, Notes())
+    assert connection.mock_calls == []
 
 
 def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path):
@@ -362,3 +383,28 @@ def test_what_a_damaged_file_makes_duckdb_say_is_an_error_of_its_own(tmp_path: P
 
     with pytest.raises(DamagedDatabaseError, match="run `python -m probing build`, which makes it again"):
         database.Database(Broken(), tmp_path, "v").query("SELECT 1")
+
+
+def test_of_sentences_with_equal_places_the_first_files_stay(tmp_path: Path):
+    """A column of theirs is called ``place``, as the order of the files might be."""
+    source = tmp_path / "runs"
+    example = {"task": "own", "protocol": "ours", "place": 0, "label": 0, "pair": None}
+    for folder, text in (("a", "The first file."), ("b", "The second file.")):
+        rows = [example | {"example": "0" * 16, "text": text}]
+        write_table("sentence_examples", rows, source / folder / "sentence_examples-own-ours.parquet")
+    build_database([source], tmp_path / "db")
+    with open_database(tmp_path / "db") as found:
+        assert list(found.query("SELECT text FROM sentence_examples")["text"]) == ["The first file."]
+    assert not [table for table, schema in SCHEMAS.items() if build._FILE in schema.names]
+
+
+def test_rows_that_are_too_many_to_wait_give_the_same_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = plant_runs(tmp_path / "runs", SEVERAL[:4])
+    # The same keys again, with other values: of several rows the first file's are taken.
+    shutil.copytree(plant_runs(tmp_path / "other", [SEVERAL[0]]), source / "z")
+    for path in (source / "z").rglob("facts-*.parquet"):
+        write_table("facts", [row | {"pred": "changed"} for row in read_table(path, "facts").to_pylist()], path)
+    at_once = tables(build_database([source], tmp_path / "at once"))
+    for most in (1, 3000):
+        monkeypatch.setattr(build, "_BYTES_AT_ONCE", most)
+        assert tables(build_database([source], tmp_path / str(most))) == at_once

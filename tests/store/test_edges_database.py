@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from probing.store import run_queries
 from probing.store.build import build_database
+from probing.store.check import check_store
 from probing.store.database import Database, open_database
 from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.schema import EDGES, FACTS
@@ -17,6 +19,8 @@ from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edg
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
 
 STORED = [run for run in RUNS if run.stores_predictions]
+#: Three runs of each.
+OF_TWO_TASKS = [run for run in RUNS[:6] if run.task in (POS, SRL)]
 
 
 @pytest.fixture(scope="module")
@@ -94,18 +98,23 @@ def content(folder: Path) -> dict[str, list]:
 
 def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
-    source = plant_runs(tmp_path / "runs", SEVERAL)
-    plant_edge_runs(source, RUNS[:9])
+    source = plant_runs(tmp_path / "runs", ONE_MODEL)
+    old, new = OF_TWO_TASKS[3:], [
+        PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun("other-bert", SRL, layers=7), PlantedEdgeRun(task=POS, kind="at", codes=True),
+        PlantedEdgeRun(task=POS, labels="control"), PlantedEdgeRun(task=POS, kind="full", predictions=False),
+    ]  # fmt: skip
+    plant_edge_runs(source, old)
     build_database([source], tmp_path / "db")
-    plant_edge_runs(source, RUNS)
+    plant_edge_runs(source, [*old, *new])
     build_database([source], tmp_path / "db")
     assert "is built in full" not in caplog.text
     build_database([source], tmp_path / "other")
     assert content(tmp_path / "db") == content(tmp_path / "other")
 
 
-def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path):
-    source = plant_edge_runs(plant_runs(tmp_path / "runs", SEVERAL), RUNS)
+def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), OF_TWO_TASKS)
     build_database([source], tmp_path / "db")
 
     def unseen(table: str, rows: list) -> list:
@@ -113,12 +122,13 @@ def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path):
 
     plant_edge_runs(source, [PlantedEdgeRun(task=SRL)], unseen)
     build_database([source], tmp_path / "db")
+    assert "is built in full" not in caplog.text
     build_database([source], tmp_path / "other")
     assert content(tmp_path / "db") == content(tmp_path / "other")
 
 
 def test_runs_on_facts_are_the_same_beside_runs_of_edge_probing(tmp_path: Path):
-    alone, both = plant_runs(tmp_path / "alone", SEVERAL), plant_edge_runs(plant_runs(tmp_path / "both", SEVERAL), RUNS)
+    alone, both = plant_runs(tmp_path / "alone", SEVERAL), plant_edge_runs(plant_runs(tmp_path / "both", SEVERAL), OF_TWO_TASKS)
     build_database([alone], tmp_path / "db")
     build_database([both], tmp_path / "other")
     without, beside = content(tmp_path / "db"), content(tmp_path / "other")
@@ -126,6 +136,65 @@ def test_runs_on_facts_are_the_same_beside_runs_of_edge_probing(tmp_path: Path):
         if not table.startswith("edge_") and table not in ("files", "meta", "runs"):
             assert without[table] == beside[table], table
     assert without["runs"] == [row for row in beside["runs"] if row[1] == FACTS]
+
+
+def overflowing(table: str, rows: list) -> list:
+    """More unseen labels than a count holds: no check by column finds it, and the sum of missed labels overflows."""
+    if table == "edge_tasks":
+        return [row | {"unseen_labels": 2**32 - 1} for row in rows]
+    if table == "edge_targets":
+        return [row | {"unknown_gold": 2**32 - 1} if row["target"] < 2 and row["part"] == "dev" else row for row in rows]
+    return rows
+
+
+def test_runs_that_cannot_be_counted_are_left_out_and_named_and_all_others_are_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    good, bad = [PlantedEdgeRun(task=POS), PlantedEdgeRun(task=POS, seed=1)], [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=SRL, seed=1)]
+    named = {run.run_id for run in bad}
+    source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), good)
+    build_database([source], tmp_path / "expected")
+    plant_edge_runs(source, bad, overflowing)
+    build_database([source], tmp_path / "db")
+    with open_database(tmp_path / "db") as database:
+        assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {run.run_id for run in good}
+        left_out = run_queries.left_out_files(database)
+        assert sorted(Path(name).name for name in left_out["name"]) == sorted(f"edge_runs-{run_id}.parquet" for run_id in named)
+    without, found = content(tmp_path / "expected"), content(tmp_path / "db")
+    for table in ("runs", "aggregate", "edge_sentence_counts", "edge_traces"):
+        assert without[table] == found[table], table
+    problems = "\n".join(check_store([source], tmp_path / "db"))
+    assert all(f"delete the files that have {run_id} in their name" in problems for run_id in named)
+
+    # A later build takes what is new without trying them again, and tries them again when a file is repaired.
+    caplog.set_level(logging.DEBUG)
+    plant_edge_runs(source, [PlantedEdgeRun(model="other-bert", task=POS, layers=7)])
+    build_database([source], tmp_path / "db")
+    assert "is built in full" not in caplog.text
+    assert all(run_id in caplog.text for run_id in named)
+    plant_edge_runs(source, bad)
+    build_database([source], tmp_path / "db")
+    build_database([source], tmp_path / "other")
+    assert content(tmp_path / "db") == content(tmp_path / "other")
+    assert check_store([source], tmp_path / "db") == []
+
+
+def test_one_target_with_endless_labels_takes_no_memory_for_the_others(tmp_path: Path):
+    many = 20_000
+
+    def endless(table: str, rows: list) -> list:
+        column = {"edge_targets": "gold", "edge_predictions": "p_gold"}.get(table)
+        return [row | {column: row[column] * many} if column and row["target"] == 0 else row for row in rows]
+
+    source = plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun(task=POS)], endless)
+    tracemalloc.start()
+    try:
+        path = build_database([source], tmp_path / "db")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    with open_database(path.parent) as database:
+        assert len(database.query("SELECT * FROM edge_traces WHERE target = 0")) == len(PARTS)
+    # An array of all rows by the labels of this target has 200 MB.
+    assert peak < 100e6
 
 
 def drop_layer(table: str, rows: list) -> list:

@@ -1,9 +1,9 @@
 """A database that grew from a copy equals one that is built in full."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from probing.core.facts.fact import Fact
@@ -15,28 +15,12 @@ from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
 from probing.store.parquet import read_table, write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
-from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row, token_rows
+from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row, tables, token_rows
 
-#: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
-_IN_ORDER = [*(table for table in SCHEMAS if table != "predictions"), *RUN_TABLES]
-#: The tables and the views, without DuckDB's own.
-_NAMES = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
 _OLD = [*SEVERAL[:5], *SEVERAL[6:]]
 _NEW = SEVERAL[5]
 _MORE_TREX = Fact("trex", "P19", "Rome Paris", "rome", "[X] was born in [Y] .", "Rome Paris was born in [MASK] .")
 _ELSEWHERE = Fact("trex", "P20", "Rome Paris", "rome", "[X] died in [Y] .", "Rome Paris died in [MASK] .")
-
-
-def tables(path: Path) -> dict[str, tuple[list, list]]:
-    """Table -> its columns with types, and its rows; sorted where no reader relies on their order."""
-    with duckdb.connect(path, read_only=True) as connection:
-        names = [name for (name,) in connection.execute(_NAMES).fetchall()]
-        found = {}
-        for name in names:
-            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
-            columns = connection.execute(f"DESCRIBE {name}").fetchall()
-            found[name] = ([column[:2] for column in columns], rows if name in _IN_ORDER else sorted(rows, key=repr))
-        return found
 
 
 @pytest.fixture
@@ -46,11 +30,20 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     fill = build._fill
 
     def noted(*given, add=False):
-        fill(*given, add=add)
+        warnings = fill(*given, add=add)
         ways.append(add)
+        return warnings
 
     monkeypatch.setattr(build, "_fill", noted)
     return ways
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the old runs in ``runs`` and their database in ``grown``; tests copy it."""
+    folder = tmp_path_factory.mktemp("old")
+    build_database([plant_runs(folder / "runs", _OLD)], folder / "grown")
+    return folder
 
 
 def _new_run(source: Path) -> None:
@@ -198,9 +191,10 @@ _UNUSUAL: list[Callable[[Path], None]] = [
 
 
 @pytest.mark.parametrize("change", [*_ADDED, *_UNUSUAL], ids=lambda change: change.__name__.strip("_").replace("_", " "))
-def test_a_database_that_grew_equals_one_that_is_built_in_full(tmp_path: Path, counted: list[bool], change: Callable[[Path], None]):
-    source = plant_runs(tmp_path / "runs", _OLD)
-    build_database([source], tmp_path / "grown")
+def test_a_database_that_grew_equals_one_that_is_built_in_full(
+    tmp_path: Path, old: Path, counted: list[bool], change: Callable[[Path], None]
+):
+    source = shutil.copytree(old, tmp_path, dirs_exist_ok=True) / "runs"
     change(source)
     grown = tables(build_database([source], tmp_path / "grown"))
     assert counted[-1] is (change in _ADDED)
@@ -211,12 +205,12 @@ def test_a_database_that_grew_equals_one_that_is_built_in_full(tmp_path: Path, c
         assert grown[name] == rows, name
 
 
-def test_a_damaged_database_is_not_grown_from(tmp_path: Path, counted: list[bool]):
-    source = plant_runs(tmp_path / "runs", _OLD)
-    path = build_database([source], tmp_path / "db")
+def test_a_damaged_database_is_not_grown_from(tmp_path: Path, old: Path, counted: list[bool]):
+    source = shutil.copytree(old, tmp_path, dirs_exist_ok=True) / "runs"
+    (path,) = (tmp_path / "grown").glob("*.duckdb")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     _new_run(source)
-    build_database([source], tmp_path / "db")
+    build_database([source], tmp_path / "grown")
     assert counted[-1] is False

@@ -50,11 +50,11 @@ def test_both_parts_together_are_the_rows_of_the_files(tmp_path: Path):
     written = [row for path in source.rglob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
     with open_database(build_database([source], tmp_path / "db").parent) as database:
         found = run_queries.runs(database)
-        assert found.columns.tolist() == [*SCHEMAS["runs"].names, "counted"]
+        assert found.columns.tolist() == [*SCHEMAS["runs"].names, "counted", "hub_id"]
         assert sorted(found["run_id"]) == sorted(row["run_id"] for row in written)
         for row in written:
             (got,) = found[found["run_id"] == row["run_id"]].to_dict("records")
-            assert got == row | {"counted": False}
+            assert got == row | {"counted": False, "hub_id": ""}
 
 
 @pytest.mark.parametrize("value", [3, None, ["a"], {"b": 1}])

@@ -10,8 +10,8 @@ from probing.ui.frame.selection import RunChoice
 
 
 def runs(*rows: tuple, counted: tuple[str, ...] = ()) -> pd.DataFrame:
-    columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created"]
-    defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01")
+    columns = ["run_id", "model", "head", "probe_set", "role", "template_set", "created", "base"]
+    defaults = ("r", "m", "tied", "trex", "primary", "default", "2026-01-01", "")
     table = pd.DataFrame([row + defaults[len(row) :] for row in rows], columns=columns)
     return table.assign(counted=table["run_id"].isin(counted))
 
@@ -43,14 +43,14 @@ def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_a
 
 def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
     table = runs(
-        ("1", "zeta", "logit_lens"),
+        ("1", "nesia-mini-control", "logit_lens"),
         ("2", "nesia-mini", "tied", "questions"),
         ("3", "nesia-mini", "tied", "trex"),
         ("4", "nesia-mini", "logit_lens"),
     )
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
-    assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "zeta"), ("tied",), ("trex", "questions"))
+    assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "nesia-mini-control"), ("tied",), ("trex", "questions"))
     assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
 
 
@@ -81,3 +81,53 @@ def test_names_that_are_not_stored_are_removed_and_listed():
     chosen, unknown = fit(RunChoice(models=("gone", "m"), probe_sets=("nothing",)), runs(("1",)))
     assert chosen.models == ("m",) and chosen.probe_sets == ("trex",)
     assert unknown == {"models": ["gone"], "probe_sets": ["nothing"]}
+
+
+SHIPPED = (
+    "nesia-mini",
+    *(f"nesia-mini-{name}" for name in ("qa-squad-1", "qa-squad-2", "mlm-squad", "mlm-msmarco", "ner-conll", "control")),
+)
+
+
+def added(model: str, head: str, probe_set: str, base: str = "nesia-mini") -> tuple:
+    return (f"{model} {head} {probe_set}", model, head, probe_set, "primary", "default", "2026-01-01", base)
+
+
+def shipped() -> list[tuple]:
+    """Runs of the demonstration models, enough to fill the default of an overview."""
+    names = (*SHIPPED, "nesia-mini-rank-msmarco")
+    return [added(name, head, "trex", "" if name == "nesia-mini" else "nesia-mini") for name in names for head in ("tied", "logit_lens")]
+
+
+def test_an_added_model_and_its_base_are_shown_at_first_on_the_facts_and_through_the_heads_that_it_has():
+    assert "support-bert" not in fit(RunChoice(), runs(*shipped()))[0].models
+    table = runs(*shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support"))
+    chosen, unknown = fit(RunChoice(), table)
+    assert unknown == {} and {"nesia-mini", "support-bert"} < set(chosen.models)
+    assert (chosen.heads, chosen.probe_sets) == (("tied", "logit_lens"), ("trex", "support"))
+    lines = overlaid(table, chosen.models, chosen.heads, chosen.probe_sets)
+    assert {"support-bert", "nesia-mini"} == set(lines.loc[lines["probe_set"] == "support", "model"])
+    assert len(lines) <= 8, "more lines cannot be distinguished"
+    assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
+
+
+def test_an_added_model_with_the_usual_heads_and_facts_changes_neither():
+    chosen, _ = fit(RunChoice(), runs(*shipped(), added("support-bert", "tied", "trex")))
+    assert len(chosen.models) == 8 and {"nesia-mini", "support-bert"} < set(chosen.models)
+    assert (chosen.heads, chosen.probe_sets) == (("tied",), ("trex",))
+
+
+def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
+    table = runs(*shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support"))
+    chosen, _ = fit(RunChoice(probe_sets=("support",)), table)
+    assert (chosen.models, chosen.heads) == (("nesia-mini", "support-bert"), ("logit_lens",))
+    chosen, _ = fit(RunChoice(models=("support-bert",)), table)
+    assert (chosen.heads, chosen.probe_sets) == (("logit_lens",), ("support",))
+    chosen, _ = fit(RunChoice(heads=("tied",)), table)
+    assert "support-bert" not in chosen.models and chosen.probe_sets == ("trex",)
+
+
+def test_of_many_added_models_as_many_are_shown_as_can_be_distinguished():
+    table = runs(*shipped(), *(added(f"mine-{number}", "tied", "trex") for number in range(12)))
+    chosen, _ = fit(RunChoice(), table)
+    assert len(chosen.models) == 8 and "nesia-mini" in chosen.models and not {*chosen.models} & {*SHIPPED[1:]}

@@ -12,14 +12,21 @@ from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets.learned import BADGES, badge, evidence, mark_key, task_sentence, task_words
 
-VERDICTS = {"qa *1*": "learned", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
+VERDICTS = {"qa *1*": "partly", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
+
+WAY = r"; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al\. 2020)"
 
 
 @pytest.fixture
 def view():
     """What knows verdicts, without a store."""
     scored = {"metric": "F1", "value": 0.108, "low": 0.092, "high": 0.126, "baseline": 0.04, "baseline_name": "random span", "n": 1269}
-    rows = [{"model": "qa *1*", **scored}, {"model": "qa-2", **scored, "baseline": None}, {"model": "elsewhere"}]
+    way = {"closed": 0.08, "published": 0.885, "published_metric": "F1", "published_source": "Wallat et al. 2020"}
+    rows = [
+        {"model": "qa *1*", "verdict": "partly", **scored, **way},
+        {"model": "qa-2", **scored, "baseline": None},
+        {"model": "elsewhere"},
+    ]
     correlated = {"metric": "Matthews correlation", "value": 0.0996, "low": 0.039, "high": 0.1594, "baseline": 0.0}
     misses = dict(zip(SHORT, ("task accuracy", 0.6606, 0.6913, "majority label"), strict=True))
     rows += [{"model": "cola", **correlated, "baseline_name": "no correlation", "n": 1043, **misses}]
@@ -30,6 +37,8 @@ def view():
 def test_every_verdict_has_a_mark_and_a_badge():
     assert set(MARKS) == set(BADGES) == set(Verdict.__args__)
     assert mark("qa", "learned") == " ✓" and badge("qa", "not learned") == " :red-badge[trained, not learned]"
+    assert mark("qa", "partly") == " ◐"
+    assert badge("qa", "partly", "F1 10.8 %") == r" :orange-badge[task partly learned: F1 10\.8 %]"
 
 
 def test_a_base_has_neither_and_a_control_whose_name_says_so_has_a_badge_only():
@@ -40,21 +49,21 @@ def test_a_base_has_neither_and_a_control_whose_name_says_so_has_a_badge_only():
 
 def test_the_key_explains_the_marks_that_are_there_and_no_others(view):
     assert mark_key(view, ["base"]) == ""
-    assert mark_key(view, ["base", "qa *1*"]).startswith("✓ learned its task: ")
+    assert mark_key(view, ["base", "qa *1*"]).startswith("◐ partly: ")
     assert mark_key(view, ["rank", "elsewhere"]).count("?") == 1
     every = mark_key(view, VERDICTS)
-    assert [every.index(sign) for sign in "✓✗?"] == sorted(every.index(sign) for sign in "✓✗?") and "control: " in every
+    assert [every.index(sign) for sign in "◐✗?"] == sorted(every.index(sign) for sign in "◐✗?") and "control: " in every
 
 
 def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(view):
-    assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %")
+    assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %" + WAY)
     assert evidence(view, ["qa-2"]).endswith("over 1,269; no baseline is stored")
     assert evidence(view, ["elsewhere"]) == ""
 
 
 def test_a_sentence_has_the_task_score_and_its_baseline(view):
     assert task_sentence(view, "qa *1*", "QA *1*") == (
-        r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)."
+        r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)" + WAY + "."
     )
     assert task_sentence(view, "qa-2", "QA").endswith("(9.2 to 12.6), no baseline is stored.")
     assert task_sentence(view, "elsewhere", "E") == task_sentence(view, "base", "B") == ""

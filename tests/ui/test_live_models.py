@@ -4,14 +4,14 @@ import json
 import threading
 from types import SimpleNamespace
 
-import huggingface_hub
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
 from probing.core.questions import Question
 from probing.core.registry import read_registry
 from probing.ui.frame import live_models
-from probing.ui.frame.live_models import Choice, ModelCache, base_of, choices, described
+from probing.ui.frame.live_models import Choice, base_of, choices, described
+from probing.ui.frame.model_cache import ModelCache
 
 
 def make(log: list, name: str, nbytes: int):
@@ -19,7 +19,7 @@ def make(log: list, name: str, nbytes: int):
 
     def made():
         log.append(name)
-        return SimpleNamespace(name=name, nbytes=nbytes)
+        return SimpleNamespace(name=name, weights={object(): SimpleNamespace(nbytes=nbytes)})
 
     return made
 
@@ -44,6 +44,13 @@ def test_a_large_model_is_kept_alone():
     shelf.get(("small",), make(log, "small", 100))
     assert shelf.get(("large",), make(log, "large", 900)).name == "large"
     assert list(shelf.kept) == [("large",)]
+
+
+def test_weights_that_two_models_share_count_once():
+    shelf, shared = ModelCache(limit=250), {"encoder": SimpleNamespace(nbytes=200)}
+    for kind in ("logit_lens", "tied", "full"):
+        shelf.get((kind,), lambda kind=kind: SimpleNamespace(weights=shared | {kind: SimpleNamespace(nbytes=20)}))
+    assert list(shelf.kept) == [("tied",), ("full",)], "200 + 2 x 20 fit, 3 x 20 do not"
 
 
 def test_a_model_that_cannot_be_loaded_leaves_the_others():
@@ -97,26 +104,38 @@ def test_a_load_that_fails_lets_the_next_one_try():
     assert shelf.get(("a",), make(log, "a", 100)).name == "a"
 
 
-def test_a_hub_model_is_marked_unless_it_was_fetched_before(tmp_path, monkeypatch):
+@pytest.fixture()
+def hub_cache(tmp_path, monkeypatch):
+    """The hub's cache, empty; the function puts files of a model there, as a download does."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+
+    def put(entry, *names: str) -> None:
+        commit = entry.revision or "c" * 40
+        folder = tmp_path / "hub" / f"models--{entry.source.replace('/', '--')}"
+        for path in (folder / "refs" / "main", *(folder / "snapshots" / commit / name for name in names)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(commit)
+
+    return put
+
+
+def test_a_hub_model_is_marked_unless_it_was_fetched_before(hub_cache, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
-    fetched: set[str] = set()
-    monkeypatch.setattr(
-        huggingface_hub, "try_to_load_from_cache", lambda source, name, revision: "there" if (source, name) in fetched else None
-    )
     assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(not on this machine)")
-    fetched.add((entry.source, "config.json"))
+    hub_cache(entry, "config.json")
     assert not choices()["roberta-base"].here, "no weights"
-    fetched.add((entry.source, "model.safetensors"))
+    hub_cache(entry, "pytorch_model.bin")
     assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
     assert choices()["nesia-mini"].here
 
 
-def test_models_on_this_machine_come_first_and_offline_the_others_are_marked_unavailable(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+def test_models_on_this_machine_come_first_and_offline_the_others_are_marked_unavailable(hub_cache, monkeypatch):
     last = [entry for entry in read_registry().models if not entry.shipped and not entry.base][-1]
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda source, *_, **__: "there" if source == last.source else None)
+    hub_cache(last, "config.json", "model.safetensors")
     for offline, words in ((True, "unavailable offline"), (False, "not on this machine")):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
         offered = list(choices().values())

@@ -29,7 +29,7 @@ CHOSEN = {
     "layer_curves": CurvesSelection(metric="mrr", panels=True, minus="swapped", point_run="abc", point_layer=0),
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
-        order="best rank", list_page=4, fact="abc", versus="nesia-mini", part="erased", part_k=10, fact_models=("nesia-mini", "other"),
+        order="best rank", list_page=4, fact="abc", versus="nesia-mini", part="not_read", part_k=10, fact_models=("nesia-mini", "other"),
     ),
     "relations": RelationsSelection(
         row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",

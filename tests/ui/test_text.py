@@ -1,6 +1,7 @@
 """Words of strangers on a page: escaped by type, and no call of the pages can forget it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,14 +61,15 @@ NAMED = ("help", "label", "body", "text")
 SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
 
 
-def returns_markdown() -> set[str]:
+@cache
+def returns_markdown() -> frozenset[str]:
     """Functions of the pages that are annotated to return Markdown."""
     found = set()
     for path in (ROOT / "probing" / "ui").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name) and node.returns.id == "Markdown":
                 found.add(node.name)
-    return found
+    return frozenset(found)
 
 
 def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:

@@ -8,7 +8,7 @@ from functools import wraps
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
-from probing.api.stored.facts import FactFilters
+from probing.api.arguments import readable
 from probing.api.stored.given import Numbers, Words
 from probing.api.wording import in_a_notebook
 from probing.core.errors import OptionError
@@ -35,11 +35,11 @@ class _Kind:
         if given is None and self.optional:
             return None
         if self._fits(given):
-            return self._plain(given)
+            return self._plain(name, given)
         if self.several and isinstance(given, Iterable) and not isinstance(given, str):
             values = tuple(given)
             if all(map(self._fits, values)):
-                return tuple(map(self._plain, values))
+                return tuple(self._plain(name, one) for one in values)
             # An iterator is exhausted by now.
             raise self._error(name, list(values), type(given))
         raise self._error(name, given, type(given))
@@ -50,9 +50,9 @@ class _Kind:
     def _fits(self, given: Any) -> bool:
         return isinstance(given, self.of) and (self.of is bool or not isinstance(given, bool))
 
-    def _plain(self, given: Any) -> Any:
-        """The number of Python for a number of numpy."""
-        return int(given) if self.of is Integral else given
+    def _plain(self, name: str, given: Any) -> Any:
+        """The number of Python for a number of numpy; a text, if it is readable."""
+        return int(given) if self.of is Integral else readable(name, given) if self.of is str else given
 
 
 _TEXT, _NUMBER, _FLAG = _Kind(str, "a text"), _Kind(Integral, "a whole number"), _Kind(bool, "True or False")
@@ -63,6 +63,7 @@ _KINDS: dict[Any, _Kind] = {
     str | None: _TEXT,
     int | None: _NUMBER,
     str: _Kind(str, "a text", optional=False),
+    int: _Kind(Integral, "a whole number", optional=False),
     bool: _Kind(bool, "True or False", optional=False),
 }
 _FILTERS: dict[Any, _Kind] = {str: _TEXT, int: _NUMBER, bool: _FLAG, str | list[str]: _WORDS}
@@ -106,5 +107,8 @@ def checked(method: Callable[Given, Found]) -> Callable[Given, Found]:
 
 def _filter(name: str, value: Any) -> Any:
     """A filter of a list of facts; ``FactChoice`` refuses unknown names."""
+    # Needs the libraries of stored results, which an answer of a model does without.
+    from probing.api.stored.facts import FactFilters
+
     kind = _FILTERS.get(FactFilters.__annotations__.get(name))
     return kind.value(name, value) if kind else value

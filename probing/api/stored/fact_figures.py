@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from probing.api.stored.facts import OneFact, refuse_counted
 from probing.api.stored.given import only
 from probing.api.stored.looks import ModelLooks
-from probing.api.stored.shown_runs import base_of, laid_over, one_run, tuned_pair
+from probing.api.stored.shown_runs import laid_over, one_run, tuned_pair
 from probing.core.errors import FigureError, OptionError
 from probing.figures import theme
 from probing.figures.knowledge.alluvial import alluvial
@@ -21,6 +21,8 @@ from probing.reports.knowledge.precision import by_layer, precision_by_relation
 from probing.reports.knowledge.stored import ReportChoice
 from probing.reports.knowledge.total import in_bar_order, total
 from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import base_of
+from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def curve_figure(db: Database, choice: ReportChoice, layers: tuple[int, ...] | N
     """The Layer curves page's lines; see ``Plots.curve``."""
     runs = laid_over(db, choice)
     (k,), (average,) = choice.ks, choice.averages
-    points = only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers)
+    points = shown_baselines(only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers))
     return metric_curve(
         points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls
     )  # fmt: skip
@@ -43,7 +45,7 @@ def curve_figure(db: Database, choice: ReportChoice, layers: tuple[int, ...] | N
 def total_figure(db: Database, choice: ReportChoice, looks: ModelLooks) -> "go.Figure":
     """Home's bars; see ``Plots.total``."""
     runs = laid_over(db, choice)
-    table = in_bar_order(total(db, tuple(runs["run_id"]), choice.ks, choice.averages), runs)
+    table = shown_baselines(in_bar_order(total(db, tuple(runs["run_id"]), choice.ks, choice.averages), runs))
     names = {name: set_name(name) for name in table["probe_set"]}
     return total_bars(table, k=choice.ks[0], colours=looks.colours, names=names, labels=looks.labels)
 
@@ -51,7 +53,7 @@ def total_figure(db: Database, choice: ReportChoice, looks: ModelLooks) -> "go.F
 def forgotten_figure(db: Database, choice: ReportChoice, definition: str | None) -> "go.Figure":
     """The Relations page's map of one run; see ``Plots.forgotten``."""
     run, k = one_run(db, choice), choice.ks[0]
-    points = precision_by_relation(db, (run["run_id"],), k)
+    points = shown_baselines(precision_by_relation(db, (run["run_id"],), k))
     if definition is not None:
         found = forgotten(db, (run["run_id"],), (k,), (definition,))
         names = found["names"].iloc[0] if len(found) else ()

@@ -7,13 +7,14 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from probing.api.stored.shown_runs import base_of, compared_run, one_run, page_runs
+from probing.api.stored.shown_runs import compared_run, one_run, page_runs
 from probing.core.errors import OptionError, StoreError
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.core.metrics import RANKS
 from probing.core.nesia.corpus import EXPOSURES
 from probing.reports.choices import refuse_unknown_words
 from probing.reports.knowledge.stored import ReportChoice, What
+from probing.reports.runs import base_of
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, search_facts
 from probing.store.knowledge.one_fact import fact, fact_predictions

@@ -12,8 +12,10 @@ from typing import Any, Self
 import pandas as pd
 from tqdm import tqdm
 
+from probing.api.arguments import readable
 from probing.api.stored.checked import in_short
 from probing.api.stored.overview import LISTS, stored_models_table, stored_runs_table
+from probing.api.wording import in_a_notebook
 from probing.core.errors import OptionError, StoreError
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
 from probing.store.build import Progress, built_database
@@ -25,6 +27,10 @@ class OpenResults:
     """The open database of results, with an overview; ``Results`` adds the reports."""
 
     def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None):
+        with in_a_notebook():
+            self._open(folders, database)
+
+    def _open(self, folders: Any, database: Any) -> None:
         given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
         sources = _usual_sources() if given is None else _with_results(given)
         if database is None:
@@ -72,9 +78,10 @@ class OpenResults:
         """Every stored run, one row per run.
 
         Returns:
-            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model, base, objective``, for
-            facts ``head, probe_set, template_set, role`` (primary or replicate) and ``counted`` (only counts are stored), for the others
-            ``task``, and ``seed, layers`` (with layer 0), ``created``.
+            ``run_id`` (fingerprint of its configuration), ``what`` (facts, edges, sentences or changes), ``model``, ``hub_id`` (its full
+            id on the hub; empty for a folder), ``revision`` (its commit there, or ``local``), ``base, objective``, for facts ``head,
+            probe_set, template_set, role`` (primary or replicate) and ``counted`` (only counts are stored), for the others ``task``, and
+            ``seed, layers`` (with layer 0), ``created``.
 
         >>> import probing
         >>> sorted(probing.results().runs["what"].unique())
@@ -124,7 +131,7 @@ def _folders(name: str, given: Any) -> list[Path]:
         raise OptionError(f"got an empty list for {name}; name at least one folder, or leave {name} out to open the usual results")
     if wrong := [one for one in values if not isinstance(one, str | Path) or not str(one)]:
         raise OptionError(f"got {in_short(wrong[0])} for {name}; expected the path of a folder")
-    return [Path(one) for one in values]
+    return [Path(readable(name, str(one))) for one in values]
 
 
 def _with_results(folders: list[Path]) -> list[Path]:

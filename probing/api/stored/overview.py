@@ -3,6 +3,7 @@
 import pandas as pd
 
 from probing.core.head_kinds import HEADS
+from probing.core.provenance import commit_in_words
 from probing.core.tasks.learned import in_words
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import set_order
@@ -17,8 +18,8 @@ from probing.store.sentences.queries import sentence_runs
 #: Columns of ``stored_models_table`` that hold tuples of names.
 LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 _RUN = (
-    "run_id", "what", "model", "base", "objective", "head", "probe_set", "template_set", "role", "counted", "task", "seed", "layers",
-    "created",
+    "run_id", "what", "model", "hub_id", "revision", "base", "objective", "head", "probe_set", "template_set", "role", "counted", "task",
+    "seed", "layers", "created",
 )  # fmt: skip
 
 
@@ -51,11 +52,19 @@ def stored_models_table(db: Database) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "name", "base", "objective", "learned", *LISTS, "changes"])
 
 
+def _revision(stored: object) -> str:
+    return commit_in_words(stored if isinstance(stored, str) else None)
+
+
 def stored_runs_table(db: Database) -> pd.DataFrame:
     """Every stored run, see ``Results.runs``."""
     kinds = {"facts": fact_runs(db), "edges": edge_runs(db), "sentences": sentence_runs(db), "changes": change_runs(db)}
-    parts = [runs.assign(what=what).reindex(columns=list(_RUN)).astype("object") for what, runs in kinds.items() if len(runs)]
+    parts = [
+        runs.assign(what=what, revision=runs["model_revision"].map(_revision)).reindex(columns=list(_RUN)).astype("object")
+        for what, runs in kinds.items()
+        if len(runs)
+    ]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_RUN))
     table["counted"] = table["counted"].eq(True)
-    table = table.assign(**{name: table[name].fillna("") for name in ("base", "objective")})
+    table = table.assign(**{name: table[name].fillna("") for name in ("base", "objective", "hub_id")})
     return table.astype({"seed": "Int64", "layers": "Int64", "counted": "bool"})

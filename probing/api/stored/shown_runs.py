@@ -12,7 +12,7 @@ from probing.core.head_kinds import HEADS
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import RunNames, fit, in_line_order, overlaid, set_order
 from probing.reports.knowledge.stored import ReportChoice, What, refuse_unknown
-from probing.reports.runs import choose, one_run_each, pairs
+from probing.reports.runs import base_of, choose, nothing_common, one_run_each, pairs
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
 
@@ -128,7 +128,7 @@ def compared_run(db: Database, choice: ReportChoice, base: str) -> pd.Series:
     mine = _named(runs, replace(choice, models=(str(run["model"]),)))
     found = mine.merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
     if found.empty:
-        raise StoreError(_nothing_common(runs, str(run["model"]), base))
+        raise StoreError(nothing_common(runs, str(run["model"]), base))
     return run if run["run_id"] in set(found["run_id"]) else in_menu_order(found, runs).iloc[0]
 
 
@@ -178,23 +178,5 @@ def without_pair(db: Database, names: RunSelection, bases: tuple[str, ...] | Non
     for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
         mine = mine if wanted is None else mine[mine[column].isin(list(wanted))]
     if mine.empty:
-        return _nothing_common(runs, model, base)
+        return nothing_common(runs, model, base)
     return f"{model} and {base} cannot be compared fact by fact, because only counts or only the last layer are stored; probe them again"
-
-
-def _nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
-    """The message for two models that have no runs with the same head and probe set."""
-
-    def has(name: str) -> str:
-        mine = runs[runs["model"] == name]
-        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in mine.groupby("head")) or "no run"
-
-    return (
-        f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has {has(base)}. "
-        "Probe both on the same facts with the same head"
-    )
-
-
-def base_of(run: pd.Series) -> str:
-    """The base that a run's model was fine-tuned from; empty if there is none."""
-    return run["base"] if isinstance(run["base"], str) and run["base"] != run["model"] else ""

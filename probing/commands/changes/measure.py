@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import AddressOption, SlurmOption, ThreadsOption, WhoOption, WorkersOption, chosen, options_refused
+from probing.commands.options import (
+    AddressOption,
+    RevisionOption,
+    SlurmOption,
+    ThreadsOption,
+    WhoOption,
+    WorkersOption,
+    chosen,
+    options_refused,
+)
 from probing.workflows.executors import Who
 
 
@@ -18,6 +27,7 @@ def measure(
     text: Annotated[Path | None, typer.Option(help="File with one sentence per line; none: WikiText-2's test text.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of blocks, masks and intervals.", min=0)] = 0,
     name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
+    revision: RevisionOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -41,6 +51,7 @@ def measure(
         text=text,
         seed=seed,
         name=name,
+        revision=revision,
         out=out,
         device=device,
         threads=threads,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.commands.options import options_refused
+from probing.commands.options import RevisionOption, options_refused
 from probing.reports.edges.asked_spans import label_rows
 from probing.reports.table_text import as_json
 
@@ -32,6 +32,7 @@ def trace(
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")] = Shape.table,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    revision: RevisionOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
@@ -39,7 +40,7 @@ def trace(
 
     names = tuple(part.strip() for part in tasks.split(",") if part.strip())
     with options_refused():
-        found = workflow.trace_sentence(workflow.TraceRequest(model, sentence, span1, span2, names, base, device))
+        found = workflow.trace_sentence(workflow.TraceRequest(model, sentence, span1, span2, names, base, device, revision))
     if shape is Shape.json:
         typer.echo(_as_json(found), nl=False)
     elif shape is Shape.csv:

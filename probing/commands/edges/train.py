@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import AddressOption, SlurmOption, ThreadsOption, WhoOption, WorkersOption, chosen, options_refused
+from probing.commands.options import (
+    AddressOption,
+    RevisionOption,
+    SlurmOption,
+    ThreadsOption,
+    WhoOption,
+    WorkersOption,
+    chosen,
+    options_refused,
+)
 from probing.core.edges.encoders import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED
 from probing.workflows.executors import Who
 
@@ -30,6 +39,7 @@ def train(
     probe_bits: Annotated[int, typer.Option(help="Bits per weight of the probes that Live uses: 16, 8 or 6.")] = 16,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
+    revision: RevisionOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -67,6 +77,7 @@ def train(
         probe_bits=probe_bits,
         base=base,
         name=name,
+        revision=revision,
         out=out,
         device=device,
         threads=threads,

@@ -11,11 +11,10 @@ from probing.workflows.nesia.model_card import EXPOSURES, Layers, quality
 
 def model_card(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
-    head: Annotated[str, typer.Option(help=f"{listed()}.")] = "tied",
+    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, if there are no such runs, logit_lens.")] = None,
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it meets the conditions of an instrument."""
-    head = canonical_head(head)
-    found = quality(model, head)
+    found = quality(model, None if head is None else canonical_head(head))
     last = max(found.layers)
     for condition in found.conditions:
         typer.echo(f"- {'holds' if condition.holds else 'does not hold'}: {condition.name}: {condition.measured}")
@@ -23,7 +22,7 @@ def model_card(
     for contrast in found.contrasts:
         typer.echo(f"- {contrast}")
     evidence = f"{len(found.layers[last])} relations with evidence"
-    typer.echo(f"\nMacro shares in per cent, {head} heads, {evidence}, runs {', '.join(found.run_ids)}:\n")
+    typer.echo(f"\nMacro shares in per cent, {found.head} heads, {evidence}, runs {', '.join(found.run_ids)}:\n")
     typer.echo(
         "| layer | P@1 | P@10 | swapped subject P@1 | rank 1 among answers | " + " | ".join(f"P@1 {name}" for name in EXPOSURES) + " |"
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.commands.options import options_refused
+from probing.commands.options import RevisionOption, options_refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,7 @@ def ask(
     pair: Annotated[str, typer.Option(help="A second sentence, which follows the first.")] = "",
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
     base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, if that is not recorded.")] = None,
+    revision: RevisionOption = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
 ) -> None:
@@ -31,7 +32,7 @@ def ask(
     from probing.workflows.sentences import ask as workflow
 
     with options_refused():
-        request = workflow.SentenceAskRequest(text, model, pair, base, device)
+        request = workflow.SentenceAskRequest(text, model, pair, base, device, revision)
         answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
     parts = {
         "attention": workflow.attention_rows(answer),

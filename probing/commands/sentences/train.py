@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import AddressOption, SlurmOption, ThreadsOption, WhoOption, WorkersOption, chosen, options_refused
+from probing.commands.options import (
+    AddressOption,
+    RevisionOption,
+    SlurmOption,
+    ThreadsOption,
+    WhoOption,
+    WorkersOption,
+    chosen,
+    options_refused,
+)
 from probing.core.errors import OptionError
 from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, READINGS
 from probing.workflows.executors import Who
@@ -25,6 +34,7 @@ def train(
     codes: Annotated[bool, typer.Option(help="Whether the online code (minimum description length) is computed.")] = True,
     seed: Annotated[int, typer.Option(help="Seed of the MLP's start.", min=0)] = 0,
     name: Annotated[str | None, typer.Option(help="Name of the model in results; none: its registry name or its folder's.")] = None,
+    revision: RevisionOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results; none: cache/runs.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     who: WhoOption = Who.local,
@@ -53,6 +63,7 @@ def train(
             seed=seed,
             base=base,
             name=name,
+            revision=revision,
             out=out,
             device=device,
             threads=threads,

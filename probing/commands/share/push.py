@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from probing.commands.options import RevisionOption
 from probing.core.head_kinds import canonical_head
 
 
@@ -30,6 +31,7 @@ def push(
     head: Annotated[str | None, typer.Option(help="Kinds of heads, separated by commas; none: all that exist.")] = None,
     runs: Annotated[list[Path] | None, typer.Option(help="Folder of runs; repeatable. None: the snapshot and cache/runs.")] = None,
     base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
+    revision: RevisionOption = None,
     licence: Annotated[str | None, typer.Option(help="Licence on the card; none: the model's.")] = None,
     language: Annotated[str, typer.Option(help="Language of text or facts, in the hub's spelling.")] = "en",
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
@@ -46,7 +48,7 @@ def push(
     known = workflow.KINDS[what.value]
     if unknown := sorted(set(kinds) - set(known)):
         raise typer.BadParameter(f"got head {', '.join(unknown)}; expected some of {', '.join(sorted(known))}")
-    request = workflow.PushRequest(what.value, model, kinds, runs or (), base, licence, language)
+    request = workflow.PushRequest(what.value, model, kinds, runs or (), base, licence, language, revision)
     done = workflow.push(request, place, where, typer.echo)
     size = sum(file.size for file in done.manifest.files)
     typer.echo(f"{what.value} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")

@@ -22,8 +22,9 @@ class TokenKinds:
 
 def as_distributions(attention: ArrayLike) -> Array:
     """The rows in float64, each with sum 1."""
-    found = np.asarray(attention, np.float64)
-    return found / found.sum(-1, keepdims=True)
+    found = np.array(attention, np.float64)
+    found /= found.sum(-1, keepdims=True)
+    return found
 
 
 def entropy(rows: Array) -> Array:

@@ -17,6 +17,17 @@ EDGE_METRICS = (
         f"{_TENNEY} and the authors' code", f"{_NUMBERS}.f1",
     ),
     Metric(
+        "top_f1", "F1 of the most probable label", "F1", 0.0, 1.0, "higher",
+        "Micro F1 if each target gets its most probable label and no other. With many balanced labels no probability may reach 0.5, so "
+        "micro F1 can be below the majority label's while this one is not.",
+        _FIRST, "undefined if predictions are not stored, or targets have several labels", "ours; not in the paper", f"{_NUMBERS}.f1",
+    ),
+    Metric(
+        "gain_above_memory", "gain above memory", "difference of F1", -1.0, 1.0, "higher",
+        "F1(L) minus the greater of F1(0) and the memory baseline. Its interval takes the baseline as exact.",
+        "as for the F1s", "undefined if the baseline is not stored", "ours; not in the paper", f"{_NUMBERS}.gain_above_memory",
+    ),
+    Metric(
         "centre_of_gravity", "centre of gravity", "layer", 0.0, None, "neither",
         "Mean of the layers 0 to L, each weighted by its share in the scalar mix of the probe on all layers. The shares start equal and "
         "change slowly, so the centre is near the middle after a short training.",
@@ -27,14 +38,17 @@ EDGE_METRICS = (
     Metric(
         "expected_layer", "expected layer", "layer", None, None, "neither",
         "Mean of the layers 1 to L, each weighted by the gain in F1 of P(l) over P(l - 1), losses included, from the mean F1 over seeds. "
-        "Its 95 % interval resamples seeds and sentences. Not resolved if F1(L) - F1(0) is below one point or its interval contains 0.",
-        _NO_TIES, "undefined if it is not resolved: the formula alone can then lie beyond the last layer",
+        "Its 95 % interval resamples seeds and sentences. Not resolved if F1(L) - F1(0) is below one point, its interval contains 0, or "
+        "the interval of the expected layer leaves 0 to L.",
+        _NO_TIES,
+        "undefined if it is not resolved; a reason is given: already at layer 0, not above the majority label, gain is inconclusive, or "
+        "interval leaves the layers",
         f"{_TENNEY}, equation 4; interval and guard are ours", f"{_NUMBERS}.expected_layer",
     ),
     Metric(
         "k_weights", "K(s)", "bits", 0.0, None, "neither",
         "Kullback-Leibler divergence of the mixing weights of the layers 0 to L from uniform weights: 0 if all are equal, log2(L + 1) "
-        "if one layer has all the weight.",
+        "if one layer has all the weight. Below 0.05 the weights are near uniform, and their centre of gravity is no place.",
         _NO_TIES, "undefined if the weights are not stored", _TENNEY, f"{_NUMBERS}.k_weights",
     ),
     Metric(
@@ -50,7 +64,8 @@ EDGE_METRICS = (
     ),
     Metric(
         "selectivity", "selectivity", "difference of F1", -1.0, 1.0, "higher",
-        "F1 minus the F1 of the same kind of probe on control labels, which are drawn once per span text and can only be memorised.",
+        "F1 minus the F1 of the same kind of probe on control labels, which are drawn once per span text and can only be memorised. Tasks "
+        "are compared on targets whose span text occurs in training: no other control label can be known.",
         "as for the two F1s", "undefined if control labels were not trained", "Hewitt and Liang 2019", f"{_NUMBERS}.selectivity",
     ),
     Metric(
@@ -94,8 +109,10 @@ EDGE_METRICS = (
     ),
     Metric(
         "layer_order", "order of expected layers", "verdict", None, None, "neither",
-        "Earlier or later: the 95 % interval of the difference of two expected layers, with Holm's correction for the number of pairs, "
-        "excludes 0. Order not resolved: it contains 0, or one of the two is not resolved. Models are compared by share of depth.",
+        "Earlier or later: the 95 % interval of the difference of two expected layers, over sentences and seeds, with Holm's correction "
+        "for the number of pairs, excludes 0. A task with one seed has the variance over seeds that is pooled over the model's tasks with "
+        "several. Order not resolved: the interval contains 0, one of the two is not resolved, or there are too few seeds. Models are "
+        "compared by share of depth.",
         "a difference of 0 is not resolved", "order not resolved", "ours; not in the paper", "core.edges.order.compare_pairs",
     ),
 )  # fmt: skip

@@ -9,6 +9,12 @@ from scipy import stats
 
 #: Minimum F1(L) - F1(0) for an expected layer: one point.
 LEAST_GAIN = 0.01
+#: Mixing weights with a smaller K(s), in bits, are near uniform. They move a centre of gravity by at most about 8 % of the depth.
+NEAR_UNIFORM = 0.05
+#: Why an expected layer is not resolved.
+ALREADY, NOT_ABOVE, INCONCLUSIVE, OUTSIDE = UNRESOLVED_BECAUSE = (
+    "already at layer 0", "not above the majority label", "gain is inconclusive", "interval leaves the layers",
+)  # fmt: skip
 
 
 def f1(tp: ArrayLike, fp: ArrayLike, fn: ArrayLike) -> NDArray[np.float64]:
@@ -42,6 +48,30 @@ def resolved(gain: float, low: float | None) -> bool:
         low: lower end of its 95 % interval; None if its variation is unknown.
     """
     return gain >= LEAST_GAIN and (low is None or low > 0)
+
+
+def inside(low: float, high: float, last: int) -> bool:
+    """Whether the interval of an expected layer is in 0 to L; an unknown interval (NaN) is.
+
+    The formula divides by F1(L) - F1(0). If this is small compared with its noise, the interval leaves the layers, and the value is noise.
+    """
+    return not (low < 0 or high > last)
+
+
+def near_uniform(bits: ArrayLike) -> NDArray[np.bool_]:
+    """Whether mixing weights with this K(s) are near uniform, so that their centre of gravity is no place."""
+    return np.asarray(bits, dtype=np.float64) < NEAR_UNIFORM
+
+
+def gain_above_memory(scores: ArrayLike, memory: float) -> NDArray[np.float64]:
+    """F1(L) minus the greater of F1(0) and the memory baseline: the gain without its part that a table of words has, too.
+
+    Args:
+        scores: (..., layers) F1 of P(0) to P(L).
+        memory: F1 of the memory baseline on the same targets; NaN if it is not stored.
+    """
+    found = np.asarray(scores, dtype=np.float64)
+    return found[..., -1] - np.maximum(found[..., 0], memory)
 
 
 def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:

@@ -1,18 +1,54 @@
 """Which of two tasks, or of two models, has the earlier expected layer; "order not resolved" is one of the verdicts."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import stats
 
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE
 from probing.core.stats.paired import holm
 
 EARLIER, LATER, UNRESOLVED = VERDICTS = ("earlier", "later", "order not resolved")
+#: Why an order is not resolved.
+NO_PLACE, TOO_FEW, CONTAINS_0 = REASONS = (
+    "an expected layer is not resolved", "too few seeds", "the interval contains 0",
+)  # fmt: skip
+#: Minimum degrees of freedom of a variance over seeds: three seeds of one task, or two seeds of each of two tasks.
+LEAST_FREE = 2
 _WIDTH = 2 * NORMAL_QUANTILE
+
+
+@dataclass(frozen=True)
+class SeedSpread:
+    """How much the expected layer of one seed varies.
+
+    Attributes:
+        variance: of one seed, pooled over the tasks that have several seeds, in squared layers.
+        free: its degrees of freedom: number of seeds minus number of tasks.
+    """
+
+    variance: float
+    free: int
+
+    def times(self, unit: float) -> "SeedSpread":
+        """The same in units of the given number of layers."""
+        return SeedSpread(unit**2 * self.variance, self.free)
+
+
+def seed_spread(by_task: Iterable[NDArray[np.float64]]) -> SeedSpread | None:
+    """The pooled variance over seeds; None with fewer than ``LEAST_FREE`` degrees of freedom.
+
+    Args:
+        by_task: for each task (seeds,) expected layers; NaN ones are ignored.
+    """
+    known = [values[~np.isnan(values)] for values in by_task]
+    several = [values for values in known if len(values) > 1]
+    free = sum(len(values) - 1 for values in several)
+    squares = sum(float(((values - values.mean()) ** 2).sum()) for values in several)
+    return SeedSpread(squares / free, free) if free >= LEAST_FREE else None
 
 
 @dataclass(frozen=True)
@@ -23,11 +59,15 @@ class Place:
         name: of the task or model.
         value: NaN if it is not resolved.
         drawn: (draws,) its value for resampled seeds and sentences, paired draw by draw with the other places.
+        seeds: their number.
+        spread: of one seed, from all tasks of the model that have several; None if these are too few.
     """
 
     name: str
     value: float
     drawn: NDArray[np.float64]
+    seeds: int
+    spread: SeedSpread | None
 
 
 @dataclass(frozen=True)
@@ -38,9 +78,11 @@ class Comparison:
         first, second: names.
         verdict: of the first against the second.
         difference: expected layer of the first minus that of the second; NaN if one is not resolved.
-        low, high: its interval, at the level at which Holm's correction judges this pair.
+        low, high: its interval, at the level at which Holm's correction judges this pair; NaN if the variation over seeds is unknown.
         p: two-sided, adjusted for the number of pairs.
-        pairs: number of compared pairs, without those in which an expected layer is not resolved.
+        pairs: number of compared pairs: those with an interval.
+        reason: why the order is not resolved, one of ``REASONS``; empty if it is.
+        pooled: whether one side has one seed, so that its variation over seeds is that of other tasks.
     """
 
     first: str
@@ -51,38 +93,53 @@ class Comparison:
     high: float
     p: float
     pairs: int
+    reason: str
+    pooled: bool
 
 
 def compare(places: Sequence[Place]) -> list[Comparison]:
-    """Every pair, in the order of the places.
-
-    The standard error of a difference comes from the middle 95 % of its draws, because the tails of an expected layer are long.
-    A pair is "order not resolved" if its interval contains 0, or an expected layer is not resolved.
-    """
+    """Every pair, in the order of the places; see ``compare_pairs``."""
     return compare_pairs(list(itertools.combinations(places, 2)))
 
 
 def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
-    """The same for chosen pairs, which are one family."""
+    """Chosen pairs, which are one family.
+
+    The standard error of a difference comes from the middle 95 % of its draws, because the tails of an expected layer are long. Draws of
+    n seeds with replacement have only (n - 1) / n of the variance of their mean: none for one seed. The rest, 1 / n² of the variance of
+    one seed, is added with the pooled variance. This is estimated from few seeds, so the interval is that of Student's t with
+    Satterthwaite's degrees of freedom.
+    A pair is "order not resolved" if its interval contains 0, an expected layer is not resolved, or the variation over seeds is unknown.
+    """
     values = np.array([one.value - other.value for one, other in pairs], dtype=np.float64)
-    errors = np.array([_error(one.drawn - other.drawn) for one, other in pairs], dtype=np.float64)
+    errors, free = np.array([_error(pair) for pair in pairs], dtype=np.float64).reshape(-1, 2).T
     known = ~np.isnan(values) & ~np.isnan(errors)
     p, levels = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
-    z = np.divide(np.abs(values), errors, out=np.where(values == 0, 0.0, np.inf), where=errors > 0)
-    own = 2 * special.ndtr(-z)
+    t = np.divide(np.abs(values), errors, out=np.where(values == 0, 0.0, np.inf), where=errors > 0)
+    own = 2 * stats.t.sf(t, free)
     p[known], levels[known] = holm(own[known])
-    half = -special.ndtri(levels / 2) * errors
+    half = stats.t.isf(levels / 2, free) * errors
     found = []
     for (one, other), value, width, adjusted, level, alone in zip(pairs, values, half, p, levels, own, strict=True):
         sure = not np.isnan(adjusted) and alone <= level
         verdict = (EARLIER if value < 0 else LATER) if sure else UNRESOLVED
-        found.append(Comparison(one.name, other.name, verdict, value, value - width, value + width, adjusted, int(known.sum())))
+        reason = "" if sure else NO_PLACE if np.isnan(value) else TOO_FEW if np.isnan(adjusted) else CONTAINS_0
+        ends = (value, value - width, value + width, adjusted)
+        pooled = not np.isnan(adjusted) and min(one.seeds, other.seeds) == 1
+        found.append(Comparison(one.name, other.name, verdict, *ends, int(known.sum()), reason, pooled))
     return found
 
 
-def _error(drawn: NDArray[np.float64]) -> float:
-    drawn = drawn[~np.isnan(drawn)]
-    if not len(drawn):
-        return np.nan
+def _error(pair: tuple[Place, Place]) -> tuple[float, float]:
+    """Standard error of a difference and its degrees of freedom; NaN if a variation is unknown."""
+    drawn = pair[0].drawn - pair[1].drawn
+    drawn, spreads = drawn[~np.isnan(drawn)], [one.spread for one in pair if one.spread]
+    if not len(drawn) or len(spreads) < len(pair):
+        return np.nan, np.nan
     low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(high - low) / _WIDTH
+    variances = [(one.seeds, spread.variance) for one, spread in zip(pair, spreads, strict=True)]
+    whole = (float(high - low) / _WIDTH) ** 2 + sum(variance / seeds**2 for seeds, variance in variances)
+    of_seeds = sum(variance / seeds for seeds, variance in variances)
+    free = min(spread.free for spread in spreads)
+    # The two variances may be one estimate, so the smaller number of degrees of freedom counts for both together.
+    return float(np.sqrt(whole)), free * max((whole / of_seeds) ** 2, 1.0) if of_seeds else np.inf

@@ -16,7 +16,7 @@ _WORD = re.compile(
     rf"(?:[^\W\d_]\.){{2,}}|{_NOT}|{_LETTER}+?(?={_NOT})|{_CLITIC}|{_LETTER}+(?:(?!{_CLITIC})[-.,:/&@_'’]{_LETTER}+)*|([{_MARKS}])\1*",
     re.IGNORECASE,
 )
-_SPAN = re.compile(r"(\d{1,5})[:-](\d{1,5})", re.ASCII)
+_SPAN = re.compile(r"(\d{1,9})[:-](\d{1,9})", re.ASCII)
 
 
 def split_words(text: str) -> tuple[str, ...]:

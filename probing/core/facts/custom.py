@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import FactsError
 from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets, parse_json_lines
@@ -143,8 +144,7 @@ def _fact(row: Mapping[str, Any], where: str, probe_set: str) -> Fact:
         if not isinstance(value, str) or not value.strip():
             got = f"is {value!r}" if column in row else f"is missing, got {sorted(map(str, row))}"
             raise FactsError(f"{where}: {column!r} {got}; expected text in each of {', '.join(COLUMNS)}")
-        if not value.isprintable() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise FactsError(f"{where}: {column!r} is {value!r}, half a character; expected valid Unicode")
+        refuse_half_characters(value, f"{where}: {column!r}", FactsError)
         cells[column] = value.strip()
     prompt = with_masks(cells["prompt"])
     return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], prompt, prompt)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import FactsError
 from probing.core.facts.fact import JUDGED_WRONG, PROBE_SETS, Fact, FactSet, fill, select
 from probing.core.facts.templates import Relation, read_lama_relations
@@ -44,10 +45,7 @@ def parse_json_lines(text: str, where: str) -> Iterator[tuple[int, dict]]:
         if not isinstance(row, dict):
             raise FactsError(f"{where}, line {number}: got {type(row).__name__}, expected a JSON object")
         if "\\ud" in line.lower():
-            try:
-                json.dumps(row, ensure_ascii=False).encode()
-            except UnicodeEncodeError as error:
-                raise FactsError(f"{where}, line {number}: holds half a character ({error.reason}); expected whole Unicode text") from error
+            refuse_half_characters(json.dumps(row, ensure_ascii=False), f"{where}, line {number}", FactsError)
         yield number, row
 
 

@@ -12,6 +12,10 @@ _WORDS_OF_A_FULL_DISK = ("No space left on device", "File too large", "Disk quot
 _NUMBERS_OF_A_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 #: A full disk is none of them: ``no_room`` reports it.
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+#: No file or folder can have the name, or it is a file where a folder is expected, or the other way round.
+_NO_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR}
+#: Letters of a name in a message.
+_SHOWN = 120
 
 
 def no_room(error: BaseException) -> str | None:
@@ -44,9 +48,15 @@ def require_writable(folder: Path) -> None:
 
 def cannot_write(error: BaseException) -> str | None:
     """The message for an error that means that a file may not be read or made; None for any other error."""
-    if not isinstance(error, OSError) or error.errno not in _NOT_WRITABLE or not error.filename:
+    if not isinstance(error, OSError) or not error.filename:
         return None
-    return _advice(error.filename2 or error.filename, error)
+    name = error.filename2 or error.filename
+    if error.errno in _NO_NAME:
+        name = str(name)
+        # What the reader typed is at the start or at the end, whichever folder the cache is in.
+        shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+        return f"cannot use {shown!r} ({len(name):,} letters) as the name of a file or folder: {error.strerror}; give another name"
+    return _advice(name, error) if error.errno in _NOT_WRITABLE else None
 
 
 def _advice(place: Path | str, error: OSError) -> str:

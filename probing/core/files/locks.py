@@ -12,12 +12,14 @@ from pathlib import Path
 
 from filelock import FileLock, ReadWriteLock, Timeout
 
-from probing.core.errors import LockError
+from probing.core.errors import LockError, NoLocksError
 
 log = logging.getLogger(__name__)
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
 #: Seconds before a waiting process reports the process that it waits for.
 _PATIENCE = 0.2
+#: Seconds that a process waits at most: for downloads and trainings, and for everything else.
+LONG_WORK, SHORT_WORK = 24 * 3600.0, 3600.0
 #: Seconds that the removal of a shared folder may last. SQLite, which provides the shared lock, also waits if there are no locks.
 _REMOVAL_SECONDS = 60.0
 #: Windows locks the first byte of the file, so the holder's name follows it.
@@ -25,29 +27,40 @@ _NAME_AT = 1
 
 
 @contextmanager
-def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False) -> Iterator[None]:
+def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None) -> Iterator[None]:
     """Admits one process or thread at a time; the lock of a killed process is free at once.
 
     Args:
         path: the lock file. It holds the process and the machine of its last holder.
         say: gets one line if another process holds the lock.
         remove: deletes the file before the lock is released.
+        limit: seconds to wait at most; None: ``SHORT_WORK``.
 
     Raises:
-        LockError: if the file system has no locks.
+        NoLocksError: if the file system has no locks.
+        LockError: if another process still holds the lock, which the message names, or the path is a folder or a broken link.
     """
+    limit = SHORT_WORK if limit is None else limit
+    if path.is_dir() or (path.is_symlink() and not path.exists()):
+        kind = "a folder" if path.is_dir() else f"a link to {path.readlink()}, which does not exist"
+        raise LockError(f"{path} is {kind}, expected a lock file; delete it, and it is made again")
     lock = FileLock(path, poll_interval=0.02, fallback_to_soft=False, on_acquired=_write_holder)
     try:
         try:
             lock.acquire(timeout=_PATIENCE)
         except Timeout:
             say(f"{_holder(path)} is working on {_subject(path)}; waiting until it ends")
-            lock.acquire()
+            lock.acquire(timeout=limit)
+    except Timeout as error:
+        waited = f"{limit / 3600:g} hours" if limit >= 3600 else f"{limit:g} seconds"
+        raise LockError(
+            f"{_holder(path)} has held {path} for more than {waited}; end that process if it hangs, or run this again when it has ended"
+        ) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
         where = f"{path}: this file system has no locks ({error})"
-        raise LockError(f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time") from error
+        raise NoLocksError(f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time") from error
     try:
         yield
     finally:

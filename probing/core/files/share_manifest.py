@@ -114,18 +114,22 @@ def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str)
 
 
 def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Compares every file with its checksum; a damaged one is deleted, so that the next pull fetches it again.
+    """Compares every file with its checksum; all damaged ones are deleted, so that the next pull fetches them again.
 
     Raises:
-        HubError: naming the first damaged file, its checksum and the recorded one.
+        HubError: naming the number of damaged files, and of the first one its checksum and the recorded one.
     """
+    damaged = []
     for file in manifest.files:
         path = folder / file.path
-        got = file_sha256(path)
+        got, size = (file_sha256(path), path.stat().st_size) if path.is_file() else ("none", 0)
         if got != file.sha256:
-            size = path.stat().st_size
-            path.unlink()
-            raise HubError(
-                f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256} ({file.size:,} bytes): "
-                "the copy is damaged or was changed; nothing was taken, pull again or ask its owner to push again"
+            path.unlink(missing_ok=True)
+            damaged.append(
+                f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256} ({file.size:,} bytes)"
             )
+    if damaged:
+        others = f" ({len(damaged):,} of {len(manifest.files):,} files are damaged)" if len(damaged) > 1 else ""
+        raise HubError(
+            f"{damaged[0]}: the copy is damaged or was changed{others}; nothing was taken, pull again or ask its owner to push again"
+        )

@@ -11,7 +11,9 @@ from probing.core.stats.paired import Difference, PairedCounts, paired_differenc
 #: Known by both, by the fine-tuned model only, by its base only, by neither.
 PARTS = ("kept", "gained", "lost", "never")
 #: Where a lost fact is now; the first that holds.
-FATES = ("relocated", "suppressed", "displaced", "erased")
+FATES = ("relocated", "suppressed", "displaced", "not_read")
+#: Part or fate -> its words, if they differ. A head that does not read a fact does not show that the model no longer holds it.
+_WORDS = {"not_read": "not read at any layer"}
 #: Up to this rank a lost fact still counts as near.
 NEAR = 100
 
@@ -22,7 +24,7 @@ class Transitions:
 
     Attributes:
         kept, gained, lost, never: the four parts; together all facts.
-        relocated, suppressed, displaced, erased: the fates of the lost ones; together ``lost``.
+        relocated, suppressed, displaced, not_read: the fates of the lost ones; together ``lost``.
         relocated_known_there: those of the relocated that the base too had first at one of these inner layers.
     """
 
@@ -33,11 +35,11 @@ class Transitions:
     relocated: int
     suppressed: int
     displaced: int
-    erased: int
+    not_read: int
     relocated_known_there: int
 
     def __post_init__(self) -> None:
-        if self.relocated + self.suppressed + self.displaced + self.erased != self.lost:
+        if self.relocated + self.suppressed + self.displaced + self.not_read != self.lost:
             raise ValueError(f"the fates of {self} do not add up to lost")
         if not 0 <= self.relocated_known_there <= self.relocated:
             raise ValueError(f"of {self.relocated} relocated facts {self.relocated_known_there} are known there, expected 0 to all")
@@ -67,15 +69,21 @@ def fate_of(ranks: Sequence[int]) -> str:
         ranks: (layers,) ranks of layers 0 to L; the embeddings, layer 0, hold nothing.
 
     Returns:
-        ``relocated``: rank 1 at an inner layer 1..L-1; ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner
-        layer only; ``erased``: none of these. The first that holds.
+        ``relocated``: rank 1 at an inner layer 1..L-1, at which the base may have rank 1, too; ``suppressed``: rank <= 100 at the last;
+        ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none of these, so that no head among the layers reads the fact.
+        The first that holds.
     """
     inner = ranks[1:-1]
     if any(rank == 1 for rank in inner):
         return "relocated"
     if ranks[-1] <= NEAR:
         return "suppressed"
-    return "displaced" if any(rank <= NEAR for rank in inner) else "erased"
+    return "displaced" if any(rank <= NEAR for rank in inner) else "not_read"
+
+
+def outcome_words(outcome: str) -> str:
+    """A part or a fate for readers."""
+    return _WORDS.get(outcome, outcome)
 
 
 def first_known_by_both(base_ranks: Sequence[int], ranks: Sequence[int]) -> int | None:

@@ -1,8 +1,8 @@
-"""Where did it go: the fate, in the fine-tuned model, of a property that a layer of the base had (Mosbach et al. 2020, section 5.3).
+"""Where a fine-tuned model's probes read a property that a layer of the base had (the question of Mosbach et al. 2020, section 5.3).
 
-The fate is the first that applies; each depends on how many test sentences only one of two probes labels correctly. The order makes every
-fate reachable. If the own probe holds with all training sentences, the property is kept: the fate is ``re-encoded`` if a probe on a quarter
-of them holds as well, else ``dearer``. Other places are searched for a lost property only.
+Every step compares one probe of the fine-tuned model with the base's own probe of that very cell (task, layer, pooling), on the same test
+sentences. The fate is the first step whose probe holds. A probe that does not hold may be too uncertain to judge, so a property is only
+said to be read by no probe here if every probe has lost it.
 """
 
 from collections import Counter
@@ -12,29 +12,43 @@ from dataclasses import dataclass
 from scipy import stats
 
 from probing.core.sentences.example import FIRST
-from probing.core.stats.paired import PairedCounts, mcnemar_exact
+from probing.core.stats.paired import PairedCounts, paired_interval
 
 UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER = "unmoved", "rescaled", "turned", "re-encoded", "dearer"
-OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR, NOT_FOUND = "other tokens", "other layer", "not linear", "not found"
-#: In the order in which they are tried.
-FATES = (UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER, OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR, NOT_FOUND)
+OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR = "other tokens", "other layer", "not linear"
+NOT_READ, CANNOT_TELL = "no probe here reads it", "cannot tell"
+#: Fates of which a linear probe of the same layer and pooling holds, in the order in which they are tried.
+LINEAR_HERE = (UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER)
+#: Fates of which only another probe holds, in the order in which they are tried.
+ELSEWHERE = (OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR)
+FATES = (*LINEAR_HERE, *ELSEWHERE, NOT_READ, CANNOT_TELL)
+#: Outcomes of a comparison of two probes.
+HOLDS, LOST = "holds", "lost"
+#: A probe holds if the 95 % interval of its accuracy minus the base's lies above this: it is less than two points worse.
+BOUND = -0.02
+#: (1.96 / BOUND) squared. So many times the share on which two probes disagree are the sentences at which half the interval is 2 points.
+_SENTENCES = 9_604
 #: A test is significant if p is at most this.
 LEVEL = 0.05
-#: A probe that holds is at most one point lower: a hundredth of the test sentences.
-_HUNDREDTH = 100
+#: Steps in their order, with the fate if they hold; ``own`` is re-encoded or dearer.
+_STEPS = {
+    "frozen": UNMOVED, "rescaled": RESCALED, "aligned": TURNED, "own": RE_ENCODED, "mean": OTHER_TOKENS, "best": OTHER_LAYER,
+    "mlp": NOT_LINEAR,
+}  # fmt: skip
+_LINEAR_STEPS = ("frozen", "rescaled", "aligned", "own")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Counts of a cell of a fine-tuned model (first) against the base (second), on the same test sentences; None: not measured.
+    """Counts of probes of a fine-tuned model (first) against the base's own probe of the cell (second); None: not counted.
 
     Attributes:
-        frozen, rescaled, aligned: the base's probe on the fine-tuned model, against itself on the base.
-        own: the fine-tuned model's own probe against the base's.
-        quarter: the same of probes that were trained with a quarter of the sentences.
-        mean: the same of mean pooling at this layer; used for the first token only.
-        best: the fine-tuned model's own probe at its best layer against the base's at its best, both chosen on dev.
-        mlp: MLP probe against MLP probe.
+        frozen, rescaled, aligned: the base's probe on the fine-tuned model.
+        own: the fine-tuned model's own probe.
+        quarter: the own probe against the base's, both trained with a quarter of the sentences.
+        mean: the own probe of mean-pooling at this layer; used for the first token only.
+        best: the own probe of the fine-tuned model's best layer, chosen on dev.
+        mlp: the MLP probe, or the own probe if dev prefers it: a neural probe that contains the linear one.
     """
 
     frozen: PairedCounts | None
@@ -46,13 +60,45 @@ class Evidence:
     best: PairedCounts | None
     mlp: PairedCounts | None
 
+    def steps(self, pooling: str) -> dict[str, PairedCounts | None]:
+        """Step -> its counts, in the order of the steps; the mean of the tokens is no step of mean-pooling."""
+        return {name: getattr(self, name) for name in _STEPS if name != "mean" or pooling == FIRST}
 
-def holds(counts: PairedCounts) -> bool:
-    """Whether the first side is at most one point below the second, and not significantly below it (exact McNemar, 5 %)."""
-    less = counts.second_only - counts.first_only
-    if less <= 0:
-        return True
-    return less * _HUNDREDTH <= counts.n and mcnemar_exact(counts.first_only, counts.second_only) > LEVEL
+    def complete(self, pooling: str) -> bool:
+        """Whether all counts are there that can decide a fate."""
+        return None not in (*self.steps(pooling).values(), self.quarter)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """A fate; for ``CANNOT_TELL`` with the undecided step that needs most test sentences.
+
+    Attributes:
+        name: of ``FATES``.
+        step: the step; empty for any other fate.
+        needed: how many test sentences that step takes, see ``sentences_needed``; None for any other fate.
+    """
+
+    name: str
+    step: str = ""
+    needed: int | None = None
+
+
+def outcome(counts: PairedCounts) -> str:
+    """``HOLDS``, ``LOST`` or ``CANNOT_TELL``, by Newcombe's 95 % interval of the first probe's accuracy minus the second's.
+
+    A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0. Otherwise it has lost if the interval lies
+    below 0. Without sentences it cannot be decided.
+    """
+    if not counts.n:
+        return CANNOT_TELL
+    _, low, high = paired_interval(counts)
+    return HOLDS if low > BOUND else LOST if high < 0 else CANNOT_TELL
+
+
+def sentences_needed(counts: PairedCounts) -> int:
+    """Test sentences at which the interval of two equally good probes, that disagree as often as these, reaches 2 points to each side."""
+    return -(-_SENTENCES * (counts.first_only + counts.second_only) // counts.n) if counts.n else 0
 
 
 def above_majority(right: int, n: int, majority: float) -> bool:
@@ -65,24 +111,31 @@ def majority_p(right: int, n: int, majority: float) -> float:
     return float(stats.binom.sf(right - 1, n, majority)) if n else 1.0
 
 
-def where_gone(evidence: Evidence, pooling: str) -> str | None:
-    """The fate of a cell in which the base is significantly above its majority; None if a count that decides was not measured."""
-    for fate, counts in ((UNMOVED, evidence.frozen), (RESCALED, evidence.rescaled), (TURNED, evidence.aligned)):
-        if counts is None:
-            return None
-        if holds(counts):
-            return fate
-    if evidence.own is None:
+def property_fate(evidence: Evidence, pooling: str) -> Fate | None:
+    """The fate of a cell in which the base is significantly above its majority; None if not all counts are there.
+
+    Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    """
+    if not evidence.complete(pooling):
         return None
-    if holds(evidence.own):
-        return None if evidence.quarter is None else RE_ENCODED if holds(evidence.quarter) else DEARER
-    places = [(OTHER_TOKENS, evidence.mean)] if pooling == FIRST else []
-    for fate, counts in (*places, (OTHER_LAYER, evidence.best), (NOT_LINEAR, evidence.mlp)):
-        if counts is None:
-            return None
-        if holds(counts):
-            return fate
-    return NOT_FOUND
+    undecided: dict[str, int] = {}
+    for step, counts in evidence.steps(pooling).items():
+        assert counts is not None
+        found = outcome(counts)
+        if found == HOLDS:
+            return Fate(_own_fate(evidence) if step == "own" else _STEPS[step])
+        if found == CANNOT_TELL:
+            undecided[step] = sentences_needed(counts)
+    if undecided:
+        step = max(undecided, key=lambda name: undecided[name])
+        return Fate(CANNOT_TELL, step, undecided[step])
+    return Fate(NOT_READ)
+
+
+def linear_here(evidence: Evidence) -> str:
+    """The outcome of the linear probes of the same layer and pooling together: they hold if one does, have lost if all have."""
+    found = {CANNOT_TELL if (counts := getattr(evidence, step)) is None else outcome(counts) for step in _LINEAR_STEPS}
+    return next(one for one in (HOLDS, CANNOT_TELL, LOST) if one in found)
 
 
 def fate_shares(fates: Iterable[str]) -> dict[str, float]:
@@ -90,3 +143,9 @@ def fate_shares(fates: Iterable[str]) -> dict[str, float]:
     counts = Counter(fates)
     total = sum(counts[fate] for fate in FATES)
     return {fate: counts[fate] / total for fate in FATES} if total else {}
+
+
+def _own_fate(evidence: Evidence) -> str:
+    """Of a cell whose own probe holds: dearer only if the probe from a quarter of the sentences has surely lost."""
+    assert evidence.quarter is not None
+    return DEARER if outcome(evidence.quarter) == LOST else RE_ENCODED

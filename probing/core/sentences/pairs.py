@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probing.core.sentences.example import FIRST, MEAN, MLP, OWN
+from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OWN, RESCALED
 
 #: The portion of the training sentences at which fates compare own probes, too.
 QUARTER = 4
@@ -30,8 +30,8 @@ class Cell:
 
     @property
     def of_base(self) -> "Cell":
-        """The base's probe that this one is compared with: the MLP probe against its MLP probe, every other against its own probe."""
-        return Cell(self.pooling, self.layer, MLP if self.reading == MLP else OWN, self.portion)
+        """The base's probe that this one is compared with: its own probe of the same cell, from as many training sentences."""
+        return Cell(self.pooling, self.layer, OWN, self.portion)
 
 
 @dataclass(frozen=True, order=True)
@@ -61,13 +61,53 @@ def best_layers(dev_right: Mapping[Cell, int]) -> dict[str, int]:
     return {pooling: best_layer([found[layer] for layer in range(len(found))]) for pooling, found in by_pooling.items()}
 
 
+def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
+    """The neural probe of a cell, which contains the linear one: its MLP probe, or its own probe if that is as good on dev."""
+    mlp = Cell(cell.pooling, cell.layer, MLP)
+    return cell if mlp in dev_right and cell in dev_right and dev_right[cell] >= dev_right[mlp] else mlp
+
+
+def fate_pairs(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str, tuple[Cell, Cell]]:
+    """Step of a fate (``core.sentences.fates``) -> the fine-tuned model's probe and the base's probe that it is compared with.
+
+    Args:
+        cell: an own probe on all training sentences.
+        best: the fine-tuned model's best layer of this pooling, from ``best_layers``.
+        dev_right: probe of the fine-tuned model -> how many dev sentences it has right.
+    """
+    pooling, layer = cell.pooling, cell.layer
+    quarter = Cell(pooling, layer, OWN, QUARTER)
+    this = {"frozen": Cell(pooling, layer, FROZEN), "rescaled": Cell(pooling, layer, RESCALED), "aligned": Cell(pooling, layer, ALIGNED)}
+    this |= {"own": cell, "mean": Cell(MEAN, layer), "best": Cell(pooling, best), "mlp": neural(cell, dev_right)}
+    return {step: (probe, cell) for step, probe in this.items()} | {"quarter": (quarter, quarter.of_base)}
+
+
 def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
-    """The pairs that a run stores, in order.
+    """The pairs that a run stores, in order: those of ``changed_pairs``, and of a fine-tuned model those that fates need.
+
+    Args:
+        model, base, dev_right, base_dev_right: as ``changed_pairs``.
+    """
+    theirs = (base_dev_right or {}) if base not in ("", model) else {}
+    best = best_layers(dev_right)
+    of_fates = [
+        Pair(this, base, other)
+        for cell in theirs
+        if (cell.reading, cell.portion) == (OWN, 1) and cell.pooling in best
+        for this, other in fate_pairs(cell, best[cell.pooling], dev_right).values()
+        if this in dev_right and other in theirs
+    ]
+    return sorted({*changed_pairs(model, dev_right, base, base_dev_right), *of_fates})
+
+
+def changed_pairs(
+    model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
+) -> list[Pair]:
+    """The pairs of changes and of curves, without which a run is damaged, in order.
 
     Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its MLP probe. Of a
-    fine-tuned model: every probe on all or a quarter of the training sentences against its ``of_base``; its own probe of the first token
-    against the base's of the mean, at each layer; and for each pooling its best layer against the base's best, both chosen on dev. A pair
-    of which one probe was not trained is left out.
+    fine-tuned model: every probe but the MLP probe on all or a quarter of the training sentences against its ``of_base``, and its own
+    probe of the first token against the base's of the mean, at each layer. A pair of which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.
@@ -77,12 +117,10 @@ def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base
     tuned = base not in ("", model)
     theirs = (base_dev_right or {}) if tuned else dev_right
     held = [(cell, Cell(MEAN, cell.layer)) for cell in dev_right if cell == Cell(FIRST, cell.layer)]
-    if not tuned:
-        held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in dev_right if (cell.reading, cell.portion) == (OWN, 1)]
+    if tuned:
+        held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER) and cell.reading != MLP]
     else:
-        best, best_of_base = best_layers(dev_right), best_layers(theirs)
-        held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER)]
-        held += [(Cell(pooling, best[pooling]), Cell(pooling, layer)) for pooling, layer in best_of_base.items() if pooling in best]
+        held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in dev_right if (cell.reading, cell.portion) == (OWN, 1)]
     return sorted({Pair(this, base if tuned else model, other) for this, other in held if other in theirs})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from probing.core.errors import SentenceDataError
-from probing.core.sentences.example import MAX_EXAMPLES, PARTS, SENTEVAL, Example, SentenceData
+from probing.core.sentences.example import MAX_EXAMPLES, OURS, PARTS, SENTEVAL, Example, SentenceData
 from probing.core.sentences.readers.labelled import Labelled
 
 #: Shares of training, development and test sentences.
@@ -33,7 +33,7 @@ def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
     dropped: Counter[str] = Counter()
     if protocol != SENTEVAL:
         rows, dropped = cleaned(rows)
-    placed = _placed(task, rows)
+    placed = _placed(task, rows, protocol)
     if protocol != SENTEVAL:
         _drop_same_words(placed, dropped)
     _check(task, placed)
@@ -89,15 +89,16 @@ def _place(row: Labelled) -> int:
     return -PARTS.index(row.part) if row.part else 0
 
 
-def _placed(task: str, rows: Sequence[Labelled]) -> dict[str, list[Labelled]]:
+def _placed(task: str, rows: Sequence[Labelled], protocol: str) -> dict[str, list[Labelled]]:
     """Part -> its rows."""
     named = [part for part in PARTS if any(row.part == part for row in rows)]
     if not named:
         return dict(zip(PARTS, _shared_out(rows, SHARES), strict=True))
     if len(named) == 1:
+        other = f"take another protocol (--protocol {OURS}) or another file"
+        advice = "name no part, or name train and test" if protocol == OURS else other
         raise SentenceDataError(
-            f"{task} has {named[0]} sentences only; expected training and test sentences, or none that name a part: "
-            "take another protocol (--protocol ours) or another file"
+            f"{task} has {named[0]} sentences only; expected training and test sentences, or none that name a part: {advice}"
         )
     of = {part: [row for row in rows if row.part == part] for part in named}
     if len(named) == len(PARTS):

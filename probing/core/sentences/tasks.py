@@ -168,7 +168,8 @@ def _own(rows: Sequence[Labelled], path: Path, protocol: str) -> tuple[SentenceT
         raise SentenceDataError(
             f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the file"
         )
-    check_classes(cleaned(rows)[0], path.name)
+    kept, dropped = cleaned(rows)
+    check_classes(kept, path.name, dropped)
     task = SentenceTask(name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True)
     return task, split(name, rows, protocol)
 

@@ -89,20 +89,25 @@ def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray
 
 
 def paired_difference(counts: PairedCounts) -> Difference:
-    """Difference of two shares on the same facts, with its interval and exact McNemar's p-value.
+    """Difference of two shares on the same facts, with its interval (``paired_interval``) and exact McNemar's p-value.
 
-    The interval is method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial
-    proportions based on paired data"): Wilson's intervals of the two shares, joined by their correlation; scipy has
-    none for paired shares. Interval and p-value come from different tests and may disagree if p is near 0.05.
+    Interval and p-value come from different tests and may disagree if p is near 0.05.
     """
-    n = counts.n
     p = mcnemar_exact(counts.first_only, counts.second_only)
-    if n == 0:
+    if counts.n == 0:
         return Difference(None, None, None, p, counts)
-    first, second = counts.both + counts.first_only, counts.both + counts.second_only
+    return Difference(*paired_interval(counts), p, counts)
+
+
+def paired_interval(counts: PairedCounts) -> tuple[float, float, float]:
+    """Difference of two shares on the same facts, of which there are some, with the lower and upper end of its 95 % interval.
+
+    Method 10 of Newcombe (1998, "Improved confidence intervals for the difference between binomial proportions based on paired data"):
+    Wilson's intervals of the two shares, joined by their correlation; scipy has none for paired shares.
+    """
+    n, first, second = counts.n, counts.both + counts.first_only, counts.both + counts.second_only
     _, low, high = newcombe((first / n, *wilson(first, n)), (second / n, *wilson(second, n)), _correlation(counts))
-    value = (counts.first_only - counts.second_only) / n
-    return Difference(value, low, high, p, counts)
+    return (counts.first_only - counts.second_only) / n, low, high
 
 
 def together_counted(counts: Iterable[PairedCounts]) -> PairedCounts:

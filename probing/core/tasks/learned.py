@@ -1,19 +1,20 @@
 """Whether a fine-tuned model learned its task: which score decides, what it has to beat, and how sure that is.
 
 Training changes a model even if the model does not learn its task, so what such a model forgot says nothing about its
-objective. The verdict is a low bar: it means that the objective left a trace, not that the model is good at it.
+objective. "Learned" needs a score above the baseline by its interval, and half of the way from there to what BERT-base is published to
+reach. "Partly" has the first only: the objective left a trace.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
 from probing.core.stats.intervals import fisher, wilson_mean
-from probing.core.tasks.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind
+from probing.core.tasks.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind, PublishedScore
 
-Verdict = Literal["learned", "not learned", "cannot tell", "no score stored", "control"]
+Verdict = Literal["learned", "partly", "not learned", "cannot tell", "no score stored", "control"]
 
 #: What a score is compared with, by the names that are stored. BM25 is another system, not a baseline: it never decides.
 NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
@@ -21,6 +22,8 @@ BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before f
 MAJORITY, NO_CORRELATION = "majority label", "no correlation"
 #: A model whose gain over the baseline is at most this, by the upper end of its interval, has not learned.
 NEGLIGIBLE = 0.05
+#: The share of the way from the baseline to the published score from which on a model above its baseline has learned, and not partly.
+HALF_WAY = 0.5
 #: Shown for "not learned", on every page and with every claim: training has changed the model nevertheless.
 TRAINED_NOT_LEARNED = "trained, not learned"
 
@@ -80,6 +83,9 @@ class TaskScore:
         other, other_name: a weaker baseline or a comparison; None and ``""`` if none is stored.
         decides: whether the verdict on the model rests on this score.
         verdict: on this score.
+        closed: the share of the way from baseline to the published score; above 1 if the score is higher than that. None if no score is
+            published for the objective. Of the deciding score it may be another metric's: ``published_metric``'s.
+        published, published_metric, published_source: what BERT-base reached; None and ``""`` if none is published.
     """
 
     metric: str
@@ -93,6 +99,10 @@ class TaskScore:
     other_name: str
     decides: bool
     verdict: Verdict
+    closed: float | None = None
+    published: float | None = None
+    published_metric: str = ""
+    published_source: str = ""
 
 
 def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
@@ -110,7 +120,34 @@ def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
         _judged([one for one in stored if one.metric == name], objective, rule, _units(name, rule, items), name == decisive)
         for name in names
     ]
-    return sorted(found, key=lambda one: not one.decides)
+    published = CALLED[objective].published if objective in CALLED else None
+    return sorted(_with_published(found, published), key=lambda one: not one.decides)
+
+
+def _with_published(scores: Sequence[TaskScore], published: PublishedScore | None) -> list[TaskScore]:
+    """The scores with the share of the way to the published one, on its own metric and on the deciding one; "partly" where it is short."""
+    measured = next((one for one in scores if published and one.metric == published.metric and one.baseline is not None), None)
+    if published is None or measured is None:
+        return list(scores)
+    closed = share_closed(measured.value, measured.baseline or 0.0, published.value)
+    return [
+        replace(
+            one, verdict="partly" if one.verdict == "learned" and closed < HALF_WAY else one.verdict, closed=closed,
+            published=published.value, published_metric=published.metric, published_source=published.source,
+        )
+        if one.decides or one is measured
+        else one
+        for one in scores
+    ]  # fmt: skip
+
+
+def share_closed(value: float, baseline: float, published: float) -> float:
+    """The share of the way from the baseline to the published score that a score has closed; negative below the baseline.
+
+    A published score that is no higher than the baseline asks for nothing more: whatever lies above the baseline has closed all.
+    """
+    way = published - baseline
+    return (value - baseline) / way if way > 0 else float(value > baseline)
 
 
 def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
@@ -132,7 +169,10 @@ def amount(metric: str, value: float, unit: str = " %") -> str:
 
 
 def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
-    """Learned if the whole interval is above the baseline; not learned if any gain is negligible; else it cannot be decided."""
+    """Learned if the whole interval is above the baseline; not learned if any gain is negligible; else it cannot be decided.
+
+    Without a published score; ``task_scores`` turns "learned" into "partly" for a score that closes less than ``HALF_WAY`` to it.
+    """
     if baseline is None:
         return "cannot tell"
     return "learned" if low > baseline else "not learned" if high <= baseline + negligible else "cannot tell"

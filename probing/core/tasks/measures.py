@@ -68,10 +68,13 @@ TASK_METRICS = (
     ),
     Metric(
         "learned", "learned its task", "verdict", None, None, "neither",
-        "Learned: the 95 % interval of the task score lies above its baseline. Not learned: it does not, and its upper end is at most 5 "
-        "points above the baseline; for sentence labels, whenever it does not. Cannot tell: neither, because too few items were scored. "
-        "It is a low bar: a model that learned its task need not be good at it.",
-        "a score that equals its baseline is not above it", "undefined if no score is stored",
+        "Learned: the 95 % interval of the task score lies above its baseline, and the score closes at least half of the way from the "
+        "baseline to what BERT-base is published to reach. Partly: only the interval does. Trained, not learned: the interval does not lie "
+        "above the baseline, and its upper end is at most 5 points above it; for sentence labels, whenever it does not. Cannot tell: none "
+        "of these, because too few items were scored. If no score is published (masked language modelling, ranking by our candidates, your "
+        "own task), there is no partly, and learned is a low bar. For NER, words decide the interval, and entity F1 the way to the "
+        "published score.",
+        "a score that equals its baseline is not above it; exactly half of the way is learned", "undefined if no score is stored",
         "ours; not in the paper", "core.tasks.learned.judged",
     ),
 )  # fmt: skip

@@ -26,6 +26,21 @@ Parts = tuple[Sequence[Any], Sequence[Any]]
 
 
 @dataclass(frozen=True)
+class PublishedScore:
+    """What BERT-base reached on an objective; ``value`` is in [0, 1].
+
+    Attributes:
+        metric: the metric, as scores here are stored.
+        value: the score as printed.
+        source: where it is printed, and on which data.
+    """
+
+    metric: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
 class Task:
     """A fine-tuning objective.
 
@@ -37,6 +52,7 @@ class Task:
         read: (data folder, a base's own text or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
         settings: default fields of ``FinetuneRecipe``.
+        published: the score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
     """
 
     slug: str
@@ -46,6 +62,7 @@ class Task:
     read: Callable[[Path, OwnText | None], Parts] = field(repr=False)
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
+    published: PublishedScore | None = None
 
     @property
     def labels_sentences(self) -> bool:
@@ -86,20 +103,23 @@ def _settings(learning_rate: float, batch: int, max_pieces: int, **more: Any) ->
 #: How sentences are labelled (Mosbach et al. 2020, section 3): the rate is constant after the warm-up, and the head starts at random.
 _SENTENCES: Mapping[str, Any] = MappingProxyType({"schedule": "constant", "beta2": 0.99, "dropout": 0.1, "fresh_pooler": True})
 
+_WALLAT, _MOSBACH = "Wallat et al. 2020, section 3.1", "Mosbach et al. 2020, Table 1, development set"
+
 #: Settings are the paper's (Wallat et al. 2020, section 3.1, and the works it follows); the rest is ours: NER has no
 #: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
 _ALL = (
     Task(
         "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, _: conll_parts(data),
         ("entity F1", "words tagged right"), _settings(5e-5, 32, 256, epochs=3.0),
+        PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"),
     ),
     Task(
         "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _: squad_parts(data, impossible=False),
-        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.885, _WALLAT),
     ),
     Task(
         "qa-squad-2", "QA-SQuAD-2", "squad", "spans", lambda data, _: squad_parts(data, impossible=True),
-        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128),
+        ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.67, _WALLAT),
     ),
     Task(
         "rank-msmarco", "RANK-MSMARCO", "msmarco", "ranking", lambda data, _: ranking_parts(data),
@@ -119,15 +139,15 @@ _ALL = (
     ),
     Task(
         "cola", "CoLA", "glue", "acceptability", lambda data, _: cola_parts(data),
-        (MATTHEWS, ACCURACY), _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES),
+        (MATTHEWS, ACCURACY), _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES), PublishedScore(MATTHEWS, 0.595, _MOSBACH),
     ),
     Task(
         "sst-2", "SST-2", "glue", "classes", lambda data, _: sst2_parts(data),
-        (ACCURACY,), _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES),
+        (ACCURACY,), _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES), PublishedScore(ACCURACY, 0.924, _MOSBACH),
     ),
     Task(
         "rte", "RTE", "glue", "classes", lambda data, _: rte_parts(data),
-        (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES),
+        (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES), PublishedScore(ACCURACY, 0.646, _MOSBACH),
     ),
 )  # fmt: skip
 #: Slug -> objective, in the order of the command line's help.

@@ -39,10 +39,9 @@ def layer_bars(
     theme.apply(figure, height=height)
     figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05, margin_t=70, legend_y=1 + 34 / (height - _FRAME))
     figure.update_annotations(font_size=12, x=0, xanchor="left")
-    for row in range(1, len(tasks) + 1):
-        layer_axis.horizontal(figure, int(bars["layer"].max()), row=row, col=1)
-        if row < len(tasks):
-            figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
+    layer_axis.horizontal_panels(figure, int(bars["layer"].max()), [(row, 1) for row in range(1, len(tasks) + 1)])
+    for row in range(1, len(tasks)):
+        figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False)
     return figure
 

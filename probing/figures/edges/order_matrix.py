@@ -53,4 +53,5 @@ def _hover(row: str, column: str, cell: tuple | None) -> str:
     words = f"{row} is {verdict} than {column}" if verdict in ("earlier", "later") else f"{row} and {column}: {verdict}"
     if pd.isna(difference):
         return words
-    return f"{words}<br>difference {difference:+.2f} layers<br>interval {low:+.2f} to {high:+.2f}"
+    interval = "interval unknown: too few seeds" if pd.isna(low) else f"interval {low:+.2f} to {high:+.2f}"
+    return f"{words}<br>difference {difference:+.2f} layers<br>{interval}"

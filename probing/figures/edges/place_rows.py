@@ -10,6 +10,9 @@ from probing.figures import layer_axis, theme
 from probing.figures.edges import task_rows
 
 NOT_RESOLVED = "not resolved"
+NEAR_UNIFORM = "weights near uniform: no place"
+#: Opacity of a centre of gravity that is no place.
+_FAINT = 0.3
 
 
 def place_rows(
@@ -20,7 +23,8 @@ def place_rows(
 
     Args:
         places: ``row, model, last`` (number of the last layer) and ``centre_of_gravity, expected_layer, expected_layer_low,
-            expected_layer_high`` in layers; an empty expected layer is not resolved.
+            expected_layer_high`` in layers; an empty expected layer is not resolved. If they are there, ``expected_layer_reason`` says
+            why, and the centre of gravity of ``weights_near_uniform`` is faint.
         colours: model -> colour; other models are a paper's published numbers and grey.
         labels: model -> displayed name.
         titles: row -> displayed name.
@@ -37,6 +41,8 @@ def place_rows(
         _add_model(figure, mine, scale[mine.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
         task_rows.add_legend(figure, "centre of gravity of the weights", {"symbol": "circle"})
+    if any(map(_near_uniform, rows.to_dict("records"))):
+        task_rows.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
     task_rows.add_legend(figure, "expected layer", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}})
     task_rows.finish(figure, rows, titles or {})
     last = int(rows["last"].max())
@@ -62,7 +68,11 @@ def _add_model(
             )  # fmt: skip
     figure.add_scatter(
         x=(mine["centre_of_gravity"] * scale).where(mine["centre_of_gravity"].notna()), y=mine["_y"], mode="markers", name=shown,
-        legendgroup=name, marker={"symbol": symbol, "size": 10, "color": colour},
+        legendgroup=name,
+        marker={
+            "symbol": symbol, "size": 10, "color": colour,
+            "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in mine.to_dict("records")],
+        },
         hovertext=[_hover(one, shown, titles) for one in mine.to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
     figure.add_scatter(
@@ -72,19 +82,29 @@ def _add_model(
         hovertext=[_hover(one, shown, titles) for one in mine[there].to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
     if (~there).any():
-        words = [NOT_RESOLVED] * int((~there).sum())
+        words = [_unresolved(one) for one in mine[~there].to_dict("records")]
         figure.add_scatter(
             x=[0.0] * len(words), y=mine.loc[~there, "_y"], mode="text", text=words, textposition="middle right", hoverinfo="skip",
             textfont={"size": 10, "color": theme.NEUTRAL}, showlegend=False, name=f"{shown}: {NOT_RESOLVED}", legendgroup=name,
         )  # fmt: skip
 
 
+def _near_uniform(one: Mapping[str, Any]) -> bool:
+    marked = one.get("weights_near_uniform")
+    return pd.notna(marked) and bool(marked)
+
+
+def _unresolved(one: Mapping[str, Any]) -> str:
+    reason = one.get("expected_layer_reason")
+    return f"{NOT_RESOLVED}: {reason}" if isinstance(reason, str) else NOT_RESOLVED
+
+
 def _hover(one: Mapping[str, Any], model: str, titles: Mapping[str, str]) -> str:
     lines = [f"<b>{theme.plain(titles.get(one['row'], one['row']))}</b> · {model}, {int(one['last'])} layers"]
     if pd.notna(one["centre_of_gravity"]):
-        lines.append(f"centre of gravity: layer {one['centre_of_gravity']:.2f}")
+        lines.append(f"centre of gravity: layer {one['centre_of_gravity']:.2f}" + (f" ({NEAR_UNIFORM})" if _near_uniform(one) else ""))
     if pd.isna(one["expected_layer"]):
-        lines.append(f"expected layer: {NOT_RESOLVED}")
+        lines.append(f"expected layer: {_unresolved(one)}")
     else:
         lines.append(f"expected layer: {one['expected_layer']:.2f}")
         if pd.notna(one["expected_layer_low"]):

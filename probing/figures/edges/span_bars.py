@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import end_labels, layer_axis, theme
+from probing.figures import across, end_labels, layer_axis, theme
 
 #: The last layer's label, then the two next most probable ones.
 COLOURS = ("#0072B2", "#E69F00", "#808890")
@@ -31,14 +31,13 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
     )  # fmt: skip
     figure.update_annotations(font_size=12, x=0, xanchor="left", align="left")
     last = int(answers["layer"].max())
-    for row, panel in enumerate(panels, start=1):
-        _add_panel(figure, answers[answers["panel"] == panel], row)
+    lines = [line for row, panel in enumerate(panels, start=1) for line in _add_panel(figure, answers[answers["panel"] == panel], row)]
+    across.add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="group", bargap=0.16, bargroupgap=0, showlegend=False, margin_t=48)
-    for row in range(1, len(panels) + 1):
-        layer_axis.horizontal(figure, last, row=row, col=1)
-        if row < len(panels):
-            figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
+    layer_axis.horizontal_panels(figure, last, [(row, 1) for row in range(1, len(panels) + 1)])
+    for row in range(1, len(panels)):
+        figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(range=[0, 1.02], tickmode="array", tickvals=[0, 1], zeroline=False, showgrid=True)
     return figure
 
@@ -53,7 +52,8 @@ def _heading(panel: pd.DataFrame) -> str:
     return f"<b>{theme.plain(theme.shorten(str(panel['title'].iloc[0]), 46))}</b><br>{labels}"
 
 
-def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> None:
+def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.Shape]:
+    """Draws the bars; returns the line before the layer from which the best label stays, if there is one."""
     for place, mine in panel.groupby("place"):
         ordered = mine.sort_values("layer")
         label = theme.plain(str(ordered["label"].iloc[0]))
@@ -64,5 +64,5 @@ def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> None:
             "<extra></extra>",
         )  # fmt: skip
     settled = int(panel["settled"].iloc[0])
-    if settled:
-        figure.add_vline(x=settled - 0.5, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}, row=row, col=1)
+    look = {"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}
+    return [across.vertical(figure, settled - 0.5, row, 1, line=look)] if settled else []

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import layer_axis, theme
+from probing.figures import across, layer_axis, theme
 from probing.figures.edges import task_rows
 
 _PANEL, _GAP, _FRAME = 150, 66, 170
@@ -63,21 +63,23 @@ def task_curves(
         subplot_titles=[theme.plain((titles or {}).get(task, task)) for task in tasks],
     )  # fmt: skip
     named: set[str] = set()
+    lines: list[across.Shape] = []
     for row, task in enumerate(tasks, start=1):
         for _, one in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
-            _add_level(figure, str(one["name"]), float(one["value"]), axis, row, named)
+            lines.append(_add_level(figure, str(one["name"]), float(one["value"]), axis, row, named))
         for (model, encoder), line in points[points["task"] == task].groupby(["model", "encoder"], sort=False):
             name = (labels or {}).get(str(model), str(model))
             _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, row, named)
+    across.add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
     figure.update_annotations(font_size=13, x=0, xanchor="left")
     last = int(points["last"].max())
+    if not axis.shares:
+        layer_axis.horizontal_panels(figure, last, [(row, 1) for row in range(1, len(tasks) + 1)])
     for row in range(1, len(tasks) + 1):
         if axis.shares:
             layer_axis.share_of_depth(figure, row=row, col=1)
-        else:
-            layer_axis.horizontal(figure, last, row=row, col=1)
         if row < len(tasks):
             figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "")
@@ -116,19 +118,14 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
     named.add(name)
 
 
-def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int, named: set[str]) -> None:
+def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int, named: set[str]) -> across.Shape:
+    """A grey level in the legend; returns the line to be drawn across its panel."""
     level = value * (100 if axis.percent else 1)
-    figure.add_hline(
-        y=level,
-        line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")},
-        row=row,
-        col=1,
-        layer="below",
-        exclude_empty_subplots=False,
-    )
+    look = {"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}
     # A shape has no line in the legend and does not widen the axis.
     figure.add_scatter(
         x=[0], y=[level], mode="lines", name=name, legendgroup=name, showlegend=name not in named,
-        line={"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}, hoverinfo="skip", row=row, col=1,
+        line=look, hoverinfo="skip", row=row, col=1,
     )  # fmt: skip
     named.add(name)
+    return across.horizontal(figure, level, row, 1, line=look, layer="below")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import theme
+from probing.figures import across, theme
 
 #: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
 _LINE, _GAP, _FRAME = 22, 14, 150
@@ -35,8 +35,7 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
     theme.apply(figure, height=int(_FRAME + rows["_y"].max() + _LINE))
     middles = rows.groupby("row", sort=False)["_y"].mean()
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
-    for edge in edges:
-        figure.add_hline(y=edge, line={"color": theme.GRID, "width": 1}, layer="below")
+    across.add(figure, [across.horizontal(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges])
     figure.update_yaxes(
         tickmode="array", tickvals=list(middles), ticktext=[theme.breakable(names.get(row, row), 16) for row in middles.index],
         range=[rows["_y"].max() + _LINE, -_LINE], showgrid=False,

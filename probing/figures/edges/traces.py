@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.figures import end_labels, layer_axis, theme
+from probing.figures import across, end_labels, layer_axis, theme
 
 #: The right label, and the wrong one with the greatest mean over the layers (Figure 3's blue and orange).
 RIGHT, WRONG = "#0072B2", "#E69F00"
@@ -31,14 +31,17 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
         subplot_titles=[_heading(first.loc[panel]) for panel in panels],
     )  # fmt: skip
     figure.update_annotations(font_size=12, x=0, xanchor="left")
-    for row, panel in enumerate(panels, start=1):
-        _add_panel(figure, traces[traces["panel"] == panel].sort_values("layer"), row)
+    lines = [
+        line
+        for row, panel in enumerate(panels, start=1)
+        for line in _add_panel(figure, traces[traces["panel"] == panel].sort_values("layer"), row)
+    ]
+    across.add(figure, lines)
     theme.apply(figure, height=height)
     figure.update_layout(barmode="relative", bargap=0.2, margin_t=76, legend_y=1 + 40 / (height - _FRAME))
-    for row in range(1, len(panels) + 1):
-        layer_axis.horizontal(figure, int(traces["layer"].max()), row=row, col=1)
-        if row < len(panels):
-            figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
+    layer_axis.horizontal_panels(figure, int(traces["layer"].max()), [(row, 1) for row in range(1, len(panels) + 1)])
+    for row in range(1, len(panels)):
+        figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(
         range=[-1.05, 1.05], tickmode="array", tickvals=[-1, 0, 1], ticktext=["1", "0", "1"], zeroline=True,
         zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False,
@@ -55,7 +58,8 @@ def _heading(one: pd.Series) -> str:
     return f"{theme.plain(theme.shorten(str(one['title']), 40))} · <b>{right}</b> or {wrong}"
 
 
-def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> None:
+def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> list[across.Shape]:
+    """Draws the bars; returns the line before the layer from which the answer stays right, if there is one."""
     one = mine.iloc[0]
     bars = (
         ("p_gold", "sigmoid_gold", "right label", one["gold"], RIGHT, 1),
@@ -69,5 +73,6 @@ def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> None:
             hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
             "<extra></extra>",
         )  # fmt: skip
-    if pd.notna(one["settled"]):
-        figure.add_vline(x=float(one["settled"]) - 0.5, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}, row=row, col=1)
+    if pd.isna(one["settled"]):
+        return []
+    return [across.vertical(figure, float(one["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"})]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.figures import theme
 
 #: Middle column from the top, so that no ribbon crosses another.
 _MIDDLE = ("kept", "lost", "gained", "never")
-_FATES = ("relocated", "suppressed", "displaced", "erased")
 _WIDTH, _HEIGHT, _LABEL = 0.07, 470, 0.085
 
 
@@ -38,14 +38,14 @@ def alluvial(
     Every part carries its name, so that a click can open its facts, and states what its share refers to.
 
     Args:
-        counts: ``kept, gained, lost, never, relocated, suppressed, displaced, erased``; the fates add up to lost.
+        counts: ``kept, gained, lost, never, relocated, suppressed, displaced, not_read``; the fates add up to lost.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
         labels: model -> displayed name; without one, the model's own name.
         never: whether facts that neither knows are drawn; they often outnumber all others.
     """
-    counts = {name: int(counts[name]) for name in (*_MIDDLE, *_FATES)}
+    counts = {name: int(counts[name]) for name in (*_MIDDLE, *FATES)}
     middle = [name for name in _MIDDLE if counts[name] and (never or name != "never")]
     if not middle:
         return theme.empty("Neither model knows a fact under these filters, so nothing can be kept or lost.")
@@ -54,7 +54,7 @@ def alluvial(
     unknown = total - known
     left = _stack(0, {name: size for name, size in (("known", known), ("not known", unknown)) if size}, total)
     centre = _stack(1, {name: counts[name] for name in middle}, total)
-    fates = {name: counts[name] for name in _FATES if counts[name]}
+    fates = {name: counts[name] for name in FATES if counts[name]}
     lost = next((block for block in centre if block.name == "lost"), None)
     right = _stack(2, fates, total, around=lost.top + lost.size / 2) if lost else []
     figure = go.Figure()
@@ -125,7 +125,7 @@ def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour
         x=[*x, *x[::-1]], y=[*upper, *(upper[::-1] + block.size)], fill="toself", fillcolor=theme.faint(colour, 0.34), mode="lines",
         line={"width": 0}, hoverinfo="skip",
     )  # fmt: skip
-    _handles(figure, x[2:-1:3], upper[2:-1:3] + block.size / 2, block.name, f"{block.name}: {block.size:,} facts")
+    _handles(figure, x[2:-1:3], upper[2:-1:3] + block.size / 2, block.name, f"{outcome_words(block.name)}: {block.size:,} facts")
 
 
 def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: str, words: str, clickable: bool = True) -> None:
@@ -151,7 +151,7 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
         x=[x, x + _WIDTH, x + _WIDTH, x], y=[block.top, block.top, block.top + block.size, block.top + block.size], fill="toself",
         fillcolor=colour, mode="lines", line={"width": 1, "color": colour}, hoverinfo="skip",
     )  # fmt: skip
-    words = f"<b>{block.name}</b> {n:,}<br>{of}"
+    words = f"<b>{outcome_words(block.name)}</b> {n:,}<br>{of}"
     hover = words + ("<br>click to see them" if clickable else "")
     steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps

@@ -13,19 +13,23 @@ from probing.figures.yardsticks import MODES
 ORDERS = {
     "onset": "earliest first",
     "last": "best known at the last layer first",
-    "drop": "most lost at the last layer first",
+    "drop": "best at an inner layer first",
     "cardinality": "by cardinality",
     "name": "by name",
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
 _ROW = 19
-#: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are small.
-_SHADES = [[0, theme.faint("#1F8ACB", 0.05)], [0.1, theme.faint("#1F8ACB", 0.3)], [0.45, theme.faint("#1F8ACB", 0.72)], [1, "#1F8ACB"]]
+#: Per cent and opacity: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are
+#: small. All models have the same scale, from 0 to 100, so that a shade means the same in every map.
+_STEPS = ((10, 0.3), (45, 0.72), (100, 1.0))
+_MOST = 100
+_SHADES = [[0, theme.faint("#1F8ACB", 0.05)], *([step / _MOST, theme.faint("#1F8ACB", opacity)] for step, opacity in _STEPS)]
 _SIGNED = [
-    [0, "#D55E00"], [0.3, theme.faint("#D55E00", 0.6)], [0.5, theme.faint("#808890", 0.08)], [0.7, theme.faint("#1F8ACB", 0.6)],
-    [1, "#1F8ACB"],
-]  # fmt: skip
+    *([(1 - step / _MOST) / 2, theme.faint("#D55E00", opacity)] for step, opacity in reversed(_STEPS)),
+    [0.5, theme.faint("#808890", 0.08)],
+    *([(1 + step / _MOST) / 2, theme.faint("#1F8ACB", opacity)] for step, opacity in _STEPS),
+]
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +86,8 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
 def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "", mode: str = "value") -> go.Figure:
     """One row per relation, one column per layer, P@k as shade; every cell carries its relation and layer.
 
-    Differences are signed around 0: blue above, orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
+    The scale is the same for all models. Differences are signed: blue above 0, orange below. ``MARK`` marks the relations that
+    ``not_above_majority`` finds.
 
     Args:
         points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the difference to the
@@ -102,13 +107,12 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
     signed = bool(base) or mode != "value"
     shown = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
     shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
-    most = max(float(shown["shade"].abs().max()), 1.0)
     place = {relation: number for number, relation in enumerate(rows)}
     title = f"P@{k}, %" if not signed else f"P@{k} minus {MODES[mode]}, points" if not base else "difference, points"
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values, x=list(shades.columns), y=list(range(len(rows))), xgap=2, ygap=2, hoverinfo="skip",
-        colorscale=_SIGNED if signed else _SHADES, zmin=-most if signed else 0, zmax=most,
+        colorscale=_SIGNED if signed else _SHADES, zmin=-_MOST if signed else 0, zmax=_MOST,
         colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
     )  # fmt: skip
     # A heat map's cells cannot be clicked; invisible points can.

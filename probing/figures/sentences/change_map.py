@@ -45,11 +45,12 @@ def change_map(
 ) -> go.Figure:
     """One row per task, one column per layer; blue: probes read more than from the base, orange: less, grey: the change does not count.
 
-    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper.
+    In the map against the base's mean-pooled probe a star marks the cells with q ≤ 0.05, as in the paper. In the others the number of a
+    change that counts is in brackets if it is of one seed only, and seeds of another model differ there by as much.
 
     Args:
         changes: one row per task, pooling and layer: ``task, pooling, layer, base_accuracy, accuracy, change, low, high, p, q,
-            mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high``; shares.
+            mean_change, mean_q, control_change, inside_control`` and, if known, ``seed_low, seed_high, seed_range, within_seeds``; shares.
         kind: a key of ``KINDS``.
         titles: task -> displayed name.
         model, base: displayed names.
@@ -98,8 +99,8 @@ def change_map(
 
 def _number(one: Mapping[str, Any], kind: str) -> str:
     star = "★" if kind == "base-mean" and one["counts"] else ""
-    text = f"{one['shown']:+.1f}{star}"
-    return text.replace("-", "−")
+    text = f"{one['shown']:+.1f}{star}".replace("-", "−")
+    return f"({text})" if kind != "base-mean" and one["counts"] and one.get("within_seeds") is True else text
 
 
 def _hover(one: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: str, base: str) -> str:
@@ -118,6 +119,8 @@ def _hover(one: Mapping[str, Any], kind: str, titles: Mapping[str, str], model: 
             lines.append(f"control: {one['control_change'] * 100:+.1f} points")
         if pd.notna(one.get("seed_low")) and one["seed_low"] != one["seed_high"]:
             lines.append(f"seeds of fine-tuning: {one['seed_low'] * 100:+.1f} to {one['seed_high'] * 100:+.1f} points")
+        elif one.get("within_seeds") is True:
+            lines.append(f"one seed only; two seeds of another model differ here by {one['seed_range'] * 100:.1f} points")
     return "<br>".join(lines)
 
 

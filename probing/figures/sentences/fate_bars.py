@@ -1,17 +1,18 @@
-"""Where each property of the base went in a fine-tuned model: shares of fates, one bar per task and vector."""
+"""Where a fine-tuned model's probes read each property of the base: shares of fates, one bar per task and vector."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.core.sentences.fates import FATES
+from probing.core.sentences.fates import FATES, NOT_READ
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 
-#: Fates of preserved properties are blue to green, of lost ones yellow to red; the last one is hatched, because it is a limit of probes.
+#: A linear probe of the same cell: blue to green; another probe only: yellow to red; no probe here: hatched, because it is a limit of
+#: probes; not decided: grey.
 FATE_COLOURS = dict(
-    zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64"), strict=True)
+    zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64", "#9AA0A6"), strict=True)
 )
 _ROW, _FRAME = 40, 150
 
@@ -20,22 +21,22 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     """One bar per task and pooling, divided into shares of its cells; numbers are cells.
 
     Args:
-        shares: one row per task, pooling and fate: ``task, pooling, where_gone, cells, of, share``.
+        shares: one row per task, pooling and fate: ``task, pooling, fate, cells, of, share``.
         titles: task -> displayed name.
     """
     shares = shares[shares["of"] > 0]
     if shares.empty:
-        return theme.empty("The base's probes beat the majority label nowhere, so no property could be lost.")
+        return theme.empty("The base's probes beat the majority label nowhere, so no property could be lost, or no model has fates.")
     rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
     figure = go.Figure()
-    for fate in [one for one in FATES if shares.loc[shares["where_gone"] == one, "cells"].any()]:
-        mine = shares[(shares["where_gone"] == fate) & (shares["cells"] > 0)]
+    for fate in [one for one in FATES if shares.loc[shares["fate"] == one, "cells"].any()]:
+        mine = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
         colour = FATE_COLOURS[fate]
         words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in mine.itertuples()]
         figure.add_bar(
             y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()], x=mine["share"] * 100, orientation="h", name=fate,
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
-            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == FATES[-1] else {}),
+            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_READ else {}),
             text=mine["cells"].astype(str), textposition="inside", insidetextanchor="middle", textangle=0,
             insidetextfont={"color": theme.ink_on(colour)},
             hovertext=[

@@ -66,11 +66,11 @@ def layer_panels(
 
 
 def _axes(figure: go.Figure, last: int, rows: int, shares: bool) -> None:
+    if not shares:
+        layer_axis.horizontal_panels(figure, last, [(row, 1) for row in range(1, rows + 1)])
     for row in range(1, rows + 1):
         if shares:
             layer_axis.share_of_depth(figure, row=row, col=1)
-        else:
-            layer_axis.horizontal(figure, last, row=row, col=1)
         if row < rows:
             figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_xaxes(range=[-0.05, 1.02] if shares else [-0.5, last + 0.15])

@@ -22,7 +22,8 @@ def learning_lines(
         labels: model -> displayed name.
         controls: models that were trained further on their base's own text; their markers are open.
     """
-    points = points.dropna(subset=["accuracy"])
+    # A number below 1 has no place on a logarithmic axis, and no probe is trained on it.
+    points = points[points["accuracy"].notna() & (points["n_train"] >= 1)]
     if points.empty:
         return theme.empty("No probes on a part of the training sentences are stored for these models and this task.")
     points = looks.less(points, "value")

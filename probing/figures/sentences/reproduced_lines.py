@@ -55,7 +55,8 @@ def reproduced_lines(
     for row, panel in enumerate(panels, start=1):
         for one in levels[levels["panel"].eq(panel) & levels["value"].notna()].itertuples():
             figure.add_hline(y=one.value * drawn.scale, line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"}, row=row, col=1,
-                             annotation_text=theme.plain(str(one.name)), annotation_font_size=11)  # fmt: skip
+                             # Levels come before the lines, and plotly leaves out what is added to a panel without any.
+                             exclude_empty_subplots=False, annotation_text=theme.plain(str(one.name)), annotation_font_size=11)  # fmt: skip
         for (line, dashed), mine in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
             name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
             _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)

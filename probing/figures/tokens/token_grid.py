@@ -7,7 +7,7 @@ from itertools import pairwise
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import layer_axis, theme
+from probing.figures import across, layer_axis, theme
 
 #: The smallest probability with its own tint; all smaller ones have the first tint.
 LEAST = 0.001
@@ -77,11 +77,11 @@ def token_grid(
         textfont={"size": 12, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
         cliponaxis=False,
     )  # fmt: skip
-    for one in tokens[tokens["framed"]].itertuples() if "framed" in tokens else ():
-        figure.add_shape(
-            type="rect", x0=one.place - 0.48, x1=one.place + 0.48, y0=one.layer - 0.45, y1=one.layer + 0.45,
-            line={"color": _FRAME, "width": 2.5}, layer="above",
-        )  # fmt: skip
+    look = {"type": "rect", "line": {"color": _FRAME, "width": 2.5}, "layer": "above"}
+    framed = tokens[tokens["framed"]].itertuples() if "framed" in tokens else ()
+    across.add(figure, [
+        {"x0": one.place - 0.48, "x1": one.place + 0.48, "y0": one.layer - 0.45, "y1": one.layer + 0.45, **look} for one in framed
+    ])  # fmt: skip
     # Space for the axis, the stamp and the legend, and for names above.
     theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
     if rows:

@@ -10,6 +10,7 @@ from transformers import BatchEncoding
 from probing.core.changes.attention import entropy, movers_distance, total_variation
 from probing.core.changes.minimal_pairs import Gap, MinimalPair
 from probing.core.changes.similarity import mean_cosine, unit_rows
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.questions import TooLong
@@ -43,7 +44,7 @@ class OneModel:
 
     Attributes:
         name: of the model.
-        maps: (layers, heads, tokens, tokens), from the last axis but one to the last.
+        maps: (layers, heads, tokens, tokens) float32, from the last axis but one to the last.
         entropy: (layers, heads, tokens) of each token's attention, in nats.
         shares: target -> (layers, heads, tokens), the attention of each token to ``first``, ``separator``, ``punctuation`` and ``self``.
     """
@@ -52,6 +53,11 @@ class OneModel:
     maps: np.ndarray
     entropy: np.ndarray
     shares: dict[str, np.ndarray]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(one.nbytes for one in (self.maps, self.entropy, *self.shares.values()))
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,11 @@ class SentenceAttention:
     distance: np.ndarray | None
     variation: np.ndarray | None
     repeated: tuple[RepeatedWord, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays but those of repeated words, which are small."""
+        return sum(one.nbytes for one in (self.own, self.before, self.distance, self.variation) if one is not None)
 
     def by_layer(self, token: int | None = 0, head: int | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
         """Measure, model and (layers,) values of layers 1..L: entropy, shares by target and, with a base, ``distance`` and ``variation``.
@@ -97,7 +108,7 @@ class SentenceAttention:
 
 
 def ask_attention(
-    text: str, model: Attending, base: Attending | None = None, pair: str = "", check: Callable[[], None] | None = None
+    text: str, model: Attending, base: Attending | None = None, pair: str = "", pause: Callable[[], None] = lambda: None
 ) -> SentenceAttention:
     """Attention of every layer and head for one sentence, or for two.
 
@@ -106,7 +117,7 @@ def ask_attention(
         model: the model, kept ready.
         base: the model that it was fine-tuned from, kept ready.
         pair: the second sentence, if there is one.
-        check: called before each pass; an error that it raises stops the computation.
+        pause: called before each pass and each layer's distances, when no model is in use; an error that it raises stops the computation.
 
     Raises:
         PromptError: if there is no text, or it is too long.
@@ -114,6 +125,7 @@ def ask_attention(
     """
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
+    refuse_half_characters(text + pair, "the sentence", PromptError)
     tokenizer = model.encoder.tokenizer
     given = (text, pair) if pair.strip() else (text,)
     coded = tokenizer([given] if len(given) > 1 else [text], verbose=False)
@@ -132,8 +144,7 @@ def ask_attention(
         )
     kinds, models, states = model.kinds([row]), [], []
     for reader in readers:
-        if check:
-            check()
+        pause()
         maps, found = reader.read([row], types)
         models.append(_one_model(reader.encoder.name, maps[:, 0], kinds.separator[0], kinds.punctuation[0]))
         states.append(found[:, 0])
@@ -143,20 +154,30 @@ def ask_attention(
         tokens,
         own,
         before,
-        movers_distance(own.maps, before.maps) if before else None,
-        total_variation(own.maps, before.maps) if before else None,
+        _between(movers_distance, own, before, pause) if before else None,
+        _between(total_variation, own, before, pause) if before else None,
         tuple(_repeated(coded, tokens, model, states)),
     )
 
 
 def _one_model(name: str, maps: np.ndarray, separator: np.ndarray, punctuation: np.ndarray) -> OneModel:
+    # Copies: a view would keep the maps in float64.
     shares = {
-        "first": maps[..., 0],
+        "first": maps[..., 0].copy(),
         "separator": maps[..., separator].sum(-1),
         "punctuation": maps[..., punctuation].sum(-1),
-        "self": np.diagonal(maps, axis1=-2, axis2=-1),
+        "self": np.diagonal(maps, axis1=-2, axis2=-1).copy(),
     }
-    return OneModel(name, maps, entropy(maps), shares)
+    return OneModel(name, maps.astype(np.float32), np.stack([entropy(layer) for layer in maps]), shares)
+
+
+def _between(measure: Callable[..., np.ndarray], own: OneModel, before: OneModel, pause: Callable[[], None]) -> np.ndarray:
+    """(layers, heads, tokens) of a distance; layer by layer, to save memory."""
+    found = []
+    for ours, theirs in zip(own.maps, before.maps, strict=True):
+        pause()
+        found.append(measure(ours.astype(np.float64), theirs.astype(np.float64)))
+    return np.stack(found)
 
 
 def _repeated(coded: BatchEncoding, tokens: Sequence[str], model: Attending, states: Sequence[np.ndarray]) -> Iterator[RepeatedWord]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from probing.core.characters import refuse_half_characters
 from probing.core.edges.target import Part, Record, Span, Target
 from probing.core.edges.tasks import fits
 from probing.core.edges.traces import SpanTrace
@@ -131,6 +132,7 @@ def _answers(
         targets: number of spans -> targets.
         weights: identity of the encoder that the probes were trained on.
     """
+    refuse_half_characters(" ".join(words), "the sentence", EdgeDataError)
     for span in dict.fromkeys(span for of_number in targets.values() for target in of_number for span in _spans(target)):
         if not 0 <= span[0] < span[1] <= len(words):
             raise EdgeDataError(

@@ -10,16 +10,23 @@ import torch
 from transformers import PreTrainedModel
 
 from probing.core.errors import ModelError
+from probing.models.encoders.head import PARTS
 
+#: ESM scales its word embeddings by the share of tokens that its training left unmasked (Lin et al. 2022; transformers fixes the number).
+_NOT_MASKED_BY_ESM = 1 - 0.15 * 0.8
+_WORDS = "embeddings.word_embeddings"
 #: Model type -> the modules that turn token ids into layer 0, in order. A module with a question mark is skipped if the model lacks it
 #: (ELECTRA projects its embeddings only if their size differs from that of the states).
 STEPS = {
-    "bert": ("embeddings.word_embeddings", "embeddings.LayerNorm"),
-    "roberta": ("embeddings.word_embeddings", "embeddings.LayerNorm"),
-    "distilbert": ("embeddings.word_embeddings", "embeddings.LayerNorm"),
-    "electra": ("embeddings.word_embeddings", "embeddings.LayerNorm", "embeddings_project?"),
-    "albert": ("embeddings.word_embeddings", "embeddings.LayerNorm", "encoder.embedding_hidden_mapping_in"),
+    **dict.fromkeys(PARTS, (_WORDS, "embeddings.LayerNorm")),
+    "albert": (_WORDS, "embeddings.LayerNorm", "encoder.embedding_hidden_mapping_in"),
+    "deberta": (_WORDS, "embeddings.embed_proj?", "embeddings.LayerNorm"),
+    "deberta-v2": (_WORDS, "embeddings.embed_proj?", "embeddings.LayerNorm"),
+    "electra": (_WORDS, "embeddings.LayerNorm", "embeddings_project?"),
+    "esm": (_WORDS, "embeddings.layer_norm?"),
+    "megatron-bert": (_WORDS,),
     "modernbert": ("embeddings.tok_embeddings", "embeddings.norm"),
+    "xlm-roberta-xl": (_WORDS,),
 }
 
 
@@ -35,8 +42,10 @@ def lexical_states(body: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
     states = ids
     for step in STEPS[kind]:
         name = step.rstrip("?")
-        if step == name or hasattr(body, name):
+        if step == name or _has(body, name):
             states = attrgetter(name)(body)(states)
+        if step == _WORDS and getattr(body.config, "token_dropout", False):
+            states = states * _NOT_MASKED_BY_ESM
     return states
 
 
@@ -48,7 +57,6 @@ def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
 
 def _has(body: PreTrainedModel, name: str) -> bool:
     try:
-        attrgetter(name)(body)
+        return attrgetter(name)(body) is not None
     except AttributeError:
         return False
-    return True

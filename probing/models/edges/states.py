@@ -11,11 +11,12 @@ import torch
 
 from probing.core.edges.target import Record
 from probing.core.errors import ModelError
-from probing.core.files.locks import exclusive_lock
+from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
-from probing.models.encoders.load import Encoder, joint_identity
+from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
+from probing.models.sources.weights import joint_identity
 
 #: Increased when the layout of the files changes; older files are then made again.
 VERSION = 1
@@ -182,7 +183,7 @@ def word_states(
     groups = _groups(order, kept)
     shape = (encoder.layers + 1, encoder.hidden)
     files, done, total = [], 0, sum(len(found) for found in kept.values())
-    with exclusive_lock(home.with_name(f".{home.name}.lock")):
+    with exclusive_lock(home.with_name(f".{home.name}.lock"), limit=LONG_WORK):
         for number, group in enumerate(groups):
             path = home / f"states-{number:04d}.npy"
             count = sum(len(kept[name]) for name in group)

@@ -215,8 +215,6 @@ def _look(state: _State, active: np.ndarray, live: _Live, scores: np.ndarray, re
     numbers = state.numbers
     better = active[scores > numbers["best_score"][active]]
     worse = np.setdiff1d(active, better)
-    # A probe that predicts no label yet has not begun to learn: an F1 of 0 changes neither rate nor patience.
-    worse = worse[numbers["best_score"][worse] != 0]
     state.best[better] = state.flat[better]
     numbers["best_score"][active] = np.maximum(scores, numbers["best_score"][active])
     numbers["best_step"][better] = state.step

@@ -1,16 +1,20 @@
 """Opens encoders and finds their heads by registry name, hub id or folder."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoConfig
 
 from probing.core.errors import ModelError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.registry import ModelEntry, read_registry, where_data_are
-from probing.models.encoders.load import BaseSource, Encoder, is_local_only, joint_identity, load_encoder
-from probing.models.encoders.usable import broken_files_named
+from probing.models.encoders.load import BaseSource, Encoder, load_encoder
+from probing.models.encoders.usable import read_configuration
+from probing.models.sources.located import locate_configuration
+from probing.models.sources.reasons import HUB_ERRORS
+from probing.models.sources.weights import joint_identity
 
 
 def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
@@ -20,11 +24,18 @@ def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
         ModelError, HeadError: if it cannot be loaded.
     """
     origin = base_entry(entry)
-    return open_encoder(origin.source if origin and origin.source == entry.base_folder else entry.base, None, device)
+    assert origin is not None, f"{entry.name} has no base"
+    by_name = origin.name == entry.base and not entry.base_source and origin.source != entry.base_folder
+    return open_entry(origin, device, options=f"--model {shlex.quote(entry.base)}" if by_name else "")
 
 
 def open_encoder(
-    model: str, base: str | None = None, device: str = "auto", dtype: torch.dtype = torch.float32, name: str | None = None
+    model: str,
+    base: str | None = None,
+    device: str = "auto",
+    dtype: torch.dtype = torch.float32,
+    name: str | None = None,
+    revision: str | None = None,
 ) -> Encoder:
     """Loads a model by registry name, hub id or folder, with its base's head if it has no own one.
 
@@ -32,28 +43,71 @@ def open_encoder(
         ModelError: if it cannot be loaded, the base that is named does not exist, or it is not the one that it was fine-tuned from.
         HeadError: if it has no head and no base is known.
     """
-    entry = find_entry(model, base, name)
+    entry = find_entry(model, base, name, revision)
+    if base is not None:
+        require_base(entry)
+    options = {"--model": model, "--revision": revision, "--base": base, "--name": name}
+    written = " ".join(f"{option} {shlex.quote(str(value))}" for option, value in options.items() if value is not None)
+    try:
+        return open_entry(entry, device, dtype, written)
+    except ModelError as error:
+        known = [one.name for one in read_registry().models]
+        if model in known or "/" in model or not isinstance(error.__cause__, HUB_ERRORS):
+            raise
+        raise ModelError(f"{model!r} is neither a name of the registry ({', '.join(known)}) nor a folder; {error}") from error
+
+
+def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float32, options: str = "") -> Encoder:
+    """Loads the model of an entry; ``options`` are those of a command that opens it again.
+
+    Raises:
+        ModelError, HeadError: as ``open_encoder``.
+    """
     origin = base_entry(entry)
     if lacking := next((one.name for one in (entry, origin) if one and one.lacks_data), None):
         raise ModelError(where_data_are(lacking))
-    if base is not None:
-        require_base(entry)
-    options = {"--model": model, "--base": base, "--name": name}
-    try:
-        return load_encoder(
-            entry.location,
-            name=entry.name,
-            base=BaseSource(origin.location, origin.name, entry.base_weights, origin.revision or None) if origin else None,
-            revision=entry.revision or None,
-            device=device,
-            dtype=dtype,
-            options=" ".join(f"{option} {shlex.quote(str(value))}" for option, value in options.items() if value is not None),
-        )
-    except ModelError as error:
-        known = [one.name for one in read_registry().models]
-        if model in known or Path(entry.source).is_dir() or not isinstance(error.__cause__, OSError):
-            raise
-        raise ModelError(f"{model!r} is neither a name of the registry ({', '.join(known)}) nor a folder; {error}") from error
+    return load_encoder(
+        entry.location,
+        name=entry.name,
+        base=BaseSource(origin.location, origin.name, entry.base_weights, origin.revision or None) if origin else None,
+        revision=entry.revision or None,
+        device=device,
+        dtype=dtype,
+        options=options,
+    )
+
+
+def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
+    """The entry of an opened model at the commits that were opened, so that what is opened later comes from the same ones."""
+    origin = base_entry(entry)
+    own = {"revision": encoder.revision} if encoder.hub_id else {}
+    of_base = {"base": origin.name, "base_source": encoder.base_source} if origin and encoder.base_source else {}
+    return entry.model_copy(update=own | of_base)
+
+
+def reopening(encoder: Encoder, model: str, base: str | None, of_base: Encoder | None = None) -> dict[str, str | None]:
+    """The part of a job's setup with which a worker in another process opens the same model; see ``entry_again``.
+
+    Args:
+        encoder: the opened model.
+        model, base: the user's names for it and its base, as paths that hold elsewhere.
+        of_base: the base, if it was opened, too.
+    """
+    base_source = encoder.base_source or (of_base.at_commit if of_base else "")
+    return {"model": model, "base": base, "name": encoder.name, "commit": encoder.commit, "base_source": base_source}
+
+
+def entry_again(setup: Mapping[str, Any]) -> ModelEntry:
+    """The entry of the model that ``reopening`` describes, at the same commits.
+
+    Raises:
+        ModelError: as ``find_entry``.
+    """
+    entry = find_entry(setup["model"], setup["base"])
+    entry = entry.model_copy(update={"name": setup["name"]} | ({"revision": setup["commit"]} if entry.hub_id else {}))
+    origin = base_entry(entry)
+    of_base = {"base": origin.name, "base_source": setup["base_source"]} if origin and setup["base_source"] else {}
+    return entry.model_copy(update=of_base)
 
 
 def require_base(entry: ModelEntry) -> None:
@@ -66,8 +120,7 @@ def require_base(entry: ModelEntry) -> None:
     if origin is None or origin.name in {one.name for one in read_registry().models}:
         return
     try:
-        with broken_files_named(origin.location):
-            AutoConfig.from_pretrained(origin.location, local_files_only=is_local_only(), trust_remote_code=False)
+        read_configuration(origin.location, locate_configuration(origin.location, origin.revision or None))
     except ModelError as error:
         raise ModelError(f"the base {entry.base} cannot be used: {error}; name another (--base)") from error
 

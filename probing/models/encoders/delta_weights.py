@@ -27,6 +27,17 @@ def is_difference(source: str | Path) -> bool:
     return (Path(source) / FILE).is_file()
 
 
+def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """The parameters by name, each once. Word embeddings that are tied to the vocabulary matrix have their name in the body.
+
+    torch gives a tied parameter the name that it finds first, which in XLM-R's masked language model is that of the head.
+    """
+    prefix = getattr(model, "base_model_prefix", "")
+    body = {f"{prefix}.{name}": weight for name, weight in getattr(model, prefix).named_parameters()} if prefix else {}
+    inside = {id(weight) for weight in body.values()}
+    return body | {name: weight for name, weight in model.named_parameters() if id(weight) not in inside}
+
+
 def save_difference(
     base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor], base_weights: str, folder: Path, bits: int = 8
 ) -> Path:
@@ -69,7 +80,7 @@ def apply_difference(model: torch.nn.Module, folder: Path, base_weights: str) ->
         ModelError: if the file is damaged, belongs to another base, or does not fit the model.
     """
     path = folder / FILE
-    parameters = dict(model.named_parameters())
+    parameters = parameters_of(model)
     try:
         with safe_open(path, framework="pt") as stream, torch.no_grad():
             wanted = (stream.metadata() or {}).get(_BASE, "")

@@ -5,38 +5,71 @@ activation, a layer norm and the vocabulary matrix with a bias (Wallat et al. 20
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from operator import attrgetter
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import ACT2FN
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import FULL, MAPPED, STORED, listed
 from probing.models.runtime.planned_batches import IGNORED
 
-#: Model type -> paths of dense, activation, norm and vocabulary matrix in its masked-LM model.
+
+class Parts(NamedTuple):
+    """Where the parts of a head are in a masked language model of transformers.
+
+    Attributes:
+        dense, norm, vocabulary: paths of the linear map, the layer norm, and the module whose weight is the vocabulary matrix.
+        activation: path of the activation, or its name in ``ACT2FN``.
+        bias: path of the vocabulary's bias; empty: it is that of ``vocabulary``.
+    """
+
+    dense: str
+    activation: str
+    norm: str
+    vocabulary: str
+    bias: str = ""
+
+
+_AS_BERT = Parts(
+    "cls.predictions.transform.dense", "cls.predictions.transform.transform_act_fn", "cls.predictions.transform.LayerNorm",
+    "cls.predictions.decoder",
+)  # fmt: skip
+_AS_ROBERTA = Parts("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder")
+
+#: Model type -> the parts of its head.
 PARTS = {
-    "bert": (
-        "cls.predictions.transform.dense",
-        "cls.predictions.transform.transform_act_fn",
-        "cls.predictions.transform.LayerNorm",
-        "cls.predictions.decoder",
+    "albert": Parts("predictions.dense", "predictions.activation", "predictions.LayerNorm", "predictions.decoder"),
+    "bert": _AS_BERT,
+    "camembert": _AS_ROBERTA,
+    "data2vec-text": _AS_ROBERTA,
+    "deberta": _AS_BERT,
+    "deberta-v2": _AS_BERT,
+    "distilbert": Parts("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    "electra": Parts(
+        "generator_predictions.dense", "generator_predictions.activation", "generator_predictions.LayerNorm", "generator_lm_head"
     ),
-    "roberta": ("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder"),
-    "albert": ("predictions.dense", "predictions.activation", "predictions.LayerNorm", "predictions.decoder"),
-    "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
-    "electra": (
-        "generator_predictions.dense",
-        "generator_predictions.activation",
-        "generator_predictions.LayerNorm",
-        "generator_lm_head",
-    ),
-    "modernbert": ("head.dense", "head.act", "head.norm", "decoder"),
+    "ernie": _AS_BERT,
+    # ESM has its own function, with the operations of ``gelu_python`` in the same order.
+    "esm": _AS_ROBERTA._replace(activation="gelu_python", bias="lm_head.bias"),
+    "megatron-bert": _AS_BERT,
+    "modernbert": Parts("head.dense", "head.act", "head.norm", "decoder"),
+    "mpnet": _AS_ROBERTA,
+    "roberta": _AS_ROBERTA,
+    "roberta-prelayernorm": _AS_ROBERTA,
+    "xlm-roberta": _AS_ROBERTA,
+    "xlm-roberta-xl": _AS_ROBERTA,
 }
+#: DeBERTa's head if its configuration has ``legacy`` off, as the released checkpoints hold it: the matrix is that of the word embeddings.
+_DEBERTA = Parts(
+    "lm_predictions.lm_head.dense", "lm_predictions.lm_head.transform_act_fn", "lm_predictions.lm_head.LayerNorm",
+    "deberta.embeddings.word_embeddings", "lm_predictions.lm_head.bias",
+)  # fmt: skip
 
 
 class DecodingHead(nn.Module):
@@ -78,21 +111,57 @@ class DecodingHead(nn.Module):
         self.dense.weight.copy_(dense @ weight)
 
 
-def own_head(model: PreTrainedModel) -> DecodingHead:
-    """The masked-LM head of a model, not copied: its modules are shared, so training one trains the other.
+def parts_of(config: PretrainedConfig) -> Parts:
+    """Where the parts of the head of an architecture are.
 
     Raises:
         ModelError: if the architecture is none of ``PARTS``.
     """
-    kind = model.config.model_type
+    kind = config.model_type
     if kind not in PARTS:
         raise ModelError(f"no decoding head is known for architecture {kind!r}; known are {', '.join(PARTS)}")
-    dense, activation, norm, vocabulary = PARTS[kind]
-    act = ACT2FN[activation] if activation in ACT2FN else attrgetter(activation)(model)
-    decoder = attrgetter(vocabulary)(model)
-    if decoder.bias is None:
-        raise ModelError(f"the head of {kind!r} has no bias at {vocabulary}; expected the layout of {kind!r} in transformers")
-    return DecodingHead(attrgetter(dense)(model), act, attrgetter(norm)(model), decoder)
+    return PARTS[kind] if getattr(config, "legacy", True) else _DEBERTA
+
+
+def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> bool:
+    """Whether a checkpoint holds DeBERTa's head under the names of ``_DEBERTA``, while its older configuration has no ``legacy``.
+
+    Args:
+        config: its configuration.
+        unexpected: names of its weights that the model of this configuration does not have.
+    """
+    return bool(getattr(config, "legacy", False)) and _DEBERTA.bias in unexpected
+
+
+def layout_of(config: PretrainedConfig) -> dict[str, bool]:
+    """The setting that a configuration read from the same checkpoint needs for the same head; empty for most."""
+    return {} if getattr(config, "legacy", True) else {"legacy": False}
+
+
+def own_head(model: PreTrainedModel) -> DecodingHead:
+    """The masked-LM head of a model, not copied: its parameters are shared, so training one trains the other.
+
+    Raises:
+        ModelError: if the architecture is none of ``PARTS``.
+    """
+    parts = parts_of(model.config)
+    activation = ACT2FN[parts.activation] if parts.activation in ACT2FN else attrgetter(parts.activation)(model)
+    matrix = attrgetter(parts.vocabulary)(model)
+    bias = attrgetter(parts.bias)(model) if parts.bias else matrix.bias
+    if bias is None:
+        raise ModelError(f"the head of {model.config.model_type!r} has no bias at {parts.vocabulary}; expected transformers' layout of it")
+    dense = attrgetter(parts.dense)(model)
+    if dense.out_features != matrix.weight.shape[1]:
+        values = f"{dense.out_features} values, its vocabulary matrix takes {matrix.weight.shape[1]}"
+        raise ModelError(f"the head of {model.config.model_type!r} gives {values}; expected equal numbers, as in transformers' own models")
+    return DecodingHead(dense, activation, attrgetter(parts.norm)(model), _linear(matrix.weight, bias))
+
+
+def _linear(weight: nn.Parameter, bias: nn.Parameter) -> nn.Linear:
+    """A linear map that shares its parameters."""
+    made = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
+    made.weight, made.bias = weight, bias
+    return made
 
 
 def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], positions: torch.Tensor) -> torch.Tensor:
@@ -112,14 +181,7 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
     Raises:
         ModelError: if the architecture is none of ``PARTS``.
     """
-    own = own_head(model)
-    decoder = own.vocabulary
-    matrix = nn.Linear(decoder.in_features, decoder.out_features, dtype=decoder.weight.dtype)
-    with torch.no_grad():
-        matrix.weight.copy_(decoder.weight)
-        matrix.bias.copy_(decoder.bias)
-    head = DecodingHead(copy.deepcopy(own.dense), copy.deepcopy(own.activation), copy.deepcopy(own.norm), matrix)
-    return head.eval().requires_grad_(False)
+    return copy.deepcopy(own_head(model)).eval().requires_grad_(False)
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:

@@ -8,20 +8,23 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, NoOwnHead
+from probing.core.provenance import LOCAL
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import computation_digest
 from probing.models.encoders.head import DecodingHead, pretrained_head
-from probing.models.encoders.load import Encoder, joint_identity, pick_device
+from probing.models.encoders.load import Encoder, pick_device
 from probing.models.encoders.usable import (
     broken_files_named,
     check_answers,
+    check_architecture,
     check_finite,
     check_fits,
     check_layers,
-    check_masked,
     check_tokenizer,
     longest_input,
+    with_offsets,
 )
+from probing.models.sources.weights import joint_identity
 
 
 def encoder_of(
@@ -56,7 +59,7 @@ def encoder_of(
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)")
     chosen = pick_device(device)
-    check_masked(source, model.config)
+    check_architecture(source, model.config, lent_head=base is not None)
     check_layers(source, model.config)
     _check_weights(source, model)
     with broken_files_named(source):
@@ -72,9 +75,10 @@ def encoder_of(
         head = lent.head if lent is not None else own
         assert head is not None
         head = head.to(chosen, torch.float32)
+        tokenizer = with_offsets(tokenizer)
         check_tokenizer(source, tokenizer, head.vocabulary.out_features)
         check_finite(source, body, head)
-        longest = longest_input(model.config, tokenizer)
+        longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
         identity = _identity(body, head) if lent is None else joint_identity(_identity(body), lent.identity)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(model.config.model_type)
@@ -87,7 +91,7 @@ def encoder_of(
             tokenizer=tokenizer,
             identity=identity,
             configuration=computation_digest(configs, tokenizer),
-            revision="local",
+            revision=LOCAL,
             base=lent.name if lent is not None else name,
             layers=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
@@ -95,6 +99,7 @@ def encoder_of(
             device=chosen,
             options="--model FOLDER",
             opens_base=base if lent is not None else None,
+            base_source=lent.at_commit if lent is not None else "",
         )
 
 
@@ -117,7 +122,7 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
 def _identity(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
-    A folder's identity is that of its files (``load.weights_identity``), so the same weights in a folder have a different identity.
+    A folder's identity is that of its files (``sources.weights.identity_of``), so the same weights in a folder have a different identity.
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

@@ -6,17 +6,18 @@ measure the loss; here the predictions for one sentence are compared at every n.
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from torch import nn
 from transformers import PreTrainedModel
 
 from probing.core.errors import ModelError
+from probing.models.encoders.head import PARTS
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
 
@@ -25,12 +26,21 @@ Single = Literal["single"]
 
 #: Model type -> path of the list of layers in its body.
 LAYERS = {
-    "bert": "encoder.layer",
-    "roberta": "encoder.layer",
-    "electra": "encoder.layer",
+    **dict.fromkeys(PARTS, "encoder.layer"),
     "distilbert": "transformer.layer",
     "modernbert": "layers",
 }
+del LAYERS["albert"]
+#: Model type -> path of the norm on top of the last layer. A model whose layers begin with a norm has one.
+_LAST_NORM = {
+    "esm": "encoder.emb_layer_norm_after",
+    "megatron-bert": "encoder.ln",
+    "modernbert": "final_norm",
+    "roberta-prelayernorm": "LayerNorm",
+    "xlm-roberta-xl": "encoder.LayerNorm",
+}
+#: Model type -> path of a module on top of the first layer; some DeBERTa-v2 models have a convolution there.
+_ON_FIRST = {"deberta-v2": "encoder.conv"}
 
 
 class NotReplaceable(ModelError):
@@ -82,9 +92,10 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
 def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
     """The fine-tuned encoder with its last, or first, n transformer layers taken from the base.
 
-    Only layers are replaced. The embeddings (and the norm that ModernBERT has after its layers) stay the fine-tuned model's, and so
-    does the head: its own one, or the one from its base. With n = 0 it is the fine-tuned model; with n = L it is the base if both
-    have the same embeddings and head. No weight is copied: the modules are new, their tensors are those of the two models.
+    Only layers are replaced. All other modules stay the fine-tuned model's: the embeddings (also those of relative positions, which
+    DeBERTa and MPNet have), a norm on top of the last layer, and the head: its own one, or the one from its base. With n = 0 it is the
+    fine-tuned model; with n = L it is the base if both have the same other modules. No weight is copied: the modules are new, their
+    tensors are those of the two models.
 
     Args:
         fine_tuned: the model whose layers are replaced.
@@ -167,12 +178,12 @@ def replaced_batch(
         if check:
             check()
         if where == "last":
-            yield n, _run(fine_tuned, theirs[last - n :], kept[last - n], rows)
+            yield n, _run(fine_tuned, theirs[last - n :], last - n, kept[last - n], rows)
         elif where == "single":
-            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], kept[n - 1], rows)
+            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], n - 1, kept[n - 1], rows)
         else:
-            state = _run(fine_tuned, [theirs[n - 1]], state, rows, whole=n == last)
-            yield n, _run(fine_tuned, own[n:], state, rows) if n < last else state
+            state = _run(fine_tuned, [theirs[n - 1]], n - 1, state, rows)
+            yield n, _run(fine_tuned, own[n:], n, state, rows) if n < last else state
 
 
 def _replaced(n: int, layers: int, where: str) -> range:
@@ -189,23 +200,41 @@ def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(body, {id(tensor): tensor for tensor in chain(body.parameters(), body.buffers())})
 
 
-def _run(
-    encoder: Encoder, layers: Sequence[nn.Module], states: torch.Tensor, rows: Sequence[Sequence[int]], *, whole: bool = True
-) -> torch.Tensor:
-    """States after some layers alone, (rows, tokens, hidden); ``whole``: these layers end the stack, so its final norm is applied."""
-    # Shallow copies, so that the encoder itself stays unchanged.
-    body, modules = copy.copy(encoder.body), dict(encoder.body._modules)
-    modules["embeddings"] = _Given(states)
-    if "embeddings_project" in modules:
+def _run(encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torch.Tensor, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """States after some layers alone, (rows, tokens, hidden).
+
+    Args:
+        encoder: everything except for the layers is its own.
+        layers: the layers, in order.
+        below: number of layers that lie below them.
+        states: states after the layers below.
+        rows: token ids.
+    """
+    kind = encoder.body.config.model_type
+    modules = {"embeddings": _Given(states), LAYERS[kind]: nn.ModuleList(layers)}
+    if "embeddings_project" in encoder.body._modules:
         modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
-    if not whole and "final_norm" in modules:
-        modules["final_norm"] = nn.Identity()
-    *owner, name = LAYERS[body.config.model_type].split(".")
-    holder = body if not owner else copy.copy(encoder.body.get_submodule(owner[0]))
-    if owner:
-        modules[owner[0]] = holder
-    body._modules = modules
-    holder._modules = dict(holder._modules) | {name: nn.ModuleList(layers)}
+    if kind in _LAST_NORM and below + len(layers) < encoder.layers:
+        modules[_LAST_NORM[kind]] = nn.Identity()
+    without = [_ON_FIRST[kind]] if kind in _ON_FIRST and below else []
+    body = _changed(encoder.body, {**modules, **dict.fromkeys(without)})
     ids = torch.tensor([list(row) for row in rows], device=encoder.device)
     with torch.inference_mode():
         return body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+
+
+def _changed(body: PreTrainedModel, modules: Mapping[str, nn.Module | None]) -> PreTrainedModel:
+    """A copy of a body with other modules at some paths, each of one or two names; the body itself stays unchanged."""
+    copies: dict[str, nn.Module] = {"": _shallow(body)}
+    for path, module in modules.items():
+        owner, _, name = path.rpartition(".")
+        if owner not in copies:
+            copies[owner] = copies[""]._modules[owner] = _shallow(body.get_submodule(owner))
+        copies[owner]._modules[name] = module
+    return cast(PreTrainedModel, copies[""])
+
+
+def _shallow(module: nn.Module) -> nn.Module:
+    made = copy.copy(module)
+    made._modules = dict(module._modules)
+    return made

@@ -1,47 +1,39 @@
 """Loads any masked-LM encoder, or a fine-tuned body together with its base's head."""
 
-import hashlib
-import json
-import logging
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import huggingface_hub
 import torch
-from huggingface_hub import try_to_load_from_cache
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
-from probing.models.encoders.head import DecodingHead, pretrained_head
+from probing.models.encoders.head import DecodingHead, has_other_layout, pretrained_head
 from probing.models.encoders.usable import (
     broken_files_named,
     check_answers,
     check_finite,
     check_fits,
-    check_layers,
-    check_masked,
     check_no_spare_weights,
     check_stored_as_floats,
     check_tokenizer,
     longest_input,
+    read_configuration,
+    with_offsets,
 )
 from probing.models.runtime.quiet_loading import quiet_loading
+from probing.models.sources.located import Located, locate
+from probing.models.sources.weights import joint_identity
 
-log = logging.getLogger(__name__)
-WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
-
-# The library would query the hub for its user agent, even if all files are on this machine.
-huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY = True
-#: Whether this thread loads local models only.
-_LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
+#: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
+_READ_BY_NO_LAYER = ("pooler", "contact_head")
 
 
 @dataclass(frozen=True)
@@ -56,13 +48,15 @@ class Encoder:
         identity: sha256 over the weights of body and head source; trained heads and runs belong to it.
         configuration: digest of the configurations of body and head source and of the tokenizer, because the same weights have
             another output under another configuration.
-        revision: hub commit, or ``local``.
+        revision: commit on the hub, or ``local``.
         base: name of the model whose head is used; ``name`` if the head is its own.
         layers: L, the number of transformer layers; hidden states run from 0 (embeddings) to L.
         max_pieces: maximum length of an input in word pieces.
         device: device that it runs on.
         options: the options of a command that opens it again: ``--model`` and others.
         opens_base: loads the base whose head is used; None if the head is its own.
+        hub_id: its full id on the hub; empty for a folder or a model in memory.
+        base_source: hub id and commit of the base whose head is used, as ``ID@COMMIT``; empty if it is none or a folder.
     """
 
     name: str
@@ -79,6 +73,26 @@ class Encoder:
     device: torch.device
     options: str
     opens_base: Callable[[], "Encoder"] | None = None
+    hub_id: str = ""
+    base_source: str = ""
+
+    @property
+    def at_commit(self) -> str:
+        """Hub id and commit, as ``ID@COMMIT``; empty for a folder or a model in memory."""
+        return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
+
+    @property
+    def commit(self) -> str | None:
+        """Commit on the hub; None for a folder or a model in memory."""
+        return self.revision if self.hub_id else None
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The fields of ``core.provenance.Provenance`` that say which model it is."""
+        return {
+            "model": self.name, "weights": self.identity, "configuration": self.configuration, "casing": self.casing,
+            "model_revision": self.revision, "hub_id": self.hub_id, "base_source": self.base_source,
+        }  # fmt: skip
 
     def head_owner(self) -> "Encoder":
         """The model whose last layer the head was trained on: itself, or the base whose head it uses.
@@ -131,21 +145,6 @@ def pick_device(wanted: str = "auto") -> torch.device:
     return device
 
 
-@contextmanager
-def without_the_hub() -> Iterator[None]:
-    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not contacted."""
-    before = _LOCAL_ONLY.set(True)
-    try:
-        yield
-    finally:
-        _LOCAL_ONLY.reset(before)
-
-
-def is_local_only() -> bool:
-    """Whether this thread is inside ``without_the_hub``."""
-    return _LOCAL_ONLY.get()
-
-
 def load_encoder(
     source: str | Path,
     *,
@@ -175,52 +174,60 @@ def load_encoder(
     chosen = pick_device(device)
     name = name or name_of_model(source)
     with broken_files_named(source):
-        stored_as_difference = is_difference(source)
-        if stored_as_difference:
-            model, lacks_head, base_identity = _load_difference(Path(source), base, dtype)
+        found = tokenizer_source = locate(source, revision, partial(read_configuration, lent_head=base is not None))
+        base_found, opens_base, used_base, base_identity = None, None, name, ""
+        if base is not None and (is_difference(found.folder) or not found.has_tokenizer):
+            base_found = tokenizer_source = _locate_base(source, base)
+        if is_difference(found.folder):
+            model, lacks_head = _load_difference(found, base_found, dtype)
+            base_identity = base_found.identity if base_found else ""
         else:
-            model, missing = _load(source, revision, dtype)
-            lacks_head, base_identity = _lacks_head(source, model, missing), ""
+            model, missing = _load(found, dtype, lent_head=base is not None)
+            lacks_head = _lacks_head(source, model, missing)
         head_source: PreTrainedModel = model
-        identity, used_base, opens_base = weights_identity(source, revision), name, None
-        tokenizer_source, tokenizer_revision = source, revision
         if lacks_head:
             if base is None:
                 raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used (--base)")
+            base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
-                head_source = _load_base(base, dtype, source, model)
-                base_identity = base_identity or weights_identity(base.source, base.revision)
+                head_source = _load_base(base_found, dtype, source, model)
+            base_identity = base_found.identity
             _check_base(source, base, base_identity)
             used_base = base.name or name_of_model(base.source)
-            opens_base = partial(_open_base, replace(base, name=used_base, weights=base_identity), source, device, dtype)
-        if base_identity:
-            identity = joint_identity(identity, base_identity)
-        if base is not None and not _has_tokenizer(source):
-            tokenizer_source, tokenizer_revision = base.source, base.revision
-        tokenizer = _load_tokenizer(tokenizer_source, tokenizer_revision)
-        check_tokenizer(tokenizer_source, tokenizer, head_source.config.vocab_size)
+            same_base = replace(base, name=used_base, weights=base_identity, revision=base_found.revision if base_found.hub_id else None)
+            opens_base = partial(_open_base, same_base, source, device, dtype)
+        tokenizer = _load_tokenizer(tokenizer_source if not found.has_tokenizer else found)
+        check_tokenizer(tokenizer_source.title, tokenizer, head_source.config.vocab_size)
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         check_finite(source, body, head)
-        body, head, longest = body.to(chosen), head.to(chosen), longest_input(model.config, tokenizer)
+        body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
         return Encoder(
             name=name,
             body=body,
             head=head,
             tokenizer=tokenizer,
-            identity=identity,
+            identity=joint_identity(found.identity, base_identity) if base_identity else found.identity,
             # A base's configuration counts if its head is used and its configuration differs.
             configuration=computation_digest((model.config, head_source.config), tokenizer),
-            revision="local" if Path(source).is_dir() else _commit(model) or revision or "main",
+            revision=found.revision,
             base=used_base,
             layers=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
             max_pieces=longest,
             device=chosen,
-            options=options or f"--model {shlex.quote(str(source))}" + (f" --base {shlex.quote(str(base.source))}" if base else ""),
+            options=options or _options(found, base),
             opens_base=opens_base,
+            hub_id=found.hub_id,
+            base_source=base_found.at_commit if base_found else "",
         )
+
+
+def _options(found: Located, base: BaseSource | None) -> str:
+    """The options of a command that opens a model again."""
+    given = {"--model": found.title, "--revision": found.revision if found.hub_id else None, "--base": base and str(base.source)}
+    return " ".join(f"{option} {shlex.quote(value)}" for option, value in given.items() if value)
 
 
 @contextmanager
@@ -254,7 +261,7 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
 def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
     """Whether a checkpoint is a body only; ``missing`` are the names of the weights that it lacks."""
     inside = f"{model.base_model_prefix}."
-    body_missing = sorted(key for key in missing if key.startswith(inside) and "pooler" not in key)
+    body_missing = sorted(key for key in missing if key.startswith(inside) and not any(part in key for part in _READ_BY_NO_LAYER))
     if body_missing:
         got = f"{source} lacks {len(body_missing)} weights of its body, such as {body_missing[0]}"
         raise ModelError(f"{got}; it is not a usable encoder")
@@ -265,108 +272,61 @@ def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -
     return bool(head_missing)
 
 
-def _load_difference(source: Path, base: BaseSource | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool, str]:
-    """A body that is stored as a difference, whether it lacks an own head (one that was trained with it), and its base's identity."""
-    if base is None:
-        raise ModelError(f"{source} holds a difference from its base model; name that base (--base)")
+def _locate_base(source: str | Path, base: BaseSource) -> Located:
+    """The files of the base of ``source``."""
     with _as_base_of(source, base.source):
-        model, missing = _load(base.source, base.revision, dtype)
+        return locate(base.source, base.revision, read_configuration)
+
+
+def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
+    """A body that is stored as a difference, and whether it lacks an own head (one that was trained with it)."""
+    if base is None:
+        raise ModelError(f"{found.title} holds a difference from its base model; name that base (--base)")
+    with _as_base_of(found.title, base.title):
+        model, missing = _load(base, dtype)
         if missing:
-            raise ModelError(f"the base {base.source} lacks {sorted(missing)[0]}; a difference needs its complete base")
-        base_weights = weights_identity(base.source, base.revision)
-    changed = apply_difference(model, source, base_weights)
-    return model, not changed & _head_parameters(model), base_weights
+            raise ModelError(f"the base {base.title} lacks {sorted(missing)[0]}; a difference needs its complete base")
+    changed = apply_difference(model, found.folder, base.identity)
+    return model, not changed & _head_parameters(model)
 
 
-def _load_base(base: BaseSource, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
+def _load_base(base: Located, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
     """The model whose head is used on the body ``model``, checked to fit it."""
-    found, missing = _load(base.source, base.revision, dtype)
+    found, missing = _load(base, dtype)
     if missing:
         lacking = ", ".join(sorted(missing)[:3])
-        raise HeadError(f"the base {base.source} lacks {lacking}; it must have a complete masked-LM head")
-    check_fits(source, model.config, base.source, found.config)
+        raise HeadError(f"the base {base.title} lacks {lacking}; it must have a complete masked-LM head")
+    check_fits(source, model.config, base.title, found.config)
     return found
 
 
-def _commit(model: PreTrainedModel) -> str | None:
-    return getattr(model.config, "_commit_hash", None)
-
-
-def _load(source: str | Path, revision: str | None, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
-    where = {"revision": revision, "local_files_only": _LOCAL_ONLY.get()}
-    with broken_files_named(source):
-        config = AutoConfig.from_pretrained(source, **where, trust_remote_code=False)
-        check_masked(source, config)
-        check_layers(source, config)
+def _load(found: Located, dtype: torch.dtype, *, lent_head: bool = False) -> tuple[PreTrainedModel, set[str]]:
+    """A masked language model, and the names of the weights that its checkpoint lacks."""
+    with broken_files_named(found.title):
+        config = read_configuration(found.title, found.folder, lent_head=lent_head)
+        options = {"config": config, "dtype": dtype, "trust_remote_code": False, "output_loading_info": True}
         with quiet_loading():
-            model, info = AutoModelForMaskedLM.from_pretrained(
-                source, **where, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
-            )
+            # From a folder: of a hub id, transformers would ask a public service to convert the owner's weights.
+            model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
+            if has_other_layout(config, info["unexpected_keys"]):
+                config.legacy = False
+                model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
     if info["mismatched_keys"]:
-        raise ModelError(f"weights of {source} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
-    check_no_spare_weights(source, model, info["unexpected_keys"])
-    check_stored_as_floats(source, weight_files(source, revision))
+        raise ModelError(f"weights of {found.title} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
+    check_no_spare_weights(found.title, model, info["unexpected_keys"])
+    check_stored_as_floats(found.title, found.weights)
     return model.eval(), set(info["missing_keys"])
 
 
-def _load_tokenizer(source: str | Path, revision: str | None) -> PreTrainedTokenizerBase:
-    if not _has_tokenizer(source):
-        raise ModelError(f"{source} has no tokenizer files; save the model's own tokenizer in that folder (tokenizer.save_pretrained)")
-    with broken_files_named(source, "with its tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, local_files_only=_LOCAL_ONLY.get(), trust_remote_code=False)
-    return tokenizer
+def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
+    if not found.has_tokenizer:
+        raise ModelError(f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)")
+    with broken_files_named(found.title, "with its tokenizer"):
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, trust_remote_code=False)
+    return with_offsets(tokenizer)
 
 
 def _head_parameters(model: PreTrainedModel) -> set[str]:
     """Names of the parameters of the head alone: neither the body's, nor tied to the body's."""
     body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     return {name for name, p in model.named_parameters() if id(p) not in body}
-
-
-def _has_tokenizer(source: str | Path) -> bool:
-    """Whether a folder has a vocabulary; a hub id counts as one that has."""
-    folder = Path(source)
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else ["tokenizer.json"]
-    return any(name.endswith(".model") or name == "tokenizer.json" or name.startswith("vocab") for name in names)
-
-
-def weight_files(source: str | Path, revision: str | None = None) -> list[Path]:
-    """The weight files of a folder or of a fetched hub id, in order.
-
-    Raises:
-        ModelError: if there are none.
-    """
-    folder = Path(source)
-    if folder.is_dir():
-        files = sorted([*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")])
-    elif folder.is_absolute():
-        raise ModelError(f"no folder {source}; expected a model folder")
-    else:
-        files = _cached_files(str(source), WEIGHT_FILES, revision)[:1]
-        if files and files[0].name.endswith(".index.json"):
-            shards = sorted(set(json.loads(files[0].read_text(encoding="utf-8"))["weight_map"].values()))
-            files = _cached_files(str(source), shards, revision)
-    if not files:
-        raise ModelError(f"{source} has no weight files; expected model.safetensors")
-    return files
-
-
-def weights_identity(source: str | Path, revision: str | None = None) -> str:
-    """sha256 over the weight files (name and bytes) of a model, independent of their folder."""
-    digest = hashlib.sha256()
-    for path in weight_files(source, revision):
-        digest.update(path.name.encode())
-        with path.open("rb") as stream:
-            while block := stream.read(1 << 22):
-                digest.update(block)
-    return digest.hexdigest()
-
-
-def joint_identity(weights: str, base_weights: str) -> str:
-    """Identity of a model with two sets of weights: its own and its base's."""
-    return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
-
-
-def _cached_files(source: str, names: Iterable[str], revision: str | None) -> list[Path]:
-    found = (try_to_load_from_cache(source, name, revision=revision) for name in names)
-    return [Path(path) for path in found if isinstance(path, str)]

@@ -1,14 +1,26 @@
-"""Checks before a model is used: its files can be loaded, its weights are finite, and its body has a parameter for each."""
+"""Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its body has a parameter
+for each. ESM's tokenizer is made usable: it gets character offsets."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from transformers import MODEL_FOR_MASKED_LM_MAPPING, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    MODEL_FOR_MASKED_LM_MAPPING,
+    AutoConfig,
+    EsmTokenizer,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 
 from probing.core.errors import HeadError, ModelError, ProbingError
+from probing.models.encoders.head import PARTS
 
 #: The column ``layer`` holds at most the embeddings, layer 0, and this many layers.
 MAX_LAYERS = 255
@@ -46,13 +58,47 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
 
 
-def check_masked(source: str | Path, config: PretrainedConfig) -> None:
-    """Raises a ``ModelError`` for an architecture that has no masked language model, such as GPT-2's."""
-    if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+def read_configuration(source: str | Path, folder: Path, *, lent_head: bool = False) -> PretrainedConfig:
+    """The configuration of a model, checked before anything else of it is read.
+
+    Args:
+        source: the model, for the message.
+        folder: of its ``config.json``.
+        lent_head: whether the head of a base reads the model, so that it needs none.
+
+    Raises:
+        ModelError: if it cannot be read, its architecture has no masked language model or no known decoding head, or its number of layers
+            is impossible.
+    """
+    with broken_files_named(source):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        check_architecture(source, config, lent_head=lent_head)
+        check_layers(source, config)
+    return config
+
+
+def check_architecture(source: str | Path, config: PretrainedConfig, *, lent_head: bool = False) -> None:
+    """Raises a ``ModelError`` for an architecture without a known masked-LM head, by ``config.json`` alone.
+
+    Args:
+        source: the model, for the message.
+        config: its configuration.
+        lent_head: whether the head of a base reads the model, so that it needs none.
+    """
+    kind = config.model_type
+    if not lent_head and "ElectraForPreTraining" in (config.architectures or ()):
         raise ModelError(
-            f"{source} is a {config.model_type} model; expected a masked language model, such as BERT or RoBERTa: "
-            "causal models and models that generate text are not supported"
+            f"{source} is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release, "
+            "such as google/electra-small-generator"
         )
+    if kind in PARTS:
+        return
+    if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not config.is_encoder_decoder:
+        raise ModelError(f"{source} is a {kind} model, whose masked-LM head is not known here; expected one of {', '.join(PARTS)}")
+    raise ModelError(
+        f"{source} is a {kind} model; expected a masked language model, such as BERT or RoBERTa: "
+        "causal models and models that generate text are not supported"
+    )
 
 
 def check_layers(source: str | Path, config: PretrainedConfig) -> None:
@@ -65,11 +111,15 @@ def check_layers(source: str | Path, config: PretrainedConfig) -> None:
 def check_no_spare_weights(source: str | Path, model: PreTrainedModel, unexpected: Iterable[str]) -> None:
     """Raises a ``ModelError`` if a checkpoint has weights of its body that the configuration does not define, such as more layers.
 
-    Heads of other tasks and poolers are no part of the body and are ignored.
+    Heads of other tasks and poolers are no part of the body and are ignored. So is the table of positions that DeBERTa's checkpoints hold
+    for a decoder that transformers does not have.
     """
+    unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
     bare = {name: name.removeprefix(f"{model.base_model_prefix}.") for name in unexpected}
-    spare = sorted(name for name, rest in bare.items() if rest.split(".")[0] in inside and rest.split(".")[-1] in _PARAMETERS)
+    spare = sorted(
+        name for name, rest in bare.items() if rest.split(".")[0] in inside and rest.split(".")[-1] in _PARAMETERS and rest not in unread
+    )
     if spare:
         got = f"{source} has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
         raise ModelError(f"{got}; fix config.json (such as the number of layers) or use the checkpoint's own")
@@ -113,6 +163,28 @@ def check_fits(source: str | Path, config: PretrainedConfig, base: str | Path, l
             raise HeadError(f"the base {base} has {theirs} {what}, {source} has {ours}; it is not this model's base")
 
 
+def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """The tokenizer; if it is ESM's, which transformers has in Python only, a fast one that cuts every text in the same way.
+
+    A text is cut into the longest tokens of the list, from the left; what is left between two spaces is unknown.
+    """
+    if not isinstance(tokenizer, EsmTokenizer):
+        return tokenizer
+    vocabulary, first, last = tokenizer.get_vocab(), str(tokenizer.cls_token), str(tokenizer.eos_token)
+    fast = Tokenizer(models.WordLevel(vocabulary, unk_token=str(tokenizer.unk_token)))
+    longest_first = Regex("|".join(re.escape(token) for token in sorted(vocabulary, key=len, reverse=True)))
+    fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(longest_first, "isolated")])
+    fast.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}", pair=f"{first} $A {last} $B:0 {last}:0",
+        special_tokens=[(token, vocabulary[token]) for token in (first, last)],
+    )  # fmt: skip
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=fast, model_max_length=tokenizer.model_max_length, name_or_path=tokenizer.name_or_path,
+        model_input_names=tokenizer.model_input_names, **tokenizer.special_tokens_map,
+    )  # fmt: skip
+    return made
+
+
 def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
     """Raises a ``ModelError`` if a tokenizer has no character offsets or no mask token, or is another model's.
 
@@ -132,11 +204,12 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
         )
 
 
-def longest_input(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
+def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
     """Maximum number of word pieces of a model's input; raises a ``ModelError`` if a mask alone is too long."""
-    positions = int(getattr(config, "max_position_embeddings", 512))
-    if config.model_type == "roberta":
-        positions -= 2  # RoBERTa starts counting positions after the padding id.
+    positions = int(getattr(body.config, "max_position_embeddings", 512))
+    # RoBERTa and its relatives count positions from the one after the padding id.
+    padding = getattr(getattr(body.embeddings, "position_embeddings", None), "padding_idx", None)
+    positions -= 0 if padding is None else padding + 1
     longest = min(positions, int(tokenizer.model_max_length))
     if longest < SHORTEST:
         raise ModelError(
@@ -146,8 +219,11 @@ def longest_input(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) 
 
 
 def check_answers(source: str | Path, body: PreTrainedModel, head: torch.nn.Module, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are not finite."""
-    ids = torch.tensor([[tokenizer.mask_token_id]], device=body.device)
+    """Predicts one mask, because a configuration that loads may still break the forward pass or give values that are not finite.
+
+    The special tokens are around it, because ESM divides by the share of tokens that are not masked.
+    """
+    ids = torch.tensor([tokenizer(tokenizer.mask_token)["input_ids"]], device=body.device)
     with torch.inference_mode():
         logits = head(body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0])
     if not torch.isfinite(logits).all():

@@ -13,11 +13,12 @@ _LAYER = re.compile(r"(?:^|\.)(?:layer|layers|albert_layer_groups)\.(\d+)\.")
 def layer_of(parameter: str) -> int | None:
     """0 for the embeddings, 1..L for a transformer layer, None for others (pooler, heads).
 
-    ALBERT's one group of shared weights counts as layer 1.
+    ALBERT's one group of shared weights counts as layer 1. DeBERTa's embeddings of relative positions are part of no layer: the attention
+    of every layer reads them.
     """
     if found := _LAYER.search(parameter):
         return int(found[1]) + 1
-    return 0 if "embeddings" in parameter else None
+    return 0 if "embeddings" in parameter and "rel_embeddings" not in parameter else None
 
 
 def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict]:

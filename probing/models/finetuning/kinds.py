@@ -16,11 +16,12 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from probing.core.errors import FactsError
+from probing.core.errors import FactsError, ModelError
 from probing.core.tasks.glue import without_scored
 from probing.core.tasks.held_out import TEST_SHARE
 from probing.core.tasks.objectives import FIRST, Kind, Parts
 from probing.core.tasks.scores import majority_class
+from probing.models.encoders.head import layout_of
 from probing.models.finetuning import evaluation, examples
 from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
 
@@ -33,7 +34,7 @@ class Base:
     """A base that is fine-tuned.
 
     Attributes:
-        where, revision: its folder or hub id, and the revision.
+        where: the folder of its files.
         before: the base as a masked language model.
         tokenizer: its tokenizer.
         limit: maximum length of an input in word pieces.
@@ -43,8 +44,7 @@ class Base:
         dropout: dropout of a model that labels sentences; None: the base's own, and none in the head.
     """
 
-    where: str
-    revision: str | None
+    where: Path
     before: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     limit: int
@@ -54,8 +54,16 @@ class Base:
     dropout: float | None = None
 
     def with_head(self, head: Any, **more: Any) -> PreTrainedModel:
-        """The base's body with a task's head, float32."""
-        return head.from_pretrained(self.where, revision=self.revision, dtype=torch.float32, **more)
+        """The base's body with a task's head, float32.
+
+        Raises:
+            ModelError: if transformers has no such head for the base's architecture.
+        """
+        if type(self.before.config) not in head._model_mapping:
+            task = head.__name__.removeprefix("AutoModelFor")
+            kind = self.before.config.model_type
+            raise ModelError(f"transformers has no {task} head for {kind!r}, which {self.where} is; choose another objective or base")
+        return head.from_pretrained(self.where, dtype=torch.float32, **layout_of(self.before.config), **more)
 
 
 @dataclass(frozen=True)

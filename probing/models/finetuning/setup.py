@@ -14,9 +14,12 @@ from probing.core.errors import ModelError
 from probing.core.nesia.control_text import own_text
 from probing.core.registry import ModelEntry
 from probing.core.tasks.objectives import Task
-from probing.models.encoders.delta_weights import apply_difference, save_difference
-from probing.models.encoders.load import load_encoder, weights_identity
+from probing.models.encoders.delta_weights import apply_difference, parameters_of, save_difference
+from probing.models.encoders.head import layout_of
+from probing.models.encoders.load import load_encoder
+from probing.models.encoders.usable import read_configuration
 from probing.models.finetuning.kinds import KINDS, Base, Training
+from probing.models.sources.located import locate
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Prepared:
         tokenizer: its tokenizer.
         data_sha256: checksum of the training rows.
         base_weights: identity of the base.
+        base_source: hub id and commit of the base, as ``ID@COMMIT``; empty for a folder.
         max_pieces: maximum length of the base's input in word pieces.
     """
 
@@ -37,6 +41,7 @@ class Prepared:
     tokenizer: PreTrainedTokenizerBase
     data_sha256: str
     base_weights: str
+    base_source: str
     max_pieces: int
 
     def save(self, folder: Path, bits: int | None) -> None:
@@ -46,13 +51,13 @@ class Prepared:
             self.training.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
             return
-        before, after = dict(self.before.named_parameters()), dict(self.training.model.named_parameters())
+        before, after = parameters_of(self.before), parameters_of(self.training.model)
         save_difference(before, after, self.base_weights, folder, bits)
         self.before.config.save_pretrained(folder)
         stored = copy.deepcopy(self.before)
         apply_difference(stored, folder, self.base_weights)
         with torch.no_grad():
-            for name, value in stored.named_parameters():
+            for name, value in parameters_of(stored).items():
                 if name in after:
                     after[name].copy_(value)
 
@@ -72,20 +77,21 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
         ModelError, HeadError: if the base lacks weights, a tokenizer or a head, or takes shorter inputs than ``max_pieces``.
         FactsError: if the data are malformed, or a part for training or scoring is empty.
     """
-    where, revision, limit = entry.location, entry.revision or None, settings["max_pieces"]
+    limit = settings["max_pieces"]
+    found = locate(entry.location, entry.revision or None, read_configuration)
     # The classes of transformers silently make up a head or a tokenizer that the base lacks; this reports it.
-    encoder = load_encoder(where, name=entry.name, revision=revision, device="cpu")
+    encoder = load_encoder(entry.location, name=entry.name, revision=found.revision if found.hub_id else None, device="cpu")
     tokenizer = encoder.tokenizer
-    longest = encoder.max_pieces
+    longest, layout = encoder.max_pieces, layout_of(encoder.body.config)
     if limit > longest:
         raise ModelError(f"{entry.name} takes at most {longest} word pieces, got {limit}; give --pieces {longest}")
     del encoder
     torch.manual_seed(seed)
-    before = AutoModelForMaskedLM.from_pretrained(where, revision=revision, dtype=torch.float32).eval()
-    base = Base(where, revision, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
+    before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
+    base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    training = KINDS[task.kind](base, data, task.read(data, own_text(lama, Path(where))))
-    return Prepared(training, before, tokenizer, rows_sha256(training.rows), weights_identity(where, revision), longest)
+    training = KINDS[task.kind](base, data, task.read(data, own_text(lama, found.folder)))
+    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.identity, found.at_commit, longest)
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:

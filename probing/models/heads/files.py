@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file, atomic_text
-from probing.core.head_kinds import HEADS, LOGIT_LENS, canonical_head
+from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED, canonical_head
 from probing.core.model_folders import find_entry
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.head import DecodingHead, fresh_copy
@@ -249,3 +249,26 @@ def heads_folder(
         if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
             return folder
     return None
+
+
+def chosen_heads(
+    model: str | None, encoder: Encoder, kind: str | None, cache: Path, seed: int = 0, layers: Sequence[int] | None = None
+) -> tuple[str, Path | None]:
+    """The kind of heads that reads an encoder, and their folder as ``heads_folder`` finds it.
+
+    Args:
+        model, encoder, cache, seed, layers: as for ``heads_folder``.
+        kind: the kind that the user names; None: ``tied`` if they are trained, else ``logit_lens``, which every model has.
+    """
+    if kind == LOGIT_LENS:
+        return kind, None
+    folder = heads_folder(model, encoder, kind or TIED, cache, seed, layers)
+    return (LOGIT_LENS, None) if kind is None and folder is None and not seed else (kind or TIED, folder)
+
+
+def said_of_the_default(encoder: Encoder) -> str:
+    """The line for a user who names no heads of a model that has no trained ones."""
+    return (
+        f"no {TIED} heads are trained for {encoder.name}, so its pre-trained head reads every layer, the logit lens (--head {LOGIT_LENS}); "
+        f"train heads with: {train_command(encoder, TIED)}"
+    )

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
@@ -42,10 +43,14 @@ class LiveModel:
         self._shown: dict[int, str] = {}
 
     @property
+    def weights(self) -> dict[int, torch.Tensor]:
+        """All weights by their address in memory; those that body and heads share, or two live models, are the same."""
+        return {t.data_ptr(): t for module in (self.encoder.body, self.encoder.head, *self.heads) for t in module.parameters()}
+
+    @property
     def nbytes(self) -> int:
-        """Bytes of all weights; weights that body and heads share count once."""
-        tensors = {t.data_ptr(): t for module in (self.encoder.body, self.encoder.head, *self.heads) for t in module.parameters()}
-        return sum(tensor.nbytes for tensor in tensors.values())
+        """Bytes of all weights."""
+        return sum(weight.nbytes for weight in self.weights.values())
 
     def pieces(self, prompt: str) -> list[str]:
         """The word pieces of the prompt."""
@@ -68,7 +73,7 @@ class LiveModel:
             UnknownWord: if it is several tokens there, or unknown.
             NoMask, TooLong, PromptError: if the model cannot predict the prompt.
         """
-        _refuse_no_character(word, "the word to follow")
+        refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
         found = one_token_ids([self._common_mask(prompt)], [word.strip()], self.encoder, [mask_index])[0]
         if isinstance(found, str):
@@ -112,11 +117,20 @@ class LiveModel:
         return self._answer(self._common_mask(prompt), row, position, logp, top, followed, started)
 
     def fill_left_to_right(
-        self, prompt: str, top: int = 10, watch: Sequence[str] = (), check: Callable[[], None] | None = None
+        self,
+        prompt: str,
+        top: int = 10,
+        watch: Sequence[str] = (),
+        check: Callable[[], None] | None = None,
+        pause: Callable[[], None] | None = None,
     ) -> tuple[str, tuple[Answer, ...]]:
         """Fills several masks from the left, each with the last layer's best token, and keeps every answer.
 
         The token itself is inserted, not its text, so that the other word pieces stay unchanged; special tokens are skipped.
+
+        Args:
+            prompt, top, watch, check: as in ``ask``.
+            pause: called before every gap, when the model is not in use; an error that it raises stops the computation.
 
         Returns:
             The filled prompt, and one answer per mask in order.
@@ -131,6 +145,8 @@ class LiveModel:
         # In the typed prompt, before a neighbouring gap is filled.
         followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
+            if pause:
+                pause()
             started = time.perf_counter()
             position = self._position(row, 0)
             logp = self._log_probabilities(row, position, check)
@@ -202,7 +218,7 @@ class LiveModel:
     def _row(self, prompt: str) -> list[int]:
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with a gap, written {MASK} or ___")
-        _refuse_no_character(prompt, "the prompt")
+        refuse_half_characters(prompt, "the prompt", PromptError)
         row = tokenize([self._common_mask(prompt)], self.encoder)[0]
         if len(row) > self.encoder.max_pieces:
             limit = self.encoder.max_pieces
@@ -223,18 +239,11 @@ class LiveModel:
         return masks[mask_index]
 
 
-def _refuse_no_character(text: str, what: str) -> None:
-    """Raises a ``PromptError`` for half a character, which may come from a broken terminal or link."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise PromptError(f"{what} contains {text[error.start]!r}, which is not a character; type it again") from None
-
-
 @contextmanager
 def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]:
     """Calls ``check`` before every norm of the body inside the ``with`` block; every layer of every architecture has a norm."""
-    norms = [module for module in body.modules() if isinstance(module, nn.LayerNorm)] if check else []
+    # DeBERTa's norm is another class than torch's.
+    norms = [module for module in body.modules() if type(module).__name__.endswith("LayerNorm")] if check else []
     hooks = [norm.register_forward_pre_hook(lambda *_: check()) for norm in norms]  # type: ignore[misc]
     try:
         yield

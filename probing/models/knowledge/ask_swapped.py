@@ -48,7 +48,7 @@ def ask_replaced(
         base: the model whose layers replace those of ``live``.
         prompt, top, watch, mask_index: as in ``LiveModel.ask``.
         where: ``last`` or ``first`` n layers.
-        check: called before every n; an error that it raises stops the computation.
+        check: called before every n, when the model is not in use; an error that it raises stops the computation.
 
     Raises:
         NotReplaceable: if the two do not fit.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
 from probing.core.sentences.example import POOLINGS, Example
 from probing.core.sentences.fates import above_majority
@@ -88,6 +89,7 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
     """
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
+    refuse_half_characters(text + pair, "the sentence", PromptError)
     (row,) = sentence_rows([Example(text, "", pair)], encoder)
     if row is None:
         raise PromptError(f"the sentence is longer than the {encoder.max_pieces} word pieces that {encoder.name} takes; shorten it")

@@ -1,5 +1,6 @@
 """Linear probes of every layer and pooling: logistic regressions; the development part selects the strength of regularisation."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,15 @@ class Probes:
     classes: int
 
 
-def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, classes: int, protocol: str) -> Probes:
+def fit_probes(
+    train: np.ndarray,
+    train_labels: np.ndarray,
+    dev: np.ndarray,
+    dev_labels: np.ndarray,
+    classes: int,
+    protocol: str,
+    pause: Callable[[], None] | None = None,
+) -> Probes:
     """Trains a probe per layer and pooling.
 
     Args:
@@ -45,6 +54,7 @@ def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev
         train_labels, dev_labels: (sentences,), label numbers.
         classes: K.
         protocol: one of ``PROTOCOLS``; SentEval's uses unscaled vectors and its own strengths.
+        pause: as in ``solve``.
     """
     raw = protocol == SENTEVAL
     cs = SENTEVAL_CS if raw else CS
@@ -58,7 +68,7 @@ def fit_probes(train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev
         # Centred vectors give the same weights, and the solver needs fewer steps.
         scale[np.isfinite(scale)] = 1
     for place in np.ndindex(poolings, layers):
-        path = solve(standardised(train[place], mean[place], scale[place]), train_labels, classes, cs)
+        path = solve(standardised(train[place], mean[place], scale[place]), train_labels, classes, cs, pause)
         here = standardised(dev[place], mean[place], scale[place])
         right = [int((_labels(here, w, b) == dev_labels).sum()) for w, b in zip(path.weights, path.bias, strict=True)]
         best = int(np.argmax(right))

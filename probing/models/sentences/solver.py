@@ -8,7 +8,7 @@ form; they sum to 0 by themselves, and in that subspace the metric is the same f
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +57,7 @@ def outputs_of(classes: int) -> int:
     return 1 if classes == 2 else classes
 
 
-def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float]) -> Solution:
+def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[float], pause: Callable[[], None] | None = None) -> Solution:
     """Logistic regressions on the same vectors for every C.
 
     Args:
@@ -65,6 +65,7 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
         labels: (sentences,), label numbers; every class has a sentence.
         classes: K, at least 2.
         cs: inverse strengths of regularisation, ascending.
+        pause: called before every step; an error that it raises stops the computation.
 
     Raises:
         ValueError: if a class has no sentence, because its intercept would be infinite.
@@ -83,10 +84,10 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
     point = torch.zeros(hidden + 1, outputs, dtype=torch.float64)
     with torch.inference_mode():
         for number, c in enumerate(cs):
-            found = _minimum(problem, c, point)
+            found = _minimum(problem, c, point, 0, pause)
             if not found.solved and not problem.double:
                 problem = problem.exact()
-                found = _minimum(problem, c, found.point, found.evaluations)
+                found = _minimum(problem, c, found.point, found.evaluations, pause)
             if not found.solved:
                 log.warning(
                     "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most %.0e",
@@ -231,13 +232,15 @@ class _Memory:
         return rest
 
 
-def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int = 0) -> _Found:
+def _minimum(problem: _Problem, c: float, point: torch.Tensor, evaluations: int, pause: Callable[[], None] | None) -> _Found:
     """L-BFGS from a point until both criteria hold, progress stops, or ``MAX_STEPS`` are done."""
     memory = _Memory(problem, c)
     here = problem.value(point, c)
     evaluations += 1
     best, since = np.inf, 0
     for _ in range(MAX_STEPS):
+        if pause:
+            pause()
         memory.measure(here.curvature)
         left, ahead = float(here.gradient.abs().max()) / (c * problem.number), memory.ahead(here.gradient)
         if left <= GRADIENT and ahead <= STEP:

@@ -1,5 +1,7 @@
 """The surface baseline: the same probe on features that need no model, such as length and words."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from probing.core.sentences.example import OURS
@@ -7,7 +9,13 @@ from probing.models.sentences.probes import answers, fit_probes
 
 
 def surface_answers(
-    train: np.ndarray, train_labels: np.ndarray, dev: np.ndarray, dev_labels: np.ndarray, test: np.ndarray, classes: int
+    train: np.ndarray,
+    train_labels: np.ndarray,
+    dev: np.ndarray,
+    dev_labels: np.ndarray,
+    test: np.ndarray,
+    classes: int,
+    pause: Callable[[], None] | None = None,
 ) -> np.ndarray:
     """Predictions of a probe on surface features for the test sentences, (sentences,) uint8 label numbers.
 
@@ -15,18 +23,25 @@ def surface_answers(
         train, dev, test: (sentences, features) float32, from ``surface_features``.
         train_labels, dev_labels: (sentences,), label numbers.
         classes: K.
+        pause: as in ``solve``.
     """
-    probes = fit_probes(train[None, None], train_labels, dev[None, None], dev_labels, classes, OURS)
+    probes = fit_probes(train[None, None], train_labels, dev[None, None], dev_labels, classes, OURS, pause)
     return answers(probes, test[None, None])[0, 0]
 
 
-def surface_right(parts: tuple[np.ndarray, np.ndarray, np.ndarray], labels: tuple[np.ndarray, np.ndarray, np.ndarray], classes: int) -> int:
+def surface_right(
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray],
+    labels: tuple[np.ndarray, np.ndarray, np.ndarray],
+    classes: int,
+    pause: Callable[[], None] | None = None,
+) -> int:
     """Number of test sentences that a probe on surface features gets right.
 
     Args:
         parts: features of training, development and test part.
         labels: their label numbers.
         classes: K.
+        pause: as in ``solve``.
     """
-    found = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes)
+    found = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes, pause)
     return int((found == labels[2]).sum())

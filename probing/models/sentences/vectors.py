@@ -48,13 +48,16 @@ def sentence_rows(examples: Sequence[Example], encoder: Encoder) -> list[Row | N
     return found
 
 
-def pooled_states(rows: Sequence[Row], encoder: Encoder, passed: Callable[[int], None] | None = None) -> np.ndarray:
+def pooled_states(
+    rows: Sequence[Row], encoder: Encoder, passed: Callable[[int], None] | None = None, tokens: int = TOKENS_A_BATCH
+) -> np.ndarray:
     """Vectors of every layer and pooling; the encoder reads each row once.
 
     Args:
         rows: rows from ``sentence_rows`` that are not None.
         encoder: a frozen encoder.
         passed: called after each batch with its number of rows.
+        tokens: maximum number of padded tokens of a batch.
 
     Returns:
         (poolings, layers, sentences, hidden), float32: first token, then mean over all tokens, with special tokens and without padding;
@@ -64,7 +67,7 @@ def pooled_states(rows: Sequence[Row], encoder: Encoder, passed: Callable[[int],
         ModelError: if a state is not finite.
     """
     result = np.empty((len(POOLINGS), encoder.layers + 1, len(rows), encoder.hidden), np.float32)
-    for batch in batches_by_length([len(row.ids) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
+    for batch in batches_by_length([len(row.ids) for row in rows], tokens, ENOUGH_TOKENS):
         chosen = [rows[place] for place in batch]
         width = max(len(row.ids) for row in chosen)
         types = [row.types or (0,) * len(row.ids) for row in chosen] if any(row.types for row in chosen) else None

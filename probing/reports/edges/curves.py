@@ -44,6 +44,7 @@ class EdgeCurve:
         layers: (probes,) the layers l of the probes.
         values: (probes,) mean over seeds of F1.
         drawn: (draws, probes) the same for drawn seeds and sentences.
+        by_seed: (seeds, probes) F1 of each run.
     """
 
     model: str
@@ -57,6 +58,7 @@ class EdgeCurve:
     layers: NDArray[np.int64]
     values: NDArray[np.float64]
     drawn: NDArray[np.float64]
+    by_seed: NDArray[np.float64]
 
     def number(self, of: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Number:
         """A number of the curve, (..., probes) -> (...), with the middle 95 % of its draws."""
@@ -78,6 +80,24 @@ def newest(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.loc[when.drop_duplicates([*GROUP, "seed"]).index.sort_values()]
 
 
+def newest_runs(
+    db: Database, kind: str = CUMULATIVE, labels: str = TASK, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The newest run of each model, encoder, task and seed, of one kind of probe and one kind of labels.
+
+    Args:
+        db: the database.
+        kind: cumulative, at or full.
+        labels: task or control.
+        models, tasks: names to keep; None keeps all.
+    """
+    runs = newest(queries.edge_runs(db))
+    runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
+    for column, wanted in (("model", models), ("task", tasks)):
+        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    return runs
+
+
 def curves(
     db: Database, part: str, kind: str = CUMULATIVE, unseen: bool = False, labels: str = TASK, models: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
@@ -97,10 +117,7 @@ def curves(
         labels: task or control.
         models, tasks: names to keep; None keeps all.
     """
-    runs = newest(queries.edge_runs(db))
-    runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
-    for column, wanted in (("model", models), ("task", tasks)):
-        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    runs = newest_runs(db, kind, labels, models, tasks)
     run_ids = list(runs["run_id"])
     counts = queries.score_counts(db, run_ids, part, unseen)
     scored = {str(run_id): rows for run_id, rows in counts.groupby("run_id", sort=False)}
@@ -118,9 +135,8 @@ def curves(
         drawn = drawn_again(scores, deviations, summed, key)
         layers = first["layer"].to_numpy().astype(int)
         model, encoder, task, _, _ = (str(one) for one in key)
-        found.append(
-            EdgeCurve(model, encoder, task, kind, labels, part, len(mine), int(first["targets"].max()), layers, scores.mean(axis=0), drawn)
-        )
+        about = (model, encoder, task, kind, labels, part, len(mine), int(first["targets"].max()))
+        found.append(EdgeCurve(*about, layers, scores.mean(axis=0), drawn, scores))
     return found
 
 

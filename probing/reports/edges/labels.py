@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from probing.core.edges import numbers
 from probing.core.edges.encoders import CUMULATIVE, TASK
-from probing.reports.edges.curves import DRAWS, GROUP, EdgeCurve, drawn_again, newest, sentence_draws
-from probing.reports.edges.summary import expected_layer_of
+from probing.reports.edges.curves import DRAWS, GROUP, EdgeCurve, drawn_again, newest_runs, sentence_draws
+from probing.reports.edges.places import expected_layer_of, reason_of
 from probing.store.database import Database
 from probing.store.edges import queries
 
@@ -17,7 +17,7 @@ _NUMBERS = (
     "f1_first", "f1_last", "f1_last_low", "f1_last_high", "centre_of_gravity", "expected_layer", "expected_layer_low",
     "expected_layer_high", "k_gains",
 )  # fmt: skip
-COLUMNS = ("model", "encoder", "task", "part", "label", "counts", "n", "seeds", "last", *_NUMBERS)
+COLUMNS = ("model", "encoder", "task", "part", "label", "counts", "n", "seeds", "last", *_NUMBERS, "expected_layer_reason")
 
 
 def by_label(
@@ -29,11 +29,10 @@ def by_label(
 
     Returns:
         model, encoder, task, part, label, counts (whether the task's F1 counts it), n (targets of the part that have it), seeds, last,
-        f1_first, f1_last, f1_last_low, f1_last_high, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_gains.
+        f1_first, f1_last, f1_last_low, f1_last_high, centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_gains,
+        expected_layer_reason (why it is not resolved).
     """
-    runs = newest(queries.edge_runs(db))
-    runs = runs[(runs["task"] == task) & (runs["kind"] == kind) & (runs["labels"] == TASK)]
-    runs = runs if models is None else runs[runs["model"].isin(list(models))]
+    runs = newest_runs(db, kind, models=models, tasks=[task])
     run_ids = list(runs["run_id"])
     scored = queries.label_counts(db, run_ids, part, unseen)
     by_sentence = {
@@ -41,6 +40,7 @@ def by_label(
         for (run, label), rows in queries.label_sentence_counts(db, run_ids, part, unseen).groupby(["run", "label"], sort=False)
     }
     traced = {run_id for run_id, _ in by_sentence}
+    majority = _majority(db, task, part, unseen)
     rows = []
     for key, group in runs.groupby(list(GROUP), sort=False):
         model, encoder, *_ = (str(one) for one in key)
@@ -56,9 +56,16 @@ def by_label(
             ]
             drawn = drawn_again(scores, deviations, np.moveaxis(counts, 2, 1), (*key, label))
             n = int(counts[0, 0, [0, 2]].sum())
-            curve = EdgeCurve(model, encoder, task, kind, TASK, part, len(seeds), n, layers, scores.mean(axis=0), drawn)
-            rows.append((curve.model, curve.encoder, task, part, label, bool(of_label["counts"].iloc[0]), *_row(curve)))
+            curve = EdgeCurve(model, encoder, task, kind, TASK, part, len(seeds), n, layers, scores.mean(axis=0), drawn, scores)
+            known = bool(of_label["counts"].iloc[0])
+            rows.append((curve.model, curve.encoder, task, part, label, known, *_row(curve), reason_of(curve, majority.get(str(label)))))
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
+
+
+def _majority(db: Database, task: str, part: str, unseen: bool) -> dict[str, float]:
+    """Label -> its F1 if the majority label is predicted for every target: 0 for every other label."""
+    counts = queries.majority_by_label(db, task, part, unseen)
+    return dict(zip(counts["label"], map(float, numbers.f1(counts["tp"], counts["fp"], counts["fn"])), strict=True))
 
 
 def _row(curve: EdgeCurve) -> tuple:

@@ -8,13 +8,16 @@ import pandas as pd
 
 from probing.core.edges import numbers
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, KINDS, TASK
-from probing.reports.edges.curves import EdgeCurve, curves, newest
+from probing.reports.edges.curves import EdgeCurve, curves, newest, newest_runs
 from probing.store.database import Database
 from probing.store.edges import queries
 
+#: A baseline that is stored for tasks whose targets have several labels: no single label is an answer there.
+MEMORY_EACH = "memory-each"
 _POINTS = ("model", "encoder", "task", "kind", "part", "layer", "last", "seeds", "targets", "value", "low", "high")
 _WEIGHTS = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "weight", "normed", "norm")
-_SELECTIVE = ("model", "encoder", "task", "kind", "part", "layer", "last", "value", "f1", "control")
+_ON_SEEN = ("value_seen", "f1_seen", "control_seen", "targets_seen")
+_SELECTIVE = ("model", "encoder", "task", "kind", "part", "layer", "last", "value", "f1", "control", *_ON_SEEN)
 _CODES = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "value", "bits", "uniform", "targets")
 
 
@@ -46,8 +49,7 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
     Returns:
         model, encoder, task, kind, layer, last, seeds, weight, normed (weight times the mean norm of the layer's states, as share), norm.
     """
-    runs = newest(queries.edge_runs(db))
-    runs = runs[(runs["kind"] == kind) & (runs["labels"] == TASK)]
+    runs = newest_runs(db, kind)
     mix = queries.mix(db, list(runs["run_id"]))
     rows: list[tuple] = []
     for key, group in runs.groupby(["model", "encoder", "task"], sort=False):
@@ -65,9 +67,14 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
 def selectivity(db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False) -> pd.DataFrame:
     """F1 minus that of equal probes on control labels, mean over seeds; only if control labels were trained.
 
+    Only the control label of a text that occurs in training can be known, and the share of such targets differs between tasks. So tasks
+    are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is.
+
     Returns:
-        model, encoder, task, kind, part, layer, last, value, f1, control.
+        model, encoder, task, kind, part, layer, last, value, f1, control; value_seen, f1_seen, control_seen: the same on targets whose
+        span text occurs in training, targets_seen: their number.
     """
+    on_seen = {labels: _f1_on_seen(db, kind, part, labels) for labels in (TASK, CONTROL)}
     with_control = {_name(curve): curve for curve in curves(db, part, kind, unseen, CONTROL)}
     rows = []
     for curve in curves(db, part, kind, unseen):
@@ -76,8 +83,34 @@ def selectivity(db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unse
         values = numbers.selectivity(curve.values, control.values)
         for place, layer in enumerate(curve.layers):
             scores = (values[place], curve.values[place], control.values[place])
-            rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores))
-    return pd.DataFrame(rows, columns=list(_SELECTIVE)).astype(dict.fromkeys(("value", "f1", "control"), "float64"))
+            (own, targets), (arbitrary, _) = (on_seen[labels].get((*_name(curve), int(layer)), (np.nan, 0)) for labels in (TASK, CONTROL))
+            seen = (float(numbers.selectivity(own, arbitrary)), own, arbitrary, targets)
+            rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores, *seen))
+    floats = dict.fromkeys(("value", "f1", "control", *_ON_SEEN[:3]), "float64")
+    return pd.DataFrame(rows, columns=list(_SELECTIVE)).astype(floats | {"targets_seen": "int64"})
+
+
+def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
+    """(Model, encoder, task, layer) -> F1, mean over seeds, on targets whose span text occurs in training, and their number."""
+    runs = newest_runs(db, kind, labels)
+    table = queries.score_counts(db, list(runs["run_id"]), part, seen=True)
+    table = table.merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    table["f1"] = numbers.f1(table["tp"], table["fp"], table["fn"])
+    means = table.groupby(["model", "encoder", "task", "layer"]).agg(f1=("f1", "mean"), targets=("targets", "max"))
+    return {key: (float(row["f1"]), int(row["targets"])) for key, row in means.iterrows()}
+
+
+def f1_of_top(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False) -> pd.DataFrame:
+    """F1 of the most probable label of each target, without the threshold of 0.5: run_id, part, layer, f1_top.
+
+    Only of runs and parts whose predictions are stored, and of tasks whose targets have one label each.
+    """
+    baselines, runs = queries.baseline_counts(db), queries.edge_runs(db)
+    several = set(baselines.loc[baselines["baseline"] == MEMORY_EACH, "task"])
+    chosen = runs[runs["run_id"].isin(list(run_ids)) & ~runs["task"].isin(several)]
+    found = queries.top_counts(db, list(chosen["run_id"]), part, unseen)
+    found["f1_top"] = numbers.f1(found["tp"], found["fp"], found["fn"])
+    return found[["run_id", "part", "layer", "f1_top"]]
 
 
 def _name(curve: EdgeCurve) -> tuple[str, str, str]:

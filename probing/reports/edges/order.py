@@ -8,12 +8,12 @@ import pandas as pd
 
 from probing.core.edges.encoders import TRAINED
 from probing.core.edges.numbers import expected_layer
-from probing.core.edges.order import Comparison, Place, compare, compare_pairs
+from probing.core.edges.order import Comparison, Place, SeedSpread, compare, compare_pairs
 from probing.reports.edges.curves import EdgeCurve, curves
-from probing.reports.edges.summary import expected_layer_of
+from probing.reports.edges.places import expected_layer_of, spread_of
 from probing.store.database import Database
 
-COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pairs")
+COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pairs", "reason", "pooled")
 
 
 def tasks_in_order(
@@ -21,14 +21,18 @@ def tasks_in_order(
 ) -> pd.DataFrame:
     """The tasks of a model, pair by pair.
 
-    Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference.
+    Sentences that two tasks share are drawn together, so that hard sentences do not count as a difference. The variation over seeds is
+    pooled over all stored tasks of the model that have several seeds, also if they are not compared.
 
     Returns:
         first, second (tasks), verdict (earlier, later, order not resolved: of the first against the second), difference (expected layer of
-        the first minus that of the second), low, high (its interval at Holm's level), p (adjusted), pairs (their number).
+        the first minus that of the second), low, high (its interval at Holm's level), p (adjusted), pairs (their number), reason (why the
+        order is not resolved), pooled (whether the variation over seeds of a task with one seed is that of other tasks).
     """
-    found = [one for one in curves(db, part, unseen=unseen, models=[model], tasks=tasks) if one.encoder == encoder]
-    return _frame(compare([_place(one, one.task) for one in found]))
+    every = [one for one in curves(db, part, unseen=unseen, models=[model]) if one.encoder == encoder]
+    spread = spread_of(every)
+    found = [one for one in every if tasks is None or one.task in set(tasks)]
+    return _frame(compare([_place(one, one.task, spread) for one in found]))
 
 
 def models_in_order(
@@ -37,25 +41,35 @@ def models_in_order(
 ) -> pd.DataFrame:  # fmt: skip
     """The models on each task, pair by pair; expected layers are shares of the depth, and all tasks are one family.
 
+    The variation over seeds of a model is pooled over all its stored tasks that have several seeds.
+
     Returns:
         task, and the columns of ``tasks_in_order`` with models as first and second.
     """
-    found = [one for one in curves(db, part, unseen=unseen, models=models, tasks=tasks) if one.encoder == encoder]
+    every = [one for one in curves(db, part, unseen=unseen, models=models) if one.encoder == encoder]
+    spreads = {model: spread_of(one for one in every if one.model == model) for model in {one.model for one in every}}
+    found = [one for one in every if tasks is None or one.task in set(tasks)]
     pairs = [
         (task, pair)
         for task in dict.fromkeys(one.task for one in found)
-        for pair in itertools.combinations([_place(one, one.model, 1 / one.layers[-1]) for one in found if one.task == task], 2)
+        for pair in itertools.combinations([one for one in found if one.task == task], 2)
     ]
-    table = _frame(compare_pairs([pair for _, pair in pairs]))
+
+    def placed(one: EdgeCurve) -> Place:
+        return _place(one, one.model, spreads[one.model], 1 / one.layers[-1])
+
+    table = _frame(compare_pairs([(placed(first), placed(second)) for _, (first, second) in pairs]))
     table.insert(0, "task", [task for task, _ in pairs])
     return table
 
 
-def _place(curve: EdgeCurve, name: str, unit: float = 1.0) -> Place:
+def _place(curve: EdgeCurve, name: str, spread: SeedSpread | None, unit: float = 1.0) -> Place:
     """The expected layer of a curve, in units of the given number of layers."""
-    return Place(name, unit * expected_layer_of(curve).value, unit * expected_layer(curve.drawn))
+    value, drawn = unit * expected_layer_of(curve).value, unit * expected_layer(curve.drawn)
+    return Place(name, value, drawn, curve.seeds, spread and spread.times(unit))
 
 
 def _frame(compared: Sequence[Comparison]) -> pd.DataFrame:
     rows = [[getattr(one, name) for name in COLUMNS] for one in compared]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(("difference", "low", "high", "p"), np.float64))
+    kinds = dict.fromkeys(("difference", "low", "high", "p"), np.float64) | {"pooled": bool}
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(kinds)

@@ -56,7 +56,8 @@ def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     if ours.empty:
         return theirs
     both = pd.concat([ours, theirs.reindex(columns=ours.columns)], ignore_index=True)
-    return both.astype({"seeds": "Int64", "targets": "Int64", "last": "int64"})
+    counts = dict.fromkeys(("seeds", "targets", "probes", "probes_stopped"), "Int64")
+    return both.astype(counts | {"last": "int64", "weights_near_uniform": "boolean"})
 
 
 def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:

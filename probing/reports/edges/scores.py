@@ -9,13 +9,20 @@ import pandas as pd
 from probing.core.edges import numbers
 from probing.core.edges.encoders import CONTROL, RANDOM, RANDOM_BODY, TASK, TRAINED
 from probing.reports.edges.curves import newest
+from probing.reports.edges.layers import f1_of_top
 from probing.reports.edges.summary import BASELINES, PARTS, baselines
 from probing.store.database import Database
 from probing.store.edges import queries
 
 NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
 #: F1, its yardsticks on the same targets (the ceiling: on all targets), and the difference from control labels.
-NUMBERS = ("f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression")
+NUMBERS = (
+    "f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression", "f1_top",
+    "selectivity_seen",
+)  # fmt: skip
+#: How the training of a probe ended.
+ENDS = ("steps", "stopped")
+_PROBE = ["run_id", "part", "layer"]
 
 
 def scores(
@@ -27,7 +34,9 @@ def scores(
     Returns:
         model, encoder, labels (task or control), task, kind, seed, layer, last (L), part, targets, f1; memory, majority, ceiling,
         random and random_body (F1 of the same probe on encoders with random weights, mean over seeds), control (F1 on control labels, mean
-        over seeds), selectivity (f1 minus control), compression (of the run's own online code). Numbers that are not stored are empty.
+        over seeds), selectivity (f1 minus control), compression (of the run's own online code), f1_top (F1 of the most probable label),
+        selectivity_seen (on targets whose span text occurs in training, whatever ``unseen`` is), steps (of the training), stopped (whether
+        patience ended it). Numbers that are not stored are empty.
     """
     runs = newest(queries.edge_runs(db))
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
@@ -40,10 +49,18 @@ def scores(
         ("random_body", (found["encoder"] == RANDOM_BODY) & (found["labels"] == TASK)),
     ):
         found = found.merge(found[mine].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left")
-    control = found[found["labels"] == CONTROL].groupby([*probe, "encoder"])["f1"].mean().rename("control").reset_index()
-    found = found.merge(control, on=[*probe, "encoder"], how="left")
-    found["selectivity"] = numbers.selectivity(found["f1"], found["control"])
-    found.loc[found["labels"] == CONTROL, ["control", "selectivity"]] = np.nan
+    on_seen = queries.score_counts(db, list(runs["run_id"]), seen=True)
+    on_seen["f1_seen"] = numbers.f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
+    found = found.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
+    for f1, control, difference in (("f1", "control", "selectivity"), ("f1_seen", "control_seen", "selectivity_seen")):
+        arbitrary = found[found["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
+        found = found.merge(arbitrary, on=[*probe, "encoder"], how="left")
+        found[difference] = numbers.selectivity(found[f1], found[control])
+        found.loc[found["labels"] == CONTROL, [control, difference]] = np.nan
+    # Predictions are of the task's labels.
+    found = found.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
+    trained = queries.training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype({"steps": "Int64", "stopped": "boolean"})
+    found = found.merge(trained, on=["run_id", "layer"], how="left")
     coded = queries.codes(db, list(runs["run_id"]))
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
     found = found.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
@@ -53,7 +70,7 @@ def scores(
     found = found[found["part"].isin(list(parts))]
     for column, wanted in (("model", models), ("kind", kinds)):
         found = found if wanted is None else found[found[column].isin(list(wanted))]
-    table = found[[*NAMES, *NUMBERS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
+    table = found[[*NAMES, *NUMBERS, *ENDS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
     return queries.by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
 
 

@@ -8,23 +8,25 @@ import pandas as pd
 
 from probing.core.edges import numbers
 from probing.core.edges.encoders import RANDOM
-from probing.reports.edges.curves import EdgeCurve, Number, curves
-from probing.reports.edges.layers import compression, selectivity, weights_by_layer
+from probing.reports.edges.curves import EdgeCurve, Number, curves, newest_runs
+from probing.reports.edges.layers import MEMORY_EACH, compression, f1_of_top, selectivity, weights_by_layer
+from probing.reports.edges.places import expected_layer_of, gain_of, reason_of
 from probing.store.database import Database
 from probing.store.edges import queries
 
 #: Parts of the data that have scores; dev, which also stopped the training, comes first, as in the paper.
 PARTS = ("dev", "test")
 BASELINES = ("memory", "majority")
-#: Replaces ``memory`` if it is stored: for tasks whose targets have several labels, one label is too weak a baseline.
-MEMORY_EACH = "memory-each"
 NAMES = ("model", "encoder", "task", "part", "seeds")
 #: Numbers computed from gains; empty if these are not resolved.
 PLACES = ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")
 NUMBERS = (
     "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "memory", "majority", "ceiling",
-    "random", "selectivity", "compression", "centre_of_gravity", *PLACES[:3], "k_weights", "k_gains",
+    "random", "selectivity", "compression", "centre_of_gravity", *PLACES[:3], "k_weights", "k_gains", "f1_first_top", "f1_last_top",
+    "gain_above_memory", "gain_above_memory_low", "gain_above_memory_high", "selectivity_seen",
 )  # fmt: skip
+#: Why an expected layer is empty, whether a centre of gravity means something, and how many probes patience stopped.
+MARKS = ("expected_layer_reason", "weights_near_uniform", "probes", "probes_stopped")
 
 
 def summary(
@@ -33,44 +35,56 @@ def summary(
 ) -> pd.DataFrame:  # fmt: skip
     """The cumulative probes on task labels, mean over seeds.
 
-    Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is below one point or
-    its interval contains 0. ``random`` is F1(L) on the random encoder of the model, ``selectivity`` and ``compression`` are those of P(L).
-    Memory and majority are of the same targets; the ceiling is of all targets.
+    Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is below one point, its
+    interval contains 0, or the interval of the expected layer leaves 0 to L. ``random`` is F1(L) on the random encoder of the model,
+    ``selectivity`` and ``compression`` are those of P(L). Memory and majority are of the same targets; the ceiling is of all targets.
 
     Returns:
         model, encoder, task, part, seeds, last (L), targets, f1_first, f1_last, f1_last_low, f1_last_high, gain, gain_low, gain_high,
         memory (label by label if targets have several), majority, ceiling, random, selectivity, compression,
         centre_of_gravity, expected_layer, expected_layer_low, expected_layer_high, k_weights, k_gains: F1 in [0, 1], places in layers,
-        K in bits.
+        K in bits; f1_first_top and f1_last_top (F1 of the most probable label, mean over the seeds whose predictions are stored),
+        gain_above_memory with its interval (the memory baseline is taken as exact), selectivity_seen (on targets whose span text occurs in
+        training, whatever ``unseen`` is), expected_layer_reason (why it is empty), weights_near_uniform (empty without weights), probes
+        and probes_stopped (how many there are, and how many of them patience stopped).
     """
     weights = weights_by_layer(db)
-    codes = at_the_last(compression(db))
+    codes, ends = at_the_last(compression(db)), _ends(db)
     rows: list[dict[str, Any]] = []
     for part in parts:
         beside = baselines(db, part, unseen)
-        selective = at_the_last(selectivity(db, part=part, unseen=unseen))
+        selective = selectivity(db, part=part, unseen=unseen)
+        of_all, of_seen, top = at_the_last(selective), at_the_last(selective, "value_seen"), _top(db, part, unseen)
         found = curves(db, part, unseen=unseen, models=models, tasks=tasks)
         random = {(one.model, one.task): float(one.values[-1]) for one in found if one.encoder == RANDOM}
         for curve in found:
             name = (curve.model, curve.encoder, curve.task)
             rows.append(
-                _row(curve)
+                _row(curve, beside)
                 | _of_weights(weights, name)
                 | {column: beside.get((curve.task, column)) for column in (*BASELINES, "ceiling")}
-                | {"random": random.get((curve.model, curve.task)), "selectivity": selective.get(name), "compression": codes.get(name)}
+                | {"random": random.get((curve.model, curve.task)), "selectivity": of_all.get(name), "compression": codes.get(name)}
+                | {"selectivity_seen": of_seen.get(name)}
+                | {f"f1_{end}_top": top.get((*name, layer)) for end, layer in (("first", 0), ("last", int(curve.layers[-1])))}
+                | dict(zip(("probes", "probes_stopped"), ends.get(name, (None, None)), strict=True))
             )
-    table = pd.DataFrame(rows, columns=[*NAMES, "last", "targets", *NUMBERS]).astype(dict.fromkeys(NUMBERS, "float64"))
+    kinds = dict.fromkeys(NUMBERS, "float64") | {"weights_near_uniform": "boolean", "probes": "Int64", "probes_stopped": "Int64"}
+    table = pd.DataFrame(rows, columns=[*NAMES, "last", "targets", *NUMBERS, *MARKS]).astype(kinds)
     return queries.by_task(table, "model", "task", "encoder", "part")
 
 
-def _row(curve: EdgeCurve) -> dict[str, Any]:
+def _row(curve: EdgeCurve, beside: dict[tuple[str, str], float]) -> dict[str, Any]:
     last, gain, place = _at(curve, -1), gain_of(curve), expected_layer_of(curve)
+    memory = beside.get((curve.task, "memory"), np.nan)
+    above = curve.number(lambda values: numbers.gain_above_memory(values, memory))
     return {
         "model": curve.model, "encoder": curve.encoder, "task": curve.task, "part": curve.part, "seeds": curve.seeds,
         "last": int(curve.layers[-1]), "targets": curve.targets, "f1_first": curve.values[0], "f1_last": last.value,
         "f1_last_low": last.low, "f1_last_high": last.high, "gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
         "expected_layer": place.value, "expected_layer_low": place.low, "expected_layer_high": place.high,
         "k_gains": np.nan if np.isnan(place.value) else float(numbers.k_gains(curve.values)),
+        "gain_above_memory": above.value, "gain_above_memory_low": above.low, "gain_above_memory_high": above.high,
+        "expected_layer_reason": reason_of(curve, beside.get((curve.task, "majority"))),
     }  # fmt: skip
 
 
@@ -78,31 +92,35 @@ def _at(curve: EdgeCurve, place: int) -> Number:
     return curve.number(lambda values: values[..., place])
 
 
-def gain_of(curve: EdgeCurve) -> Number:
-    """F1(L) - F1(0)."""
-    return curve.number(lambda values: values[..., -1] - values[..., 0])
+def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int], float]:
+    """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are stored."""
+    runs = newest_runs(db)
+    found = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    return found.groupby(["model", "encoder", "task", "layer"])["f1_top"].mean().to_dict()
 
 
-def expected_layer_of(curve: EdgeCurve) -> Number:
-    """The expected layer with its interval; NaN if it is not resolved."""
-    gain = gain_of(curve)
-    if not numbers.resolved(gain.value, gain.low):
-        return Number(np.nan, np.nan, np.nan)
-    return curve.number(numbers.expected_layer)
+def _ends(db: Database) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """(Model, encoder, task) -> number of cumulative probes of all seeds, and how many of them patience stopped."""
+    runs = newest_runs(db)
+    found = queries.training(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    ended = found.groupby(["model", "encoder", "task"])["stopped"].agg(["size", "sum"])
+    return {key: (int(row["size"]), int(row["sum"])) for key, row in ended.iterrows()}
 
 
-def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, float]:
+def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, Any]:
     mine = weights[(weights["model"] == name[0]) & (weights["encoder"] == name[1]) & (weights["task"] == name[2])]
     if mine.empty:
         return {}
     values = mine["weight"].to_numpy()
-    return {"centre_of_gravity": float(numbers.centre_of_gravity(values)), "k_weights": float(numbers.k_weights(values))}
+    bits = float(numbers.k_weights(values))
+    near = bool(numbers.near_uniform(bits))
+    return {"centre_of_gravity": float(numbers.centre_of_gravity(values)), "k_weights": bits, "weights_near_uniform": near}
 
 
-def at_the_last(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
-    """(Model, encoder, task) -> value at the last layer."""
+def at_the_last(table: pd.DataFrame, column: str = "value") -> dict[tuple[str, str, str], float]:
+    """(Model, encoder, task) -> a number at the last layer."""
     mine = table[table["layer"] == table["last"]]
-    return {(row.model, row.encoder, row.task): float(row.value) for row in mine.itertuples(index=False)}
+    return {(row["model"], row["encoder"], row["task"]): float(row[column]) for row in mine.to_dict("records")}
 
 
 def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, str], float]:
@@ -111,6 +129,7 @@ def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, 
     mine = counts[counts["part"] == part]
     scores = numbers.f1(mine["tp"], mine["fp"], mine["fn"])
     found = dict(zip(zip(mine["task"], mine["baseline"], strict=True), map(float, scores), strict=True))
+    # For tasks whose targets have several labels, one label is too weak a baseline.
     found |= {(task, "memory"): value for (task, name), value in found.items() if name == MEMORY_EACH}
     tasks = queries.edge_tasks(db)
     tasks = tasks[tasks["part"] == part]

@@ -11,17 +11,23 @@ from probing.core.errors import OptionError
 from probing.reports.choices import refuse_unknown_words
 from probing.reports.edges.labels import by_label
 from probing.reports.edges.order import models_in_order, tasks_in_order
-from probing.reports.edges.scores import of_trained, scores
-from probing.reports.edges.summary import PARTS, summary
+from probing.reports.edges.scores import ENDS, of_trained, scores
+from probing.reports.edges.summary import MARKS, PARTS, summary
 from probing.reports.table_text import Form, as_json, latex_table, objects, text_table
 from probing.store.database import Database
 from probing.store.edges import queries
 
 #: The keys of JSON's objects, which programs rely on.
-SCORES = ("model", "task", "kind", "seed", "layer", "part", "f1", "targets")
+SCORES = ("model", "task", "kind", "seed", "layer", "part", "f1", "targets", "f1_top", *ENDS)
 SUMMARY = (
     "model", "encoder", "task", "part", "seeds", "f1_first", "f1_last", "memory", "ceiling", "centre_of_gravity", "expected_layer",
-    "expected_layer_low", "expected_layer_high", "k_weights", "k_gains",
+    "expected_layer_low", "expected_layer_high", "k_weights", "k_gains", "f1_first_top", "f1_last_top", "gain_above_memory",
+    "selectivity_seen", *MARKS,
+)  # fmt: skip
+#: A LaTeX table has intervals, too.
+LATEX = (
+    "model", "encoder", "task", "part", "seeds", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high",
+    "gain_above_memory", "gain_above_memory_low", "gain_above_memory_high", *SUMMARY[7:],
 )  # fmt: skip
 DEV = "dev also stopped the training, as in the paper; test did not."
 
@@ -95,9 +101,9 @@ def written(db: Database, choice: EdgeChoice, form: Form) -> str:
     table = report(db, choice)
     if form == "csv":
         return table.to_csv(index=False)
-    shown = table[list(SUMMARY)] if choice.what is What.summary else table
     if form == "latex":
-        return latex_table(shown)
+        return latex_table(table[list(dict.fromkeys(LATEX))] if choice.what is What.summary else table)
+    shown = table[list(SUMMARY)] if choice.what is What.summary else table
     return text_table(shown) + (f"{DEV}\n" if len(shown) and "dev" in set(shown.get("part", [])) else "")
 
 

@@ -29,7 +29,7 @@ MEASURED = {
 }  # fmt: skip
 COLUMNS = (
     "panel", "line", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "q", "control_value",
-    "control_change", "seed_low", "seed_high", "seeds", "inside_control", "n", "of",
+    "control_change", "seed_low", "seed_high", "seeds", "inside_control", "within_seeds", "n", "of",
 )  # fmt: skip
 _FLOATS = COLUMNS[3:15]
 
@@ -64,7 +64,8 @@ def evidence(db: Database, model: str, facts: FactRuns | None, protocol: str) ->
         and high (95 %; for perplexity the interval of the difference from the base, paired by block), base_value, change with change_low
         and change_high (from the base, or from no change; for perplexity the change of its logarithm), q (of probes), control_value,
         control_change, seed_low, seed_high, seeds (of value), inside_control (the change is no larger than the control's, or
-        the value within the spread of its seeds), n, of (edge tasks that were averaged, and kind of the probes). Unknown values are empty.
+        the value within the spread of its seeds; of probes see ``changes``), within_seeds (of probes, see ``changes``), n, of (edge tasks
+        that were averaged, and kind of the probes). Unknown values are empty.
     """
     tuned, family = tuned_models(db), kin(db)
     models = relatives_of(family, tuned, model)
@@ -136,8 +137,9 @@ def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame(columns=list(COLUMNS))
     whole = [part.reindex(columns=list(COLUMNS)).astype(dict.fromkeys(_FLOATS, "float64")) for part in parts]
-    table = pd.concat([part.astype({"inside_control": "object", "of": "object"}) for part in whole], ignore_index=True)
-    table["inside_control"], table["of"] = table["inside_control"].eq(True), table["of"].fillna("")
+    flags = ["inside_control", "within_seeds"]
+    table = pd.concat([part.astype(dict.fromkeys([*flags, "of"], "object")) for part in whole], ignore_index=True)
+    table = table.assign(**{name: table[name].eq(True) for name in flags}, of=table["of"].fillna(""))
     order = {FACTS: 0, EDGES: 1, ENTROPY: 3, DISTANCE: 4, PERPLEXITY: 5, DRIFT: 6, LIKENESS: 7}
     table["_place"] = table["panel"].map(lambda name: order.get(name, 2))
     kept = table.sort_values(["_place"], kind="stable").drop(columns="_place").reset_index(drop=True)

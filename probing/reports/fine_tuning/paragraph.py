@@ -1,18 +1,17 @@
 """What fine-tuning changed in one model, in sentences that rules derive from its numbers."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN
-from probing.core.sentences.fates import FATES, LEVEL, above_majority
+from probing.core.sentences.fates import CANNOT_TELL, ELSEWHERE, LEVEL, LINEAR_HERE, NOT_READ, above_majority, majority_p
+from probing.core.stats.paired import benjamini_hochberg
 from probing.reports.fine_tuning.evidence import DISTANCE, DRIFT, EDGES, ENTROPY, FACTS, LIKENESS, PERPLEXITY, PROBE
 
 #: Maximum number of layers put back in the sentence on perplexity; half of all layers if that is less.
 _PUT_BACK = 3
-#: Fates of properties that no linear probe at this layer and pooling finds.
-_LOST = FATES[5:]
 _POOLING = {FIRST: "the first token", MEAN: "the mean of all tokens"}
 
 
@@ -33,7 +32,7 @@ class Names:
 def paragraph(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> tuple[str, ...]:
     """One or two sentences for each kind of evidence that was measured.
 
-    A layer has lost a property if its own probe is worse than the base's with q of at most 5 %, and by more than the control's.
+    A probe reads a property worse if its accuracy is below that of the base's with q of at most 5 %, and by more than the control's.
 
     Args:
         found: of ``evidence``.
@@ -50,13 +49,13 @@ def paragraph(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> tuple[st
     return (*said, *_control(found))
 
 
-def lost(rows: pd.DataFrame) -> pd.Series:
-    """Which rows of sentence probes have lost the property: clearly below the base, and by more than the control."""
+def worse(rows: pd.DataFrame) -> pd.Series:
+    """Which probes read the property worse: below the base with q of at most 5 %, and by more than the control."""
     return (rows["q"] <= LEVEL) & (rows["change"] < 0) & ~rows["inside_control"]
 
 
-def gained(rows: pd.DataFrame) -> pd.Series:
-    """Which rows of sentence probes are clearly above the base, and by more than the control."""
+def better(rows: pd.DataFrame) -> pd.Series:
+    """Which probes read the property better: above the base with q of at most 5 %, and by more than the control."""
     return (rows["q"] <= LEVEL) & (rows["change"] > 0) & ~rows["inside_control"]
 
 
@@ -67,8 +66,8 @@ def _facts(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[st
     last = rows.loc[rows["layer"].idxmax()]
     beside = _beside(last, lambda value: f"control: {value * 100:.1f} %")
     yield (
-        f"At layer {last['layer']}, {names.model} still knows {last['value'] * 100:.1f} % ({last['low'] * 100:.1f} to "
-        f"{last['high'] * 100:.1f}; {beside}) of the {last['n']:,} facts that {names.base} knows there."
+        f"At layer {last['layer']}, {names.model} still gives the answer to {last['value'] * 100:.1f} % ({last['low'] * 100:.1f} to "
+        f"{last['high'] * 100:.1f}; {beside}) of the {last['n']:,} facts that {names.base} answers there."
     )
 
 
@@ -79,9 +78,9 @@ def _edges(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[st
     most = rows.loc[rows["change"].abs().idxmax()]
     beside = _beside(most, lambda value: f"control: {_signed(value * 100, 1)}", "control_change")
     yield (
-        f"F1 of edge probes (mean over {most['of'].split(': ')[-1]}) changed most at layer {most['layer']}, by "
-        f"{_signed(most['change'] * 100, 1)} points ({_signed(most['change_low'] * 100, 1)} to {_signed(most['change_high'] * 100, 1)}; "
-        f"{beside})."
+        f"F1 of edge probes (mean over {most['of'].split(': ')[-1]}) is {most['value'] * 100:.1f} % at layer {most['layer']}, where it "
+        f"changed most: {_signed(most['change'] * 100, 1)} points ({_signed(most['change_low'] * 100, 1)} to "
+        f"{_signed(most['change_high'] * 100, 1)}; {beside})."
     )
 
 
@@ -98,51 +97,79 @@ def _of_task(rows: pd.DataFrame, gone: pd.DataFrame, names: Names, title: str) -
     by = {pooling: rows[rows["line"] == pooling].set_index("layer") for pooling in _POOLING}
     had = {pooling: set(_layers_of(gone[gone["counted"]], pooling)) for pooling in _POOLING}
     has = {pooling: set(_layers_of(gone[_above_majority(gone)], pooling)) for pooling in _POOLING}
-    fallen = {pooling: sorted(had[pooling] & set(one.index[lost(one)])) for pooling, one in by.items()}
-    risen = {pooling: sorted(has[pooling] & set(one.index[gained(one)])) for pooling, one in by.items()}
+    fallen = {pooling: sorted(had[pooling] & set(one.index[worse(one)])) for pooling, one in by.items()}
+    risen = {pooling: sorted(has[pooling] & set(one.index[better(one)])) for pooling, one in by.items()}
     if not any(fallen.values()):
-        yield f"No layer lost {title}."
-    if fallen[FIRST]:
-        said = f"{_share(fallen[FIRST], had[FIRST], f'{title} with {_POOLING[FIRST]}')} lost it ({_layers(fallen[FIRST])})"
-        held = [layer for layer in fallen[FIRST] if layer in had[MEAN] and layer not in fallen[MEAN]]
-        yield f"{said}; {_how_many(len(held), len(fallen[FIRST]))} it with {_POOLING[MEAN]}." if len(by[MEAN]) else f"{said}."
-    if fallen[MEAN]:
-        yield f"{_share(fallen[MEAN], had[MEAN], f'{title} with {_POOLING[MEAN]}')} lost it ({_layers(fallen[MEAN])})."
+        # Without the cells that the base's probes read, nothing is known of what there was to lose.
+        layers = sorted(had[FIRST] | had[MEAN])
+        if not layers:
+            yield f"At which layers probes of {names.base} read {title} is not stored."
+        elif _too_weak(gone):
+            yield f"The probes of {names.base} read {title} too weakly to show a loss."
+        else:
+            yield f"Probes read {title} worse than before at none of {_count(len(layers), 'layer')}."
+    for pooling in _POOLING:
+        if fallen[pooling]:
+            yield _worse(by[pooling], gone[gone["pooling"] == pooling], fallen[pooling], f"{title} with {_POOLING[pooling]}")
+            yield from _of_one_seed(by[pooling], fallen[pooling])
     for pooling, layers in risen.items():
         if layers:
             yield f"With {_POOLING[pooling]}, probes predict {title} better than before at {_layers(layers)}."
+            yield from _of_one_seed(by[pooling], layers)
+
+
+def _worse(rows: pd.DataFrame, gone: pd.DataFrame, layers: Sequence[int], what: str) -> str:
+    """At which layers the own probe is worse than the base's, the greatest fall, and where it still beats the majority label."""
+    had = gone[gone["counted"]].set_index("layer")
+    most = int(rows.loc[layers, "change"].idxmin())
+    before, change = rows.at[most, "base_value"], rows.at[most, "change"]
+    still = int(_above_majority(had.loc[layers]).sum())
+    fell = f"{before * 100:.1f} to {(before + change) * 100:.1f} %; majority baseline {had.at[most, 'majority'] * 100:.1f} %"
+    where = _layers(layers) if len(layers) == 1 else f"{_layers(layers)}; most at layer {most}"
+    at = "that layer" if len(layers) == 1 else f"{still} of these"
+    beat = f"{'still' if still or len(layers) > 1 else 'no longer'} beat the majority at {at}"
+    return f"Probes read {what} worse than before at {len(layers)} of {_count(len(had), 'layer')} ({where}: {fell}), and {beat}."
+
+
+def _too_weak(gone: pd.DataFrame) -> bool:
+    """Whether the base's probes beat the majority in no cell of a task once its cells are tested together (Benjamini and Hochberg)."""
+    cells = zip(gone["base_accuracy"], gone["n_test"], gone["majority"], strict=True)
+    p_values = [majority_p(round(accuracy * n), int(n), majority) for accuracy, n, majority in cells]
+    return not (benjamini_hochberg(p_values) <= LEVEL).any()
+
+
+def _of_one_seed(rows: pd.DataFrame, layers: Sequence[int]) -> Iterator[str]:
+    """Which of these changes are of one seed only and no larger than what seeds of another model differ by."""
+    if small := [layer for layer in layers if rows.at[layer, "within_seeds"]]:
+        yield f"Only one seed was trained, and seeds of another model differ by as much at {_layers(small)}."
 
 
 def _layers_of(cells: pd.DataFrame, pooling: str) -> list[int]:
     return [int(layer) for layer in cells.loc[cells["pooling"] == pooling, "layer"]]
 
 
-def _above_majority(gone: pd.DataFrame) -> list[bool]:
+def _above_majority(gone: pd.DataFrame) -> pd.Series:
     """In which cells the fine-tuned model's own probe clearly beats the majority label."""
     cells = zip(gone["own"], gone["n_test"], gone["majority"], strict=True)
-    return [above_majority(round(own * n), int(n), majority) for own, n, majority in cells]
-
-
-def _share(some: Collection[int], of: Collection[int], what: str) -> str:
-    """ "2 of the 5 layers that had tense", "The only layer that had tense"."""
-    if len(of) == 1:
-        return f"The only layer that had {what}"
-    return f"All {len(of)} layers that had {what}" if len(some) == len(of) else f"{len(some)} of the {len(of)} layers that had {what}"
+    above = [above_majority(round(own * n), int(n), majority) for own, n, majority in cells]
+    return pd.Series(above, index=gone.index, dtype=bool)
 
 
 def _fates(gone: pd.DataFrame) -> Iterator[str]:
-    cells = gone.loc[gone["counted"] & (gone["where_gone"] != ""), "where_gone"] if len(gone) else pd.Series(dtype="object")
+    cells = gone.loc[gone["fate"] != "", "fate"] if len(gone) else pd.Series(dtype="object")
     if cells.empty:
         return
-    counts = {fate: int((cells == fate).sum()) for fate in FATES}
-    held = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate not in _LOST])
-    away = _list([f"{n} {fate}" for fate, n in counts.items() if n and fate in _LOST])
-    said = f"Of {_count(len(cells), 'cell')} (task, vector, layer) in which the base's probe beats the majority label, "
-    if held:
-        said += f"a linear probe still works in {sum(counts[fate] for fate in FATES if fate not in _LOST)}: {held}"
-    if away:
-        said += f"{'; of the others: ' if held else 'a linear probe works as well as before in none: '}{away}"
-    yield said + (". Not found does not mean removed: another probe may still find it." if counts[FATES[-1]] else ".")
+    counts = cells.value_counts().to_dict()
+    parts = [
+        f"{what} in {sum(counts[fate] for fate in there)} ({_list([f'{counts[fate]} {fate}' for fate in there])})"
+        for what, fates in (("a linear probe of the same cell holds", LINEAR_HERE), ("only another probe holds", ELSEWHERE))
+        if (there := [fate for fate in fates if fate in counts])
+    ]
+    parts += [f"{NOT_READ} in {counts[NOT_READ]}"] if NOT_READ in counts else []
+    said = f"Of {_count(len(cells), 'cell')} (task, vector, layer) in which the base's probe beats the majority label, {', '.join(parts)}"
+    if CANNOT_TELL in counts:
+        said += f"{'; ' if parts else ''}{counts[CANNOT_TELL]} cannot be decided with so few test sentences"
+    yield said + (". Another kind of probe may still read it." if NOT_READ in counts else ".")
 
 
 def _attention(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> Iterator[str]:
@@ -209,7 +236,7 @@ def _control(found: pd.DataFrame) -> Iterator[str]:
     if len(known):
         yield (
             f"The control changed as much in {int(known['inside_control'].sum())} of {_count(len(known), 'value')} measured for both: "
-            "such changes need not come from the task."
+            "such changes need not come from the task. The others exceed the control, which alone does not show that the task caused them."
         )
 
 
@@ -219,15 +246,6 @@ def _of(found: pd.DataFrame, panel: str) -> pd.DataFrame:
 
 def _beside(row: pd.Series, words, column: str = "control_value") -> str:
     return "no control is stored" if pd.isna(row[column]) else words(float(row[column]))
-
-
-def _how_many(held: int, of: int) -> str:
-    """ "both keep", "that layer keeps"."""
-    if of == 1:
-        return "that layer keeps" if held else "that layer does not keep"
-    if held in (0, of):
-        return "none of them keeps" if not held else "both keep" if of == 2 else f"all {of} keep"
-    return f"{held} of them {'keeps' if held == 1 else 'keep'}"
 
 
 def _layers(layers: Sequence[int]) -> str:

@@ -6,19 +6,24 @@ from enum import StrEnum
 
 import pandas as pd
 
-from probing.core.errors import StoreError
+from probing.core.errors import OptionError, StoreError
 from probing.core.head_kinds import canonical_heads
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
+from probing.core.knowledge.transitions import PARTS
 from probing.core.metrics import RANKS
 from probing.reports.choices import refuse_unknown_words
 from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.pairs.listed import listed_facts, named_pairs
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.learned import scores
 from probing.reports.runs import choose, pairs, stored_templates
 from probing.store.database import Database
+
+#: Outcomes that are listed if none are named: those that fine-tuning could change.
+CHANGED = ("lost", "kept", "gained")
 
 
 class What(StrEnum):
@@ -28,6 +33,7 @@ class What(StrEnum):
     total = "total"
     forgotten = "forgotten"
     transitions = "transitions"
+    facts = "facts"
     tasks = "tasks"
 
 
@@ -36,15 +42,17 @@ class ReportChoice:
     """A report and its choices.
 
     Attributes:
-        what: precision (by layer), total, forgotten (relations), transitions (base to fine-tuned) or tasks (did models learn theirs?).
-        models, heads, probe_sets: names to keep; None keeps all, except that forgotten relations are those of T-REx. For transitions
-            ``models`` are the fine-tuned ones.
+        what: precision (by layer), total, forgotten (relations), transitions (base to fine-tuned), facts (kept, gained, lost) or tasks
+            (did models learn theirs?).
+        models, heads, probe_sets: names to keep; None keeps all, except that forgotten relations are those of T-REx. For transitions and
+            facts ``models`` are the fine-tuned ones; facts need one, and None takes the first kind of heads that it shares with its base.
         ks, averages, definitions: the values to report, if the report has them.
         templates: name of the template set.
-        bases: for transitions, models that ``models`` are compared with; None takes the base of each.
+        bases: for transitions and facts, models that ``models`` are compared with; None takes the base of each.
+        parts: for facts, the outcomes that are listed, of ``core.knowledge.transitions.PARTS``.
 
     Raises:
-        OptionError: for an unknown rank, average or definition.
+        OptionError: for an unknown rank, average, definition or part, or if facts have no model or several.
     """
 
     what: What
@@ -56,6 +64,7 @@ class ReportChoice:
     definitions: Sequence[str] = DEFINITIONS
     templates: str = "default"
     bases: Sequence[str] | None = None
+    parts: Sequence[str] = CHANGED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", canonical_heads(self.heads))
@@ -63,8 +72,11 @@ class ReportChoice:
             ("--k", self.ks, RANKS),
             ("--average", self.averages, AVERAGES),
             ("--definition", self.definitions, DEFINITIONS),
+            ("--part", self.parts, PARTS),
         ):
             refuse_unknown_words(option, wanted, known)
+        if self.what is What.facts and len(self.models or ()) != 1:
+            raise OptionError(f"got {len(self.models or ())} models for facts; name the one fine-tuned model (--model)")
 
     @property
     def sets(self) -> Sequence[str] | None:
@@ -77,6 +89,10 @@ def report(db: Database, choice: ReportChoice) -> pd.DataFrame:
     if choice.what is What.transitions:
         found = pairs(choose(db, None, choice.heads, choice.sets, templates=choice.templates), choice.bases)
         return transitions(db, found[found["model"].isin(list(choice.models))] if choice.models else found, choice.ks)
+    if choice.what is What.facts:
+        (model,), (base,) = choice.models or (), choice.bases or (None,)
+        found = named_pairs(db, model, base, choice.heads, choice.sets, choice.templates)
+        return listed_facts(db, found, choice.ks, choice.parts)
     if choice.what is What.tasks:
         return scores(db, tuple(choice.models) if choice.models else None)
     ids = list(choose(db, choice.models, choice.heads, choice.sets, templates=choice.templates)["run_id"])
@@ -97,13 +113,14 @@ def refuse_unknown(db: Database, choice: ReportChoice) -> None:
     if (there := stored_templates(db)) and choice.templates not in there:
         raise StoreError(f"no run with --templates {choice.templates}; there are {', '.join(there)}")
     _refuse_names(db, {"--model": choice.models, "--head": choice.heads, "--probe-set": choice.probe_sets}, choice.templates)
+    _refuse_names(db, {"--base": choice.bases}, choice.templates)
 
 
 def _refuse_names(db: Database, given: dict[str, Sequence[str] | None], templates: str) -> None:
     """Raises a ``StoreError`` for a name that no run of the template set has; it lists the sets that have it."""
     every = choose(db, templates=templates)
     for option, wanted in given.items():
-        column = option.removeprefix("--").replace("-", "_")
+        column = "model" if option == "--base" else option.removeprefix("--").replace("-", "_")
         if unknown := sorted(set(wanted or ()) - set(every[column])):
             elsewhere = stored_templates(db, **{f"{column}s": unknown})
             asked = f" probed with --templates {templates}" if elsewhere else ""

@@ -14,7 +14,7 @@ from probing.store.knowledge.forgetting_queries import layers_stored, one_sided,
 _COUNTS = (*PARTS, *FATES, "relocated_known_there")
 _SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
 _NUMBERS = (
-    "n", "only_base", "only_model", *PARTS, *_SHARES, "relocated", "relocated_known_there", "suppressed", "displaced", "erased",
+    "n", "only_base", "only_model", *PARTS, *_SHARES, "relocated", "relocated_known_there", "suppressed", "displaced", "not_read",
 )  # fmt: skip
 COLUMNS = (*PAIR, "k", *_NUMBERS)
 RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
@@ -40,7 +40,7 @@ def transitions(
     Returns:
         base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base, only_model (facts that
         only one was probed on), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
-        p_value (exact McNemar), relocated, relocated_known_there, suppressed, displaced, erased.
+        p_value (exact McNemar), relocated, relocated_known_there, suppressed, displaced, not_read.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
 
@@ -91,5 +91,5 @@ def _numbers(got: Transitions, only_base: int, only_model: int) -> tuple:
     shares = ((got.kept + got.lost) / n, (got.kept + got.gained) / n) if n else (None, None)
     return (
         n, only_base, only_model, got.kept, got.gained, got.lost, got.never, *shares, change.value, change.low, change.high, change.p,
-        got.relocated, got.relocated_known_there, got.suppressed, got.displaced, got.erased,
+        got.relocated, got.relocated_known_there, got.suppressed, got.displaced, got.not_read,
     )  # fmt: skip

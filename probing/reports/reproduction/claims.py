@@ -187,7 +187,13 @@ def judge(evidence: Evidence, paper: Evidence) -> tuple[Judged, ...]:
 
 
 def judged_by(rule: Rule, evidence: Evidence) -> Finding:
-    """The finding of a rule. Models that are not shown to have learned their task decide nothing."""
+    """The finding of a rule. Models that are not shown to have learned their task decide nothing; those that did partly are named."""
+    found = _judged_by(rule, evidence)
+    partly = [one for one in evidence.partly if rule.every or one in rule.needs]
+    return replace(found, numbers=" ".join([found.numbers, *(_partly(one, evidence) for one in partly)])) if partly else found
+
+
+def _judged_by(rule: Rule, evidence: Evidence) -> Finding:
     out = [one for one in evidence.unlearned if rule.every or one in rule.needs]
     if not out:
         return rule.judge(evidence)
@@ -200,6 +206,12 @@ def judged_by(rule: Rule, evidence: Evidence) -> Finding:
     if found.verdict == UNTESTED and set(evidence.tuned) <= set(out):
         return Finding(UNTESTED, f"No fine-tuned model is shown to have learned its task. {why}")
     return replace(found, numbers=f"{found.numbers} Left out: {why}")
+
+
+def _partly(objective: str, evidence: Evidence) -> str:
+    """ "QA-SQuAD-1 has learned its task only partly (F1 10.8)." """
+    score = evidence.scores.get(objective, "")
+    return f"{objective} has learned its task only partly{f' ({score})' if score else ''}; this rests on it."
 
 
 def _unlearned(objective: str, evidence: Evidence) -> str:

@@ -9,12 +9,15 @@ import pandas as pd
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.decisions import Interval
+from probing.reports.shown_baselines import shown_baselines
 
 BASE = "pre-training"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.
 COMPARABLE = ("google_re", "trex", "conceptnet", "squad")
 #: Values of ``Evidence.learned`` that exclude a model from claims on its task. A model without a stored score is not excluded.
 UNLEARNED = ("not learned", "cannot tell")
+#: Its value for a model that is above its baseline, but less than halfway to the published score. It is not excluded, but named.
+PARTLY = "partly"
 _ENDS = ["value", "low", "high"]
 
 
@@ -51,8 +54,8 @@ class Evidence:
             the first's share minus the second's.
         by_layer: two models' macro P@1: ``first, second, probe_set, layer, value, low, high``, likewise.
         same_steps: whether all models of the family took the same number of fine-tuning steps.
-        learned: objective -> whether its model has learned its task: ``learned``, ``not learned``, ``cannot tell`` or ``no score stored``;
-            an objective that is not in it counts as learned.
+        learned: objective -> whether its model has learned its task: ``learned``, ``partly``, ``not learned``, ``cannot tell`` or
+            ``no score stored``; an objective that is not in it counts as learned.
         scores: objective -> its task score in words.
     """
 
@@ -78,6 +81,11 @@ class Evidence:
     def unlearned(self) -> list[str]:
         """Those of them whose models are not shown to have learned their task."""
         return [one for one in self.tuned if self.learned.get(one) in UNLEARNED]
+
+    @property
+    def partly(self) -> list[str]:
+        """Those of them whose models have learned their task only partly."""
+        return [one for one in self.tuned if self.learned.get(one) == PARTLY]
 
     @property
     def sets(self) -> list[str]:
@@ -147,8 +155,8 @@ def set_named(probe_set: str) -> str:
 
 
 def beside_majority(evidence: Evidence) -> str:
-    """The accuracy of the majority answer on the base's T-REx facts, to follow a macro P@1; empty if it is not known."""
-    table = evidence.total
+    """The accuracy of the majority answer on the base's T-REx facts, to follow a macro P@1; empty if it may not be shown."""
+    table = shown_baselines(evidence.total)
     if "majority" not in table:
         return ""
     row = table[table["objective"].eq(BASE) & table["probe_set"].eq("trex") & table["k"].eq(1) & table["average"].eq("macro")]

@@ -6,17 +6,19 @@ import numpy as np
 import pandas as pd
 
 from probing.core.sentences import numbers
-from probing.core.sentences.example import MEAN, OURS
+from probing.core.sentences.example import FIRST, MEAN, OURS, OWN, POOLINGS
 from probing.core.sentences.fates import LEVEL
+from probing.core.sentences.pairs import Cell
 from probing.reports.relatives import NAMES
-from probing.reports.sentences.stored import COUNTS, Stored, counted, in_order, only, own_pairs, stored
+from probing.reports.sentences.fate_counts import right_sentences
+from probing.reports.sentences.stored import COUNTS, Stored, base_runs, counted, in_order, only, own_pairs, stored
 from probing.store.database import Database
 from probing.store.sentences import queries
 
 COLUMNS = (
     "model", "base", "objective", "task", "pooling", "layer", "base_accuracy", "accuracy", "change", "low", "high", "only_base",
-    "only_tuned", "n_test", "p", "q", "family", "mean_change", "mean_p", "mean_q", "control_change", "seed_low", "seed_high", "seeds",
-    "inside_control",
+    "only_tuned", "n_test", "p", "q", "family", "mean_change", "mean_p", "mean_q", "control_change", "control_spread", "seed_low",
+    "seed_high", "seeds", "seed_range", "inside_control", "within_seeds",
 )  # fmt: skip
 GROUPS = (
     "model", "base", "objective", "task", "pooling", "group", "first_layer", "last_layer", "layers", "mean_change", "significant",
@@ -39,9 +41,11 @@ def changes(db: Database, models: Sequence[str] | None = None, tasks: Sequence[s
         model, base, objective, task, pooling, layer, base_accuracy, accuracy, change with low and high (Newcombe's 95 % interval of a
         paired difference), only_base and only_tuned (sentences that only one of the two has right), n_test, p (exact McNemar), q (Benjamini
         and Hochberg over the ``family`` of the model's layers x poolings x tasks); mean_change, mean_p, mean_q (against the base's
-        mean-pooled probe at the layer); control_change (the control's for the same probe; empty if there is none), seed_low, seed_high
-        and seeds (change of models that differ only in their seed), inside_control (the change is no larger than the control's, or
-        within the spread of the control's seeds).
+        mean-pooled probe at the layer); control_change (the control's for the same probe; empty if there is none), control_spread (of the
+        control and its seeds over the layers of the task and pooling, ``spread_about_zero``), seed_low, seed_high and seeds (change of
+        models that differ only in their seed), seed_range (largest difference between seeds of one model of this base in this cell; empty
+        if no model has several); inside_control (the change is no larger than the control's, within that of its seeds, or no larger than
+        control_spread), within_seeds (only one seed is known, and the change is no larger than seed_range).
     """
     found = stored(db, protocol)
     table = _all_changes(db, found)
@@ -77,6 +81,33 @@ def group_means(
     means = found.relatives.with_control(means, keys, {"mean_change": "control_change"})
     means = only(found.relatives.listed(means, models), task=tasks)
     return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
+
+
+def upper_against_lower(db: Database, models: Sequence[str], tasks: Sequence[str], protocol: str = OURS) -> pd.DataFrame:
+    """Size of the mean change of the upper layers minus that of the lower ones, where the predictions of model and base are stored.
+
+    Args:
+        db: the database.
+        models, tasks, protocol: as ``changes``.
+
+    Returns:
+        model, base, objective, task, pooling, value with low and high (bootstrap over sentences, ``numbers.larger_by``).
+    """
+    runs = stored(db, protocol).runs
+    tuned = only(runs, model=models, task=tasks)
+    bases = base_runs(tuned, runs)
+    right = right_sentences(db, sorted({*bases, *bases.values()}), (OWN,))
+    rows = []
+    for row in tuned.itertuples():
+        for pooling in POOLINGS:
+            cells = [Cell(pooling, layer) for layer in range(row.layers)]
+            if row.run_id in bases and all((run, cell) in right for run in (row.run_id, bases[row.run_id]) for cell in cells):
+                turned = np.stack([right[row.run_id, cell] - right[bases[row.run_id], cell] for cell in cells])
+                turned = turned[:, ~np.isnan(turned).any(axis=0)]
+                of_group = np.array([numbers.layer_group(layer, row.layers - 1) for layer in range(row.layers)])
+                upper, lower = (turned[of_group == group].mean(axis=0) for group in (numbers.UPPER, numbers.LOWER))
+                rows.append((row.model, row.base, row.objective, row.task, pooling, *numbers.larger_by(upper, lower)))
+    return pd.DataFrame(rows, columns=[*NAMES, "task", "pooling", "value", "low", "high"])
 
 
 def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS) -> pd.DataFrame:
@@ -116,8 +147,27 @@ def _all_changes(db: Database, found: Stored) -> pd.DataFrame:
     table = found.relatives.with_spread(table, _KEYS, "change")
     of_control = {"change": "control_change", "seed_low": "_low", "seed_high": "_high"}
     table = found.relatives.with_control(table, _KEYS, of_control)
-    small = table["change"].abs() <= table["control_change"].abs()
-    return table.assign(inside_control=small | table["change"].between(table["_low"], table["_high"]))
+    table = table.merge(_spread_of_control(found, table), on=["base", "task", "pooling"], how="left")
+    table["control_spread"] = table["control_spread"].where(table["control_change"].notna())
+    size = table["change"].abs()
+    small = (size <= table["control_change"].abs()) | (size <= table["control_spread"])
+    several = table[table["seeds"] > 1].assign(seed_range=lambda rows: rows["seed_high"] - rows["seed_low"])
+    ranges = several.groupby(["base", *_KEYS], as_index=False)["seed_range"].max()
+    table = table.merge(ranges, on=["base", *_KEYS], how="left")
+    return table.assign(
+        inside_control=small | table["change"].between(table["_low"], table["_high"]),
+        within_seeds=table["seeds"].eq(1) & (table["change"].abs() <= table["seed_range"]),
+    )
+
+
+def _spread_of_control(found: Stored, table: pd.DataFrame) -> pd.DataFrame:
+    """Base, task, pooling -> control_spread, over the layers and seeds of its control."""
+    controls = table[table["model"].map(found.relatives.stands).isin(found.relatives.control.values())]
+    # The first token's vector at layer 0 is the same for all sentences, so its probe never changes.
+    varied = controls[~(controls["pooling"].eq(FIRST) & controls["layer"].eq(0))]
+    return varied.groupby(["base", "task", "pooling"], as_index=False)["change"].agg(numbers.spread_about_zero).rename(
+        columns={"change": "control_spread"}
+    )  # fmt: skip
 
 
 def _tested(pairs: pd.DataFrame, prefix: str = "") -> pd.DataFrame:

@@ -88,6 +88,20 @@ def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return found[list(columns)]
 
 
+def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:
+    """Run id of a fine-tuned model -> that of its base on the same task and the same test sentences; no item where there is none.
+
+    A base that was tested on more sentences was also trained on others.
+
+    Args:
+        tuned: runs of fine-tuned models: run_id, base, task, n_test.
+        runs: the runs among which the bases are: run_id, model, task, n_test.
+    """
+    run_of = {(row.model, row.task): row for row in runs.itertuples()}
+    pairs = ((str(row.run_id), run_of.get((row.base, row.task)), row.n_test) for row in tuned.itertuples())
+    return {run_id: str(base.run_id) for run_id, base, sentences in pairs if base is not None and base.n_test == sentences}
+
+
 def own_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs of own probes on all training sentences whose second is the base's at the same layer."""
     both = (pairs["reading"] == OWN) & (pairs["with_reading"] == OWN) & (pairs["portion"] == 1) & (pairs["with_portion"] == 1)

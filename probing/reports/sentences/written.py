@@ -24,11 +24,11 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "accuracy": (*ACCURACY[:5], "portion", "c", "accuracy", "low", "high", *ACCURACY[7:], "seed_low", "seed_high", "seeds"),
     "changes": (
         "model", "base", "task", "pooling", "layer", "base_accuracy", "accuracy", "change", "low", "high", "q", "family", "mean_change",
-        "mean_q", "control_change", "seed_low", "seed_high", "seeds",
+        "mean_q", "control_change", "control_spread", "inside_control", "seed_low", "seed_high", "seeds", "within_seeds",
     ),
     "where-gone": (
-        "model", "base", "task", "pooling", "layer", "where_gone", "base_accuracy", "own", "frozen", "rescaled", "aligned", "quarter",
-        "base_quarter", "mlp", "base_mlp", "majority",
+        "model", "base", "task", "pooling", "layer", "fate", "undecided", "needed", "why", "base_accuracy", "own", "frozen", "rescaled",
+        "aligned", "quarter", "base_quarter", "mean", "best", "mlp", "majority", "n_test",
     ),
 }  # fmt: skip
 

@@ -11,6 +11,8 @@ from probing.core.edges.encoders import layers_of_kind
 
 #: The smallest probability, in steps of 1/255, with which a label is predicted.
 _GIVEN = 128
+#: The bits of a pair (``_pairs``) that hold the label.
+_LABEL = (1 << 32) - 1
 
 
 def answer_problem(run: Mapping[str, Any], mine: Mapping[str, pd.DataFrame], of_task: Mapping[str, pd.DataFrame]) -> str | None:
@@ -77,21 +79,20 @@ def _pairs(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, scores: pd.DataFrame, labels: pd.DataFrame) -> str | None:
-    """The first difference between the predictions' counts and the scores."""
-    number = int(labels["label"].max()) + 1
+    """The first difference between the predictions' counts and the scores.
+
+    Gold and predicted labels are compared as pairs of row and label, so that no array is as long as the largest number in a file.
+    """
     about = answers[["target"]].merge(targets[["target", "seen", "gold"]], on="target", how="left")
     place = answers["layer"].to_numpy(dtype=np.int64) * 2 + about["seen"].to_numpy(dtype=np.int64)
-    groups = int(place.max()) + 1
-    gold, said = (_k_hot(lists, number) for lists in (about["gold"], answers["predicted"]))
-    found = {}
-    for name, hit in (("tp", gold & said), ("fp", said & ~gold), ("fn", gold & ~said)):
-        rows, columns = np.nonzero(hit)
-        found[name] = np.bincount(place[rows] * number + columns, minlength=groups * number).reshape(groups, number)
+    gold, said = (np.unique(_pairs(_flat(lists), _members(lists))) for lists in (about["gold"], answers["predicted"]))
     trained = scores[scores["label"].isin(labels.loc[labels["n"] > 0, "label"])]
-    where = trained["layer"].to_numpy(dtype=np.int64) * 2 + trained["seen"].to_numpy(dtype=np.int64)
-    inside = where < groups
-    for name, counts in found.items():
-        expected = np.where(inside, counts[np.minimum(where, groups - 1), trained["label"].to_numpy(dtype=np.int64)], 0)
+    group = trained["layer"].to_numpy(dtype=np.int64) * 2 + trained["seen"].to_numpy(dtype=np.int64)
+    where = _pairs(group, trained["label"].to_numpy(dtype=np.int64))
+    hits = np.intersect1d(gold, said, assume_unique=True)
+    found = {"tp": hits, "fp": np.setdiff1d(said, hits, assume_unique=True), "fn": np.setdiff1d(gold, hits, assume_unique=True)}
+    for name, pairs in found.items():
+        expected = _counted(_pairs(place[pairs >> 32], pairs & _LABEL), where)
         wrong = trained[name].to_numpy(dtype=np.int64) != expected
         if wrong.any():
             row = trained[wrong].iloc[0]
@@ -100,7 +101,7 @@ def _other_scores(part: str, answers: pd.DataFrame, targets: pd.DataFrame, score
     return None
 
 
-def _k_hot(lists: pd.Series, labels: int) -> NDArray[np.bool_]:
-    found = np.zeros((len(lists), labels), bool)
-    found[_flat(lists), _members(lists)] = True
-    return found
+def _counted(pairs: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many times each of the wanted pairs occurs."""
+    ordered = np.sort(pairs)
+    return np.searchsorted(ordered, wanted, side="right") - np.searchsorted(ordered, wanted, side="left")

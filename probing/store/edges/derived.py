@@ -4,6 +4,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from probing.core.edges.encoders import layers_of_kind
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
@@ -126,16 +127,7 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
     targets = pc.unique(rows.column("target"))
     shape = (len(targets), -1)
     top, right, wrong, total = (rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum"))
-    gold = rows.column("p_gold").combine_chunks()
-    of_row = pc.list_parent_indices(gold).to_numpy()
-    # A gold label's place among the target's: the k-th value of a row belongs to it at every layer.
-    place = np.arange(len(of_row)) - gold.offsets.to_numpy()[of_row]
-    shares = normalised(pc.list_flatten(gold).to_numpy(), total.ravel()[of_row])
-    width = int(place.max()) + 1 if len(place) else 1
-    by_gold = np.zeros((rows.num_rows, width))
-    by_gold[of_row, place] = shares
-    by_gold = by_gold.reshape(*top.shape, width)
-    traces = Traces(normalised(wrong, total), by_gold.mean(axis=1).max(axis=1))
+    traces = Traces(normalised(wrong, total), _best_gold(rows, total))
     settled = settled_layer(right)
     columns = {
         "run_id": [run_id] * len(targets),
@@ -150,3 +142,22 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
         "last_right": right[:, -1],
     }
     return pa.table(columns).cast(_TRACES)
+
+
+def _best_gold(rows: pa.Table, total: NDArray) -> NDArray[np.float64]:
+    """(targets,) as ``Traces.best_gold``, from rows by target and layer; ``total`` is (targets, layers).
+
+    A target has as many gold labels at every layer. The array is as long as all their lists together, however long the longest is.
+    """
+    targets, layers = total.shape
+    gold = rows.column("p_gold").combine_chunks()
+    of_row = pc.list_parent_indices(gold).to_numpy()
+    shares = normalised(pc.list_flatten(gold).to_numpy(), total.ravel()[of_row])
+    lengths = pc.list_value_length(gold).to_numpy().reshape(total.shape)[:, 0]
+    starts = np.cumsum(lengths) - lengths
+    # The k-th value of a row belongs to the target's k-th gold label at every layer.
+    place = np.arange(len(of_row)) - gold.offsets.to_numpy()[of_row] + starts[of_row // layers]
+    means = np.bincount(place, weights=shares, minlength=int(lengths.sum())) / layers
+    best = np.zeros(targets)
+    np.maximum.at(best, np.repeat(np.arange(targets), lengths), means)
+    return best

@@ -91,7 +91,7 @@ def left_out(run: dict[str, Any]) -> dict[str, int] | None:
     try:
         content = json.loads(run["left_out"] or "{}")
         return {part: sum(map(int, reasons.values())) for part, reasons in content.items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -106,10 +106,9 @@ def _score_problem(run: dict[str, Any], mine: _Frames, of_task: _Frames) -> str 
     for (part, _), group in trained.groupby(["part", "seen"]):
         if group["all"].nunique() > 1:
             return f"scores of {part} are of {group['all'].min():,} to {group['all'].max():,} targets, expected one number"
-    for (part, label), group in scores.groupby(["part", "label"]):
-        by_layer = group.groupby("layer")["gold"].sum()
-        if by_layer.nunique() > 1:
-            return f"tp + fn of label {label} on {part} are {by_layer.min():,} to {by_layer.max():,}, expected one number at every layer"
+    ends = scores.groupby(["part", "label", "layer"])["gold"].sum().groupby(["part", "label"]).agg(["min", "max"])
+    for (part, label), (least, most) in ends[ends["min"] < ends["max"]].iterrows():
+        return f"tp + fn of label {label} on {part} are {least:,} to {most:,}, expected one number at every layer"
     return None if run["labels"] == CONTROL else _gold_problem(run, scores, mine["edge_predictions"], of_task)
 
 

@@ -11,7 +11,10 @@ import pandas as pd
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.store.database import Database
 
-_OF_RUNS = "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen AND $unseen)"
+_OF_RUNS = (
+    "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen AND $unseen) "
+    "AND (s.seen OR NOT $seen)"
+)
 _COUNTED = """
     FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id LEFT JOIN edge_labels l ON l.task = r.task AND l.label = s.label
 """
@@ -54,8 +57,11 @@ def by_task(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
     )
 
 
-def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False) -> pd.DataFrame:
-    """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were probed)."""
+def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False, seen: bool = False) -> pd.DataFrame:
+    """Counts by run, part and layer: run_id, part, layer, tp, fp, fn, targets (how many were probed).
+
+    ``seen`` keeps only targets whose span text occurs in training.
+    """
     return db.query(
         f"""
         WITH asked AS (
@@ -67,7 +73,7 @@ def score_counts(db: Database, run_ids: Sequence[str], part: str | None = None, 
         WHERE coalesce(l.counts, true) AND {_OF_RUNS}
         GROUP BY ALL ORDER BY s.run_id, s.part, s.layer
         """,
-        _values(run_ids, part, unseen),
+        _values(run_ids, part, unseen, seen),
     )
 
 
@@ -91,6 +97,40 @@ def baseline_counts(db: Database, unseen: bool = False) -> pd.DataFrame:
         WHERE coalesce(l.counts, true) AND NOT (s.seen AND $unseen) GROUP BY ALL ORDER BY ALL
         """,
         {"unseen": unseen},
+    )
+
+
+def majority_by_label(db: Database, task: str, part: str, unseen: bool = False) -> pd.DataFrame:
+    """Counts of predicting the majority label for every target: label (its name), tp, fp, fn."""
+    return db.query(
+        f"""
+        SELECT l.name AS label, {_SUMS} FROM edge_baselines s JOIN edge_labels l ON l.task = s.task AND l.label = s.label
+        WHERE s.baseline = 'majority' AND s.task = $task AND s.part = $part AND NOT (s.seen AND $unseen) GROUP BY l.name ORDER BY l.name
+        """,
+        {"task": task, "part": part, "unseen": unseen},
+    )
+
+
+def top_counts(db: Database, run_ids: Sequence[str], part: str | None = None, unseen: bool = False) -> pd.DataFrame:
+    """Counts if the most probable label is predicted for every target: run_id, part, layer, tp, fp, fn.
+
+    Only of runs and parts whose predictions are stored.
+    """
+    return db.query(
+        f"""
+        WITH others AS (SELECT task, list(label) FILTER (NOT counts) AS labels FROM edge_labels GROUP BY task), said AS (
+            SELECT p.run_id, p.part, p.layer, NOT coalesce(list_contains(o.labels, p.top), false) AS counted,
+                list_contains(s.gold, p.top) AS hit,
+                s.unknown_gold + len(s.gold) - len(list_intersect(s.gold, coalesce(o.labels, []))) AS gold
+            FROM edge_predictions p JOIN edge_runs r ON r.run_id = p.run_id
+            JOIN edge_targets s ON s.task = r.task AND s.part = p.part AND s.target = p.target JOIN others o ON o.task = r.task
+            WHERE {_OF_RUNS.replace("s.run_id", "p.run_id")}
+        )
+        SELECT run_id, part, layer, count(*) FILTER (counted AND hit) AS tp, count(*) FILTER (counted AND NOT hit) AS fp,
+            CAST(sum(gold) AS BIGINT) - count(*) FILTER (counted AND hit) AS fn
+        FROM said GROUP BY ALL ORDER BY run_id, part, layer
+        """,
+        _values(run_ids, part, unseen),
     )
 
 
@@ -170,5 +210,5 @@ def label_sentence_counts(db: Database, run_ids: Sequence[str], part: str, unsee
     )
 
 
-def _values(run_ids: Sequence[str], part: str | None, unseen: bool) -> dict[str, object]:
-    return {"run_ids": list(run_ids), "part": part, "unseen": unseen}
+def _values(run_ids: Sequence[str], part: str | None, unseen: bool, seen: bool = False) -> dict[str, object]:
+    return {"run_ids": list(run_ids), "part": part, "unseen": unseen, "seen": seen}

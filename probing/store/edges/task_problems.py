@@ -35,7 +35,7 @@ def _parts(parts: pd.DataFrame) -> str | None:
             return f"its targets have {row['spans']} spans, expected 1 or 2"
         try:
             sum(map(int, json.loads(row["dropped"]).values()))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return f"dropped of {row['part']} is not JSON of reason -> count: {row['dropped']!r}"
     return None
 
@@ -50,11 +50,15 @@ def _labels(labels: pd.DataFrame) -> str | None:
 
 def _targets(mine: Mapping[str, pd.DataFrame]) -> str | None:
     targets, labels = mine["edge_targets"], mine["edge_labels"]
+    if targets.empty:
+        return None
     trained = set(labels.loc[labels["n"] > 0, "label"])
     for column in ("gold", "memory"):
         numbers = targets[column].explode().dropna()
         if strange := sorted(set(numbers) - trained):
             return f"a target has the {column} label number {strange[0]}, which no training target has"
+        if (most := int(targets[column].str.len().max())) > len(trained):
+            return f"a target has {most:,} {column} labels, its task has {len(trained):,}"
     known = set(mine["edge_sentences"][["part", "sentence"]].itertuples(index=False, name=None))
     if strays := sorted(set(targets[["part", "sentence"]].itertuples(index=False, name=None)) - known):
         return f"a target is of sentence {strays[0][1]} of {strays[0][0]}, which is not stored"
@@ -62,17 +66,23 @@ def _targets(mine: Mapping[str, pd.DataFrame]) -> str | None:
     if empty.any() or (targets["start2"].isna() != targets["end2"].isna()).any():
         return "a target has a span that ends before it begins, or half a span"
     spans = set(mine["edge_tasks"]["spans"])
-    if len(targets) and spans != {1 + int(one) for one in targets["start2"].notna().unique()}:
+    if spans != {1 + int(one) for one in targets["start2"].notna().unique()}:
         return f"some targets have other than {sorted(spans)} spans"
     return _counted(mine)
 
 
 def _counted(mine: Mapping[str, pd.DataFrame]) -> str | None:
-    stored = mine["edge_targets"].groupby("part").size()
-    said: dict[str, Any] = mine["edge_tasks"].set_index("part")["targets"].to_dict()
-    for part, number in stored.items():
-        if number > said.get(str(part), 0):
-            return f"{number:,} targets of {part} are stored, edge_tasks says {said.get(str(part), 0):,}"
+    """Numbers of stored targets, and of their labels that training does not have, by part."""
+    stored = mine["edge_targets"].groupby("part")["unknown_gold"].agg(["size", "sum"])
+    said: dict[str, dict[str, Any]] = mine["edge_tasks"].set_index("part")[["targets", "unseen_labels"]].to_dict("index")
+    for part, (number, unseen) in stored.astype("int64").iterrows():
+        numbers = said.get(str(part), {"targets": 0, "unseen_labels": 0})
+        if number > numbers["targets"]:
+            return f"{number:,} targets of {part} are stored, edge_tasks says {numbers['targets']:,}"
+        if unseen > numbers["unseen_labels"]:
+            return (
+                f"targets of {part} have {unseen:,} labels that training lacks (unknown_gold), edge_tasks says {numbers['unseen_labels']:,}"
+            )
     return None
 
 

@@ -78,7 +78,7 @@ def transition_counts(
         exposures, answer_in_subject: filters.
 
     Returns:
-        base_run_id, run_id, relation, kept, gained, lost, never, relocated, suppressed, displaced, erased, relocated_known_there.
+        base_run_id, run_id, relation, kept, gained, lost, never, relocated, suppressed, displaced, not_read, relocated_known_there.
     """
     return db.query(
         f"""
@@ -157,7 +157,7 @@ def seed_unions(
 ) -> pd.DataFrame:
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
-    Such runs have the same model, revision, weights, precision, head and its recipe (except the seed), probe set and template set; of
+    Such runs have the same model, weights, precision, head and its recipe (except the seed), probe set and template set; of
     several with one seed the newest counts. Runs without predictions have no union, and are in none. The facts are those of the run itself.
 
     Returns:
@@ -172,7 +172,7 @@ def seed_unions(
         ), alike AS (
             SELECT c.run_id AS own_id, r.run_id, r.seed FROM chosen c JOIN made r
             ON r.model = c.model AND r.head = c.head AND r.probe_set = c.probe_set AND r.template_set = c.template_set
-            AND r.model_revision IS NOT DISTINCT FROM c.model_revision AND r.dtype IS NOT DISTINCT FROM c.dtype
+            AND r.dtype IS NOT DISTINCT FROM c.dtype
             AND r.weights IS NOT DISTINCT FROM c.weights AND r.recipe IS NOT DISTINCT FROM c.recipe
             AND (r.seed <> c.seed OR r.run_id = c.run_id)
             QUALIFY row_number() OVER (PARTITION BY c.run_id, r.seed ORDER BY r.created DESC NULLS LAST, r.run_id) = 1

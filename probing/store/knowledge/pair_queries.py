@@ -1,10 +1,12 @@
-"""Two runs on the same facts, counted in one query."""
+"""Two runs on the same facts, counted and listed in one query each."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.knowledge.transitions import FATES, PARTS
 from probing.store.database import Database
+from probing.store.knowledge.transition_sql import PART_CONDITIONS
 from probing.store.scope import KEPT, filters
 
 
@@ -79,3 +81,51 @@ def paired_majority(
         {"first": first, "second": second, "known": known, **filters(exposures, answer_in_subject)},
     )
     return int(found["n"].iloc[0]), int(found["hits"].iloc[0])
+
+
+def _first_that_holds(names: Sequence[str]) -> str:
+    return "CASE " + " ".join(f"WHEN {PART_CONDITIONS[name]} THEN '{name}'" for name in names) + " END"
+
+
+def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[str] = PARTS) -> pd.DataFrame:
+    """The facts that two runs share, with the last layers' ranks and best tokens.
+
+    Args:
+        db: the database.
+        first, second: ids of the runs, of the base and of the fine-tuned model.
+        k: the rank up to which a fact counts as known.
+        parts: of ``core.knowledge.transitions.PARTS``, those that are listed.
+
+    Returns:
+        part, fate (of ``FATES``; empty if the fact is not lost), fact_id, relation, subject, object, prompt; base_rank and rank of the
+        right answer, base_probability and probability of it; base_answer and answer, the best token as a reader writes it (``#id`` if the
+        vocabulary lacks it), base_answer_probability and answer_probability. By part, relation, subject and object.
+    """
+    return db.query(
+        f"""
+        WITH shared AS (
+            SELECT m.fact_id, b.last_rank AS base_rank, m.last_rank AS rank,
+                {_first_that_holds(PARTS)} AS part, {_first_that_holds(FATES)} AS fate
+            FROM known m JOIN known b ON b.fact_id = m.fact_id
+            WHERE b.run_id = $first AND m.run_id = $second
+        ), best AS (
+            SELECT p.run_id, p.fact_id, exp(p.gold_logp) AS probability, exp(p.top_logp[1]) AS answer_probability,
+                -- Half a character has no text, so its token is shown.
+                coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || p.top_ids[1]) AS answer
+            FROM predictions p
+            JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1
+            LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
+            WHERE p.run_id IN ($first, $second)
+        )
+        SELECT s.part, s.fate, f.fact_id, f.relation, f.subject, f.object, f.prompt, s.base_rank, s.rank,
+            b.probability AS base_probability, m.probability, b.answer AS base_answer, b.answer_probability AS base_answer_probability,
+            m.answer, m.answer_probability
+        FROM shared s
+        JOIN facts f ON f.fact_id = s.fact_id
+        JOIN best b ON b.fact_id = s.fact_id AND b.run_id = $first
+        JOIN best m ON m.fact_id = s.fact_id AND m.run_id = $second
+        WHERE s.part IN (SELECT unnest($parts::VARCHAR[]))
+        ORDER BY list_position($parts::VARCHAR[], s.part), f.relation, f.subject, f.object, f.fact_id
+        """,
+        {"first": first, "second": second, "part_k": int(k), "parts": list(parts)},
+    )

@@ -17,7 +17,7 @@ PART_CONDITIONS = {
     "relocated": _RELOCATED,
     "suppressed": f"{_ELSEWHERE} AND m.last_rank <= {NEAR}",
     "displaced": f"{_ELSEWHERE} AND m.last_rank > {NEAR} AND m.best_rank <= {NEAR}",
-    "erased": f"{_ELSEWHERE} AND m.last_rank > {NEAR} AND m.best_rank > {NEAR}",
+    "not_read": f"{_ELSEWHERE} AND m.last_rank > {NEAR} AND m.best_rank > {NEAR}",
 }
 #: Of the relocated facts: those that the base has first at one of the same inner layers; its own last layer does not count.
 KNOWN_THERE = f"{_RELOCATED} AND ({_INNER} & b.known_layers & ~(1::UBIGINT << (base_layers - 1)::UBIGINT)) <> 0"

@@ -35,14 +35,15 @@ def _task_problem(task: dict[str, Any]) -> str | None:
             return f"{name} is {task[name]:,} of {task['n_test']:,} test sentences"
     try:
         dict(json.loads(task["dropped"]))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return f"dropped is not JSON of reason -> number: {task['dropped']!r}"
     return None
 
 
 def _examples_problem(task: dict[str, Any], shown: pd.DataFrame) -> str | None:
     """The test sentences: one for each place, labels of the task, the counted majority, texts that fit their names."""
-    if sorted(shown["place"]) != list(range(int(task["n_test"]))):
+    # The lengths are compared first: a number in a file must not decide how long a list becomes.
+    if len(shown) != task["n_test"] or sorted(shown["place"]) != list(range(len(shown))):
         return f"{len(shown):,} test sentences are stored, expected the places 0 to {int(task['n_test']) - 1}"
     labels = list(task["labels"])
     if len(shown) and int(shown["label"].max()) >= len(labels):

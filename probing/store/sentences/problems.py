@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from probing.core.provenance import stored_configuration
 from probing.core.sentences.example import ALIGNED, FROZEN, LEFT_OUT, MLP, OWN, POOLINGS, PROTOCOLS, READINGS, RESCALED
-from probing.core.sentences.pairs import Cell, wanted_pairs
+from probing.core.sentences.pairs import Cell, changed_pairs
 from probing.store.sentences.data_problems import data_problems
 from probing.store.sentences.tables import SENTENCE_KEYS, SENTENCE_SCHEMAS
 
@@ -121,6 +121,8 @@ class _Run:
                 return f"it has {cell.reading} probes, which only a fine-tuned model has"
             if one["n_test"] != self.row["n_test"]:
                 return f"{_said(cell)} was tested on {one['n_test']:,} sentences, the run on {self.row['n_test']:,}"
+            if not (one["n_train"] and one["n_test"]):
+                return f"{_said(cell)} was trained on {one['n_train']:,} and tested on {one['n_test']:,} sentences, expected some"
             if one["right"] > one["n_test"] or one["dev_right"] > one["n_dev"]:
                 return f"{_said(cell)} has more sentences right than there are"
             if one["n_dev"] > task["n_dev"] or one["n_train"] > task["n_train"]:
@@ -163,7 +165,8 @@ class _Run:
         if not self.base or base is None:
             return None
         dev, of_base = ({cell: score["dev_right"] for cell, score in run.scores.items()} for run in (self, base))
-        missing = [(pair.this, pair.with_model, pair.other) for pair in wanted_pairs(self.row["model"], dev, self.base, of_base)]
+        # Earlier versions stored other pairs for fates; what a fate lacks leaves it empty.
+        missing = [(pair.this, pair.with_model, pair.other) for pair in changed_pairs(self.row["model"], dev, self.base, of_base)]
         lacking = sorted(set(missing) - there)
         return f"no pair compares {_said(lacking[0][0])} with {_said(lacking[0][2])} of {lacking[0][1]}" if lacking else None
 
@@ -197,7 +200,7 @@ def _left_out(text: str | None) -> dict[str, int] | None:
     """Part -> how many sentences were left out; None if the row is malformed."""
     try:
         return {part: sum(map(int, reasons.values())) for part, reasons in json.loads(text or "{}").items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 

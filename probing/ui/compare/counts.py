@@ -11,7 +11,7 @@ from probing.ui.compare.model_pair import Pair
 from probing.ui.frame import counted, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import swapped_words
+from probing.ui.widgets.captions import majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
@@ -27,13 +27,13 @@ def draw(view: View, pair: Pair) -> None:
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return
     st.markdown(_sentence(view, lost.iloc[0]))
-    majority = "Grey, dashed: always giving the relation's most frequent answer. " if k == 1 else ""
+    yardsticks.say_size(table, probe_set)
     blocks.figure(
         drawing(
             layer_curve, table, title=f"P@{k}, micro", unit="share", colours=view.colours, names={probe_set: set_name(probe_set)},
             labels=yardsticks.labels(view), controls=view.controls,
         ), table=table, stamp=pair.stamp(view, f"P@{k}, micro, of counts"), name="counted-curves",
-        caption=f"Each model on all facts that it was asked; bands are 95 % intervals. {majority}{swapped_words(table)}",
+        caption=f"Each model on all facts that it was asked; bands are 95 % intervals. {majority_words(table)}{swapped_words(table)}",
         alt=f"P@{k} by layer of both models",
     )  # fmt: skip
 
@@ -42,9 +42,10 @@ def _sentence(view: View, row: pd.Series) -> Markdown:
     """The model's loss against its base, each on all facts that it was asked."""
     words = [
         filled(
-            "At its last layer {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the facts that each was asked: a loss "
-            "of **{lost:.1f} points** ({low:.1f} to {high:.1f}; the interval treats the models as independent).",
-            model=view.called(row["model"]), base=view.called(row["base"]), value=row["value"] * 100, base_value=row["base_value"] * 100,
+            "At its last layer {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the facts that each was asked{mean}: "
+            "a loss of **{lost:.1f} points** ({low:.1f} to {high:.1f}; the interval treats the models as independent).",
+            mean=yardsticks.averaged("micro"), model=view.called(row["model"]), base=view.called(row["base"]), value=row["value"] * 100,
+            base_value=row["base_value"] * 100,
             lost=row["lost"] * 100, low=row["lost_low"] * 100, high=row["lost_high"] * 100,
         )
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The compare page's flow: which facts were kept, gained and lost, and which model forgets most."""
+"""The compare page's flow: which facts were kept, gained and lost, of the pair and of every model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.shares import hits_of
+from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.paired_curve import p_words
@@ -32,13 +33,13 @@ PARTS = {
     "lost": "only the base knows it",
     "gained": "only the other knows it",
     "never": "neither knows it",
-    "relocated": "lost, but first at an inner layer of the model",
+    "relocated": "lost, but still first at an inner layer of the model",
     "suppressed": "lost, but still among the first 100 at its last layer",
     "displaced": "lost, and among the first 100 only at an inner layer",
-    "erased": "lost, and among the first 100 at no layer",
+    "not_read": "lost, and among the first 100 at no layer",
 }
 
-#: Points; an interval around 0 that ends below this leaves no room for answers that come from the subject.
+#: Points; an interval around 0 that ends below this leaves no place for answers that depend on the subject.
 _NEXT_TO_NOTHING = 1.0
 #: What a relation's row shows before its details.
 _FIRST = ("label", "kept", "lost", "gained", "base_value", "value", "difference", "p_value")
@@ -73,8 +74,8 @@ def draw_flow(view: View, pair: Pair) -> None:
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
         caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
-        "(first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an inner "
-        "layer), erased. Click a part to open its facts. "
+        "(still first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an "
+        "inner layer), not read at any layer. Click a part to open its facts. "
         f"{mark_key(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
@@ -82,12 +83,13 @@ def draw_flow(view: View, pair: Pair) -> None:
     with st.container(horizontal=True, key="flow.links"):
         for part in PARTS:
             if int(row[part]):
-                facts_link.link(here, filled("{part}: {n:,}", part=part, n=int(row[part])), **opened(part))
+                facts_link.link(here, filled("{part}: {n:,}", part=outcome_words(part), n=int(row[part])), **opened(part))
     if int(row["relocated"]):
         there = int(row["relocated_known_there"])
         st.caption(
             filled(
-                "Of the {relocated:,} relocated facts, the base also ranks {there:,} first at one of those inner layers.",
+                "For {there:,} of the {relocated:,} relocated facts, the base ranks the answer first at one of those inner layers, too: "
+                "these did not move.",
                 relocated=int(row["relocated"]),
                 there=there,
             )
@@ -100,7 +102,7 @@ def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside:
     loss = filled(", **{share:.0f} %**,", share=row["lost"] / known * 100) if known else ""
     st.markdown(
         filled(
-            "At the last layer {base} knows {known:,} of the {n:,} facts that both were asked (rank ≤ {k}). "
+            "At the last layer {base} knows {known:,} of the {n:,} facts that both were asked (rank ≤ {k}; micro: every fact counts once). "
             "{model} keeps **{kept:,}**, loses **{lost:,}**{loss} and "
             "gains **{gained:,}**: a difference of {difference:+.1f} points ({low:+.1f} to {high:+.1f}; exact McNemar p {p}). "
             "{beside}",
@@ -162,16 +164,16 @@ def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:
     value, low, high = (row[f"above_swapped{end}"] * 100 for end in ("", "_low", "_high"))
     between = filled("{value:z.1f} points, {low:z.1f} to {high:z.1f}", value=value, low=low, high=high)
     if low > 0:
-        said = "**{value:.1f} points** of what {who} still knows come from the subject (own minus swapped: {low:z.1f} to {high:.1f})."
+        said = "**{value:.1f} points** of what {who} still knows depend on the subject (own minus swapped: {low:z.1f} to {high:.1f})."
     elif high < 0:
         said = "{who} gives the answer **less often** for a fact's own subject than for a swapped one ({between})."
     elif high <= _NEXT_TO_NOTHING:
         said = (
             "{who} gives the answer **as often** for a swapped subject as for the fact's own ({between}): "
-            "there is no sign that anything it still knows comes from the subject."
+            "there is no sign that anything it still knows depends on the subject."
         )
     else:
-        said = "It is undecided whether anything that {who} still knows comes from the subject: own minus swapped subject is {between}."
+        said = "It is undecided whether anything that {who} still knows depends on the subject: own minus swapped subject is {between}."
     return filled(said, who=who, between=between, value=value, low=low, high=high)
 
 
@@ -182,11 +184,11 @@ def family(view: View, pair: Pair) -> pd.DataFrame:
 
 
 def draw_family(view: View, pair: Pair) -> None:
-    """Which model forgets most, with the control, and the same relation by relation for the pair."""
+    """Facts kept and lost by every model, with the control, and the same relation by relation for the pair."""
     together, k = family(view, pair), view.chosen.k
     if together.empty:
         return
-    view.contents.section("Which model forgets most?")
+    view.contents.section("Facts kept and lost, model by model")
     table, lost = view.report(transitions, together, (k,)), view.report(points_lost, together, k)
     table = table[table["n"] > 0]
     if len(table):
@@ -207,8 +209,8 @@ def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFra
         drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. {_of_base(view, pair)}{_of_controls(list(together['model']), view.controls)}Click to open the facts. "
-        f"{mark_key(view, table['model'])}",
+        f"what the model knows now. One seed per model: another seed may lose more or fewer. {_of_base(view, pair)}"
+        f"{_of_controls(list(together['model']), view.controls)}Click to open the facts. {mark_key(view, table['model'])}",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(
             here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
@@ -222,7 +224,7 @@ def _by_relation(view: View, pair: Pair) -> None:
     if len(table) < 2:
         return
     shown = ["relation", "label", "n", "kept", "gained", "lost", "never", "base_value", "value", "difference", "low", "high", "p_value"]
-    shown += ["relocated", "suppressed", "displaced", "erased"]
+    shown += FATES
     number = st.column_config.NumberColumn
     with st.expander(filled("{model}, relation by relation", model=view.called(pair.model["model"])), icon=":material/category:"):
         st.caption(
@@ -243,6 +245,7 @@ def _by_relation(view: View, pair: Pair) -> None:
             column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
             column_config={
                 "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
+                **{name: outcome_words(name) for name in FATES},
                 "base_value": number("base", format="percent", width=70, help=_last_layer(k, view.called(pair.base["model"]))),
                 "value": number("model", format="percent", width=70, help=_last_layer(k, view.called(pair.model["model"]))),
                 **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
@@ -268,7 +271,12 @@ def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
     if not said:
         return ""
     same, words = max(said, key=lambda one: one[0])
-    use = "its losses show the cost of further training alone" if same else "its losses are no yardstick for the others"
+    use = (
+        "its losses show what as many further steps on the base's own text cost; a new text or input format can cost more, apart from "
+        "the task"
+        if same
+        else "its losses are no yardstick for the others"
+    )
     return f"Control, on the base's own text: {words}; {use}. "
 
 

@@ -185,13 +185,14 @@ def draw_curves(view: View, pair: Pair) -> None:
     who = {"model": view.called(model), "base": view.called(base)}
     again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
     said = filled(
-        "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts: a "
+        "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts{mean}: a "
         "difference of **{difference:+.1f} points** ({low:+.1f} to {high:+.1f}), McNemar p {p}.",
         **who, layer=int(deepest["layer"]), value=deepest["value"] * 100, base_value=deepest["base_value"] * 100, n=int(deepest["n"]),
         difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
-        p=p_words(deepest["p_value"]),
+        p=p_words(deepest["p_value"]), mean=yardsticks.averaged("micro"),
     )  # fmt: skip
     st.markdown(joined(" ", [said, beside_both(deepest, again), loss_minus_swapped(deepest)]))
+    yardsticks.say_size(table, pair.model["probe_set"])
     mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
     labels = yardsticks.labels(view)
     drawn = drawing(
@@ -285,8 +286,10 @@ def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
     if pd.isna(row["more"]):
         return Markdown("")
     return filled(
-        "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}); over all facts it is {all:.1f}.",
+        "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}){there}; over all facts it is {all:.1f}.",
         lost=-row["more"] * 100, low=-row["more_high"] * 100, high=-row["more_low"] * 100, all=-row["difference"] * 100,
+        there=filled(" of {whole:.1f} on the {n:,} facts with such a subject", whole=(row["base_matched"] - row["matched"]) * 100,
+                     n=int(row["swapped_n"])) if row["swapped_n"] == row["base_swapped_n"] else Markdown(""),
     )  # fmt: skip
 
 

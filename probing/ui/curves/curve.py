@@ -14,10 +14,10 @@ from probing.ui.curves.selection import CurvesSelection
 from probing.ui.frame import counted, facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import above_words, swapped_words
+from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, count, filled, joined
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
@@ -58,6 +58,7 @@ def headline(view: View, table: pd.DataFrame) -> None:
     """What the first of the chosen models reaches at its last layer, with its yardsticks."""
     if not table.empty:
         st.markdown(_headline(view, table))
+        yardsticks.say_size(table)
 
 
 def _first_run(view: View, table: pd.DataFrame) -> str:
@@ -71,8 +72,7 @@ def _first_run(view: View, table: pd.DataFrame) -> str:
 def _headline(view: View, table: pd.DataFrame) -> Markdown:
     first = table[table["run_id"] == _first_run(view, table)].sort_values("layer")
     row, metric, who = first.iloc[-1], selection.of(CurvesSelection).metric, view.called(first["model"].iloc[0])
-    macro = view.chosen.average == "macro" and int(row["relations"]) > 1
-    mean = filled(", as a mean over its {relations}", relations=count(int(row["relations"]), "relation")) if macro else ""
+    mean = yardsticks.averaged(view.chosen.average, int(row["relations"]))
     head = filled(", read by the {head} head,", head=row["head"]) if table["head"].nunique() > 1 else ""
     where = {"head": head, "who": who, "layer": int(row["layer"]), "n": int(row["n"]), "set": set_name(row["probe_set"]), "mean": mean}
     if metric not in _DOES:
@@ -84,7 +84,9 @@ def _headline(view: View, table: pd.DataFrame) -> Markdown:
         "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
         **where, does=_DOES[metric], value=row["value"] * 100,
     )  # fmt: skip
-    return joined(" ", [said, yardsticks.beside(row.to_dict(), yardsticks.again(view, row["model"]))])
+    named, average = yardsticks.again(view, row["model"]), view.chosen.average
+    beside = yardsticks.beside(row.to_dict(), named, majority=metric in WITH_MAJORITY, average=average)
+    return joined(" ", [said, beside])
 
 
 def draw(view: View, table: pd.DataFrame) -> None:
@@ -112,13 +114,13 @@ def _caption(metric: str, table: pd.DataFrame, mode: str) -> str:
     if mode != "value":
         words.append(above_words(table, mode))
     else:
-        if metric in WITH_MAJORITY:
-            words.append("Grey, dashed: always giving the relation's most frequent answer.")
-        if metric in WITH_CHANCE:
+        words.append(majority_words(table).rstrip())
+        if metric in WITH_CHANCE and table["chance"].notna().any():
             words.append("Grey, dashes and dots: one of the relation's answers by chance.")
         if METRIC_COLUMNS[metric][2]:
             words.append(swapped_words(table))
-    return " ".join([*words, f"{METRICS[metric].definition} Click a point to see its facts."])
+    words.append(f"{METRICS[metric].definition} Click a point to see its facts.")
+    return " ".join(word for word in words if word)
 
 
 def _remember(point: list) -> None:
@@ -147,9 +149,11 @@ def choose_point(view: View, table: pd.DataFrame) -> None:
         row, k = runs.loc[run_id], _RANK.get(own.metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]
         hits = view.read(count_facts, run_id, layer_rank=(layer, k), exposures=view.exposures, answer_in_subject=view.in_subject)
-        said = filled("**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer}.", hits=hits, n=int(here["n"]), k=k, layer=layer)
+        said = filled(
+            "**{hits:,}** of {n:,} facts have rank ≤ {k} at layer {layer} (micro).", hits=hits, n=int(here["n"]), k=k, layer=layer
+        )
         micro = _over_facts(view, run_id, layer, k)
-        st.markdown(joined(" ", [said, yardsticks.beside(micro, view.called(row["model"]))]))
+        st.markdown(joined(" ", [said, yardsticks.beside(micro, view.called(row["model"]), majority=k == 1)]))
         run = {name: row[name] for name in ("model", "head", "probe_set")}
         facts_link.link(view, "Show these facts", **run, at_layer=layer, at_rank=k)
 

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from probing.core.knowledge.transitions import fate_of, first_known_by_both, part_of
+from probing.core.knowledge.transitions import fate_of, first_known_by_both, outcome_words, part_of
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import selection
@@ -128,8 +128,12 @@ def _told(names: tuple[Markdown, Markdown], before: list[int], after: list[int],
         "relocated": filled("first at layer {best}{too}", best=best, too=too),
         "suppressed": "still among the first 100",
         "displaced": f"among the first 100 at an inner layer only (rank {min(inner):,} at layer {best})",
-        "erased": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",
+        "not_read": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",
     }
     return filled(
-        "{name}: lost and **{fate}**, rank {last:,} at the last layer; {words}.", name=name, fate=fate, last=last, words=words[fate]
+        "{name}: lost and **{fate}**, rank {last:,} at the last layer; {words}.",
+        name=name,
+        fate=outcome_words(fate),
+        last=last,
+        words=words[fate],
     )

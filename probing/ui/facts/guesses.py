@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from probing.core.stats.baselines import may_be_shown
 from probing.store.knowledge.one_fact import commonest_answer
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -27,8 +28,8 @@ def in_words(fact: Mapping[str, Any], rows: pd.DataFrame, found: pd.DataFrame) -
 
 
 def _guessed(fact: Mapping[str, Any], found: pd.DataFrame) -> Markdown:
-    """A sentence on the majority answer of the fact's relation."""
-    if found.empty:
+    """A sentence on the majority answer of the fact's relation; empty if the relation has too few facts for one."""
+    if found.empty or not may_be_shown(found["of"].iloc[0]):
         return Markdown("")
     most = found.iloc[0]
     if most["object"] == fact["object"]:

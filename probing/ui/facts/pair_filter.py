@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.knowledge.transitions import FATES
+from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.figures.shown_runs import set_name
 from probing.ui.facts.selection import PARTS, FactsSelection
 from probing.ui.frame import counted, selection
@@ -59,7 +59,7 @@ def part_words(view: View, named: Callable[[str], str] = str) -> str:
     if against(view) is None:
         return ""
     told = _WORDS["lost" if own.part in FATES else own.part].format(versus=named(own.versus), model=named(view.chosen.model))
-    return f"{told}{f': {own.part}' if own.part in FATES else ''}, rank ≤ {own.part_k} at the last layer"
+    return f"{told}{f': {outcome_words(own.part)}' if own.part in FATES else ''}, rank ≤ {own.part_k} at the last layer"
 
 
 def choose_part(view: View) -> None:
@@ -77,10 +77,10 @@ def choose_part(view: View) -> None:
             with part:
                 selection.bound(
                     st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_FIRST_PAGE,
-                    format_func=lambda name: f"lost: {name}" if name in FATES else name or "any",
+                    format_func=lambda name: f"lost: {outcome_words(name)}" if name in FATES else name or "any",
                     help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are relocated (first "
                     "at an inner layer), suppressed (still among the first 100 at the last layer), displaced (among the first 100 only at "
-                    "an inner layer) or erased.",
+                    "an inner layer) or not read at any layer (among the first 100 at none).",
                 )  # fmt: skip
             with k:
                 selection.bound(
@@ -110,5 +110,7 @@ def choose_part(view: View) -> None:
             "no run of {model} with {asked} is stored", model=view.called(own.versus) if own.versus else "another model", asked=asked
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(filled("Facts that were {part} cannot be listed: {why}.", part=own.part, why=why), icon=":material/link_off:")
+        st.info(
+            filled("Facts that were {part} cannot be listed: {why}.", part=outcome_words(own.part), why=why), icon=":material/link_off:"
+        )
         st.button("Clear", key="facts.all_parts", icon=":material/close:", on_click=selection.update, kwargs={**NO_PART, **_FIRST_PAGE})

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 
+from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
 ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
-PARTS = ("", "kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "erased")
+PARTS = ("", *transitions.PARTS, *transitions.FATES)
+#: What links of earlier versions call a part -> its name.
+_ONCE = {"erased": "not_read"}
 
 
 @declared("facts", *ONE_RUN, *FILTERS)
@@ -35,6 +38,6 @@ class FactsSelection:
     list_page: int = noted(1, of=("model", "probe_set"), once="sheet")
     fact: str = noted("", of=("model", "probe_set"))
     versus: str = ""
-    part: str = one_of(PARTS)
+    part: str = one_of(PARTS, aliases=_ONCE)
     part_k: int = one_of(RANKS)
     fact_models: tuple[str, ...] = noted((), kept=True)

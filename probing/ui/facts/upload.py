@@ -10,6 +10,7 @@ import streamlit as st
 from probing.core.errors import ProbingError, PromptError
 from probing.core.facts.custom import COLUMNS, parse_own_facts
 from probing.core.facts.fact import Fact, FactSet
+from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
@@ -50,7 +51,10 @@ def show(view: View) -> None:
             key="own.model",
         )
     with right:
-        head = st.selectbox("Head", live_models.HEADS, key="own.head")
+        head = st.selectbox(
+            "Head", ["", *live_models.HEADS], key="own.head", format_func=live_models.head_name,
+            help="default: tied or, if none are trained, logit_lens",
+        )  # fmt: skip
     asked = _with_base(view, offered[model], offered)
     if file is None:
         return
@@ -65,11 +69,15 @@ def show(view: View) -> None:
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
     if st.button(filled("Ask {model}", model=view.label(model)), type="primary", disabled=unready, key="own.ask"):
         try:
-            st.session_state[key] = ask_all(facts.facts[:MAX_FACTS], asked, head)
+            kind = head or (LOGIT_LENS if live_models.untrained([asked], fetch=True) else TIED)
+            st.session_state[key] = (ask_all(facts.facts[:MAX_FACTS], asked, kind), kind)
         except ProbingError as error:
             blocks.problem(error)
     if key in st.session_state:
-        _answers(st.session_state[key], view.label(model), head)
+        table, kind = st.session_state[key]
+        if not head and kind == LOGIT_LENS:
+            st.caption(filled(live_models.LENS_INSTEAD, names=view.label(model), head=TIED))
+        _answers(table, view.label(model), kind)
 
 
 def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_models.Choice]) -> live_models.Choice:
@@ -96,8 +104,9 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
             icon=":material/info:",
         )
         base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
-        command = f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"
-        st.code(command, language="shell")
+        named = f" --head {head}" if head else ""
+        command = f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv{named}"
+        blocks.command_line(command)
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:

@@ -1,16 +1,19 @@
-"""Where each property of the base's layers went, and the model's changes in words."""
+"""Where each property of the base's layers is read after fine-tuning, and the model's changes in words."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.sentences.example import POOLINGS
-from probing.core.sentences.fates import FATES
+from probing.core.sentences.fates import BOUND, CANNOT_TELL, ELSEWHERE, FATES, LINEAR_HERE, NOT_READ
 from probing.figures.sentences.fate_bars import fate_bars
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.fine_tuning.paragraph import Names, paragraph
-from probing.reports.sentences.gone import where_gone_shares
+from probing.reports.sentences.gone import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
 from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.fine_tuning.shown import Shown
+from probing.ui.fine_tuning.shown import TRAIN_COMMAND, Shown
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -18,50 +21,73 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Fate -> its meaning, in the order in which fates are tested.
 MEANS = {
-    "unmoved": "the base's probe reads it as well as before",
-    "rescaled": "the base's probe reads it with the fine-tuned model's means and scales",
-    "turned": "the base's probe reads it after a mapping that was fitted without labels",
-    "re-encoded": "a new probe reads it, even with a quarter of the training sentences",
-    "dearer": "a new probe reads it, but needs more than a quarter of the training sentences",
-    "other tokens": "the first token lost it, the mean of all tokens did not",
-    "other layer": "another layer's probe is as good as the base's best",
-    "not linear": "a small neural network still reads it",
-    "not found": "nothing here reads it, which does not mean that it is erased",
+    "unmoved": "the base's probe holds on the fine-tuned model",
+    "rescaled": "the base's probe holds with the fine-tuned model's means and scales",
+    "turned": "the base's probe holds after a mapping that was fitted without labels",
+    "re-encoded": "a new probe of the same layer holds; with a quarter of the training sentences it has not lost",
+    "dearer": "a new probe of the same layer holds, but has lost with a quarter of the training sentences",
+    "other tokens": "the mean of all tokens of this layer holds what the base's first token had",
+    "other layer": "the probe of the layer that is best on the development part holds",
+    "not linear": "a small neural network holds, which is better than the linear probe on the development part",
+    "no probe here reads it": "all these probes have lost it; another kind of probe may still read it",
+    "cannot tell": "no probe holds, and the test sentences are too few to say that all have lost it",
 }
+#: Step -> the name of its probe.
+_STEPS = {
+    "frozen": "the base's probe, frozen", "rescaled": "the base's probe, rescaled", "aligned": "the base's probe, aligned",
+    "own": "the own probe", "mean": "the own probe of the mean of tokens", "best": "the own probe of the best layer",
+    "mlp": "the neural probe",
+}  # fmt: skip
 _ACCURACIES = {
     "base_accuracy": "base's probe on the base", "frozen": "base's probe, frozen", "rescaled": "rescaled", "aligned": "aligned",
-    "own": "own probe", "quarter": "own, a quarter", "mean": "own, mean of tokens", "best": "own, best layer", "mlp": "MLP",
+    "own": "own probe", "quarter": "own, a quarter", "mean": "own, mean of tokens", "best": "own, best layer", "mlp": "neural",
     "majority": "majority label",
 }  # fmt: skip
 
 
 def draw(shown: Shown) -> None:
     """The bars, and the table of cells with the link to their sentences."""
-    counts = shown.gone[shown.gone["counted"] & (shown.gone["where_gone"] != "")] if len(shown.gone) else shown.gone
     if shown.gone.empty:
         return
-    shown.view.contents.section("Where each property went")
+    counts = shown.gone[shown.gone["fate"] != ""]
+    shown.view.contents.section("Where each property is read after fine-tuning")
     st.markdown(
-        "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the list "
-        "below that holds. A probe reads the property if it is at most one point below the base's and McNemar's test finds no loss."
-    )
-    with st.expander("The nine fates", icon=":material/route:"):
+        filled(
+            "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the "
+            "list below whose probe holds. A probe is compared with the base's own probe of the cell: it holds if, over the whole of "
+            "Newcombe's interval, it is worse by less than {points:.0f} points; it has lost if it does not hold and the whole interval is "
+            "below 0.",
+            points=-100 * BOUND,
+        )
+    )  # fmt: skip
+    lacking = {why: dict.fromkeys(shown.gone.loc[shown.gone["why"] == why, "task"]) for why in (NO_PREDICTIONS, NOT_TRAINED)}
+    for why, missing in lacking.items():
+        if missing:
+            tasks = ", ".join(shown.titles.get(one, one) for one in missing)
+            st.caption(filled("No fates of {tasks}: {why}. To train the probes again:", tasks=tasks, why=why))
+            st.code(f"{TRAIN_COMMAND} {shown.model}", language="shell", wrap_lines=True)
+    if counts.empty:
+        return
+    with st.expander("The ten fates", icon=":material/route:"):
         st.markdown(joined("\n", [filled("- **{fate}**: {words}", fate=fate, words=words) for fate, words in MEANS.items()]))
     shares = shown.report(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
-        drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties went"), name="where-gone",
-        caption="Numbers count layers. Blue to green: the base's own or a new linear probe still reads the property; yellow to red: "
-        "neither does, and the colour shows where else it was found.",
+        drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties are read"), name="where-gone",
+        caption="Numbers count layers. Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe "
+        "holds; hatched: none here does; grey: not decided.",
         alt="Share of each fate by task and vector",
     )  # fmt: skip
-    if len(counts):
-        _cells(shown, counts.reset_index(drop=True))
+    _cells(shown, counts.reset_index(drop=True))
 
 
 def _cells(shown: Shown, cells: pd.DataFrame) -> None:
-    places = cells["where_gone"].map(FATES.index)
-    # Lost properties come first: these rows need an explanation.
-    cells = cells.assign(_fate=-places).sort_values(["_fate", "task", "pooling", "layer"], kind="stable").drop(columns="_fate")
+    # What no probe of the cell reads comes first: these rows need an explanation.
+    order = (NOT_READ, *reversed(ELSEWHERE), CANNOT_TELL, *LINEAR_HERE)
+    cells = (
+        cells.assign(_fate=cells["fate"].map(order.index))
+        .sort_values(["_fate", "task", "pooling", "layer"], kind="stable")
+        .drop(columns="_fate")
+    )
     cells = cells.reset_index(drop=True)
     keys = list(cells[["task", "pooling", "layer"]].itertuples(index=False, name=None))
     key = f"fine_tuning.gone.{shown.model}"
@@ -73,7 +99,7 @@ def _cells(shown: Shown, cells: pd.DataFrame) -> None:
 
     top = pd.DataFrame(
         {"property": cells["task"].map(lambda one: shown.titles.get(one, one)), "vector": cells["pooling"].map(POOLING_NAMES)}
-        | {"layer": cells["layer"], "where it went": cells["where_gone"]}
+        | {"layer": cells["layer"], "fate": cells["fate"]}
         | {words: cells[name] for name, words in _ACCURACIES.items()}
     )  # fmt: skip
     blocks.table_with_download(
@@ -94,9 +120,9 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
     row = (mine if len(mine) else cells).iloc[0].to_dict()
     st.markdown(
         filled(
-            "**{title}, {pooling}, layer {layer}: {fate}**: {words}. The base's probe had {before:.1f} % right, the model's own has "
-            "{after:.1f} % (majority baseline {majority:.1f} %).", title=shown.titles.get(row["task"], row["task"]),
-            pooling=POOLING_NAMES[row["pooling"]], layer=int(row["layer"]), fate=row["where_gone"], words=MEANS[row["where_gone"]],
+            "**{title}, {pooling}, layer {layer}: {fate}**: {words}. {needed}The base's probe had {before:.1f} % right, the model's own "
+            "has {after:.1f} % (majority baseline {majority:.1f} %).", title=shown.titles.get(row["task"], row["task"]),
+            pooling=POOLING_NAMES[row["pooling"]], layer=int(row["layer"]), fate=row["fate"], words=MEANS[row["fate"]], needed=_needed(row),
             before=row["base_accuracy"] * 100, after=row["own"] * 100, majority=row["majority"] * 100,
         )
     )  # fmt: skip
@@ -105,6 +131,17 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
         turned_pooling=row["pooling"], turned_layer=int(row["layer"]), turned_example="",
         sentence_protocol="" if shown.protocol == "ours" else shown.protocol,
     )  # fmt: skip
+
+
+def _needed(row: Mapping[Hashable, Any]) -> str:
+    """How many test sentences an undecided fate would take."""
+    if not row["undecided"]:
+        return ""
+    step, needed = _STEPS[row["undecided"]], int(row["needed"])
+    if needed > row["n_test"]:
+        return f"It would take about {needed:,} test sentences for {step}; there are {row['n_test']:,}. "
+    # From this many sentences on the interval is narrower than the bound.
+    return f"The difference of {step} is between 0 and {-100 * BOUND:.0f} points; {4 * needed:,} test sentences decide any difference. "
 
 
 def draw_words(shown: Shown) -> None:
@@ -120,8 +157,8 @@ def draw_words(shown: Shown) -> None:
         said = ("It was trained and did not learn its task, so none of this can be put down to that task.", *said)
     st.markdown(joined("\n", [filled("- {sentence}", sentence=one) for one in said]))
     words = (
-        "These sentences follow from the numbers above by rule. A layer has lost a property if its own probe is worse than the base's "
-        "with q ≤ 0.05, and by more than the control's."
+        "These sentences follow from the numbers above by rule. Worse means q ≤ 0.05 and a larger fall than the control's; the fates above "
+        "ask another question, by an interval."
     )
     st.caption(Markdown(words))
 

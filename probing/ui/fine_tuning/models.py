@@ -57,7 +57,7 @@ def draw_table(shown: Shown) -> None:
     view.contents.section("All models")
     st.markdown(
         "All measures of every fine-tuned model. The control and other fine-tuning seeds are at the end: they show how much changes "
-        "without a task, or by chance. The other models have to exceed that."
+        "without a task, or by chance. A larger change alone does not show that the task caused it."
     )
     there = [name for name in MEASURES if table[name].notna().any()]
     top = table.assign(id=table["model"], model=table["model"].map(view.label), verdict=table["verdict"].map(_verdict))
@@ -117,7 +117,8 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         st.markdown(
             filled(
                 "Spearman's rank correlation over fine-tuned models; the control and other seeds are left out. {said}. q is corrected for "
-                "all {pairs} pairs; with so few models only the strongest can be significant.",
+                "all {pairs} pairs; with so few models only the strongest can be significant. Models differ in their probe tasks, and some "
+                "share a task or data, so read these as hints, not as tests.",
                 said=filled("Significant at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
                 pairs=len(found),
             )
@@ -182,11 +183,12 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
         return filled("A rank correlation needs at least {least} layers of one model with both measures.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
     said = filled(
-        "In {up} of the {models}, the layers that moved more also lost more (rank correlation over layers above 0; {clear} with p ≤ 0.05; "
-        "layers of one model are not independent)", up=len(up) or "none", models=count(len(tuned), "fine-tuned model"),
-        clear=int((up["p"] <= 0.05).sum()),
+        "In {clear} of the {models}, the layers that moved more surely lost more (rank correlation over layers above 0 with p ≤ 0.05). "
+        "It is above 0 in {up}; layers of one model are not independent", clear=int((up["p"] <= 0.05).sum()) or "none",
+        models=count(len(tuned), "fine-tuned model"), up=len(up) or "none",
     )  # fmt: skip
     control = found[found["model"].isin(shown.controls)]
     if control.empty:
         return filled("{said}.", said=said)
-    return filled("{said}; in the control the correlation is {rho:+.2f}.", said=said, rho=control["rho"].iloc[0])
+    first = control.iloc[0]
+    return filled("{said}; in the control the correlation is {rho:+.2f} (p = {p:.2g}).", said=said, rho=first["rho"], p=first["p"])

@@ -3,36 +3,37 @@
 import json
 import os
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from probing.core.errors import ModelError
+from probing.core.errors import ModelError, PromptError
 from probing.core.head_kinds import HEADS as HEADS
-from probing.core.head_kinds import LOGIT_LENS
+from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer, Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
+from probing.ui.frame.model_cache import ModelCache
 
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import LiveModel
     from probing.models.knowledge.ask_swapped import ReplacedAnswer
-    from probing.models.runtime.request_queue import Turns
+    from probing.models.runtime.request_queue import Turn, Turns
 
 T = TypeVar("T")
 
-#: Bytes of weights kept in memory. The shipped family with all its heads needs less than half of them, BERT-base with ``full`` heads
-#: nearly all.
-KEPT_BYTES = 2 << 30
+#: Maximum number of gaps that a page fills one after another: BERT-base takes about ten seconds for them.
+MAX_FILLED = 32
 #: Why the user must choose a base.
 WITHOUT_HEAD = "{name} was saved without a masked-LM head, so it is read through the head of the model that it was fine-tuned from."
+#: The notice if heads are missing and the user named none.
+LENS_INSTEAD = "No {head} heads are trained for {names} here, so the pre-trained head reads every layer (logit lens)."
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Asked:
 
     choice: Choice
     question: Question
+
+
+def head_name(kind: str) -> str:
+    """The name of a kind of heads in menus; ``""`` is tied or, if none are trained, the logit lens."""
+    return kind or "default"
 
 
 def choices() -> dict[str, Choice]:
@@ -111,15 +117,12 @@ def offline() -> bool:
 
 
 def _in_hub_cache(entry: ModelEntry) -> bool:
-    """Whether a model was downloaded from the hub before: its configuration and a weights file are in the hub's cache."""
-    if entry.shipped:
+    """Whether a model was downloaded from the hub before."""
+    if not entry.hub_id:
         return False
-    from huggingface_hub import try_to_load_from_cache
+    from probing.models.sources.snapshot import is_on_this_machine
 
-    def has(name: str) -> bool:
-        return isinstance(try_to_load_from_cache(entry.source, name, revision=entry.revision or None), str)
-
-    return has("config.json") and any(map(has, ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")))
+    return is_on_this_machine(entry.hub_id, entry.revision or None)
 
 
 def lacks_head(choice: Choice) -> bool:
@@ -173,41 +176,6 @@ def described(choice: Choice) -> bool:
     return any(entry.name == choice.location for entry in read_registry().models)
 
 
-@dataclass
-class ModelCache:
-    """Models kept in memory: many small ones or a few large ones; the least recently used is dropped first."""
-
-    limit: int = KEPT_BYTES
-    kept: "OrderedDict[tuple, LiveModel]" = field(default_factory=OrderedDict)
-    turn: threading.Lock = field(default_factory=threading.Lock)
-    loading: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(self, key: tuple, make: "Callable[[], LiveModel]") -> "LiveModel":
-        """The model of that key, loaded if necessary. The newest model is kept even if it exceeds the limit.
-
-        Models are loaded one at a time, to save memory and because transformers requires it, and only once for several users. A request
-        for a model that is already loaded does not wait.
-        """
-        if (found := self._find(key)) is not None:
-            return found
-        with self.loading:
-            # Another request may have loaded it meanwhile.
-            if (found := self._find(key)) is not None:
-                return found
-            made = make()
-            with self.turn:
-                self.kept[key] = made
-                while len(self.kept) > 1 and sum(model.nbytes for model in self.kept.values()) > self.limit:
-                    self.kept.popitem(last=False)
-            return made
-
-    def _find(self, key: tuple) -> "LiveModel | None":
-        with self.turn:
-            if key in self.kept:
-                self.kept.move_to_end(key)
-            return self.kept.get(key)
-
-
 @st.cache_resource(show_spinner=False)
 def model_cache() -> ModelCache:
     """The shelf that this process shares."""
@@ -215,7 +183,7 @@ def model_cache() -> ModelCache:
 
 
 def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
-    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``.
+    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``; all kinds of heads of a model share one encoder.
 
     Args:
         choice: the model.
@@ -228,17 +196,33 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
     """
     if not (choice.here or fetch):
         raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Live and press the button")
-    from probing.models.encoders.load import without_the_hub
-    from probing.models.knowledge.ask import open_live
+    from probing.models.heads.files import heads_folder
+    from probing.models.knowledge.ask import load_live, open_live
+    from probing.models.sources.located import without_the_hub
 
     cache = cache_folder()
 
     def made() -> "LiveModel":
+        if head != LOGIT_LENS:
+            encoder = load(choice, LOGIT_LENS, fetch).encoder
+            return load_live(encoder, head, heads_folder(choice.location, encoder, head, cache))
         base = choices()[choice.base].location if choice.base else None
         with nullcontext() if fetch else without_the_hub():
             return open_live(choice.location, head, cache, base=base)
 
     return model_cache().get((choice.location, choice.base, head, str(cache)), made)
+
+
+def untrained(choices: Sequence[Choice], fetch: bool = False) -> list[Choice]:
+    """The models without trained ``tied`` heads; they are loaded if necessary.
+
+    A user who names no kind of heads sees ``tied`` heads if this is empty, else the logit lens of all models, because different kinds of
+    heads cannot be compared.
+    """
+    from probing.models.heads.files import chosen_heads
+
+    encoders = [(choice, load(choice, LOGIT_LENS, fetch).encoder) for choice in choices]
+    return [choice for choice, encoder in encoders if chosen_heads(choice.location, encoder, None, cache_folder())[0] != TIED]
 
 
 @st.cache_resource(show_spinner=False)
@@ -250,12 +234,12 @@ def turns(device: str) -> "Turns":
 
 
 @contextmanager
-def _turn(live: "LiveModel") -> "Iterator[Callable[[], None]]":
-    """Waits for the model's device on behalf of this page run; yields the check that ends a superseded request."""
+def _turn(live: "LiveModel") -> "Iterator[Turn]":
+    """Waits for the model's device on behalf of this page run; yields the turn, which ends a superseded request."""
     context, run = get_script_run_ctx(suppress_warning=True), threading.current_thread()
     visitor = context.session_id if context else f"thread {run.ident}"
-    with turns(str(live.encoder.device)).turn(visitor, run) as check:
-        yield check
+    with turns(str(live.encoder.device)).turn(visitor, run) as turn:
+        yield turn
 
 
 @contextmanager
@@ -290,7 +274,13 @@ def _ask(choice: Choice, question: Question) -> Answer:
 
 
 def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
-    """Fills several gaps from the left; see ``LiveModel.fill_left_to_right``."""
+    """Fills several gaps from the left; see ``LiveModel.fill_left_to_right``.
+
+    Raises:
+        PromptError: if there are more than ``MAX_FILLED``, or the sentence cannot be asked.
+    """
+    if (found := gaps(choice, question)) > MAX_FILLED:
+        raise PromptError(f"the sentence has {found:,} gaps, at most {MAX_FILLED} are filled here; shorten it, or read one gap at a time")
     with _newest_only():
         return _fill(choice, question)
 
@@ -298,8 +288,8 @@ def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]"
 @st.cache_data(max_entries=32, show_spinner=False)
 def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
     live = load(choice, question.head)
-    with _turn(live) as check:
-        return live.fill_left_to_right(question.prompt, question.top, question.watch, check)
+    with _turn(live) as turn:
+        return live.fill_left_to_right(question.prompt, question.top, question.watch, turn, turn.pause)
 
 
 def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
@@ -319,8 +309,8 @@ def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "
 
     live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
     side: Literal["last", "first"] = "first" if where == "first" else "last"
-    with _turn(live) as check:
-        return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, check)
+    with _turn(live) as turn:
+        return ask_replaced(live, donor, question.prompt, side, question.top, question.watch, question.mask, turn.pause)
 
 
 def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
@@ -328,7 +318,7 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
 
     Args:
         choice: the model.
-        ask: called with the model and the further models.
+        ask: called with the turn, which long work has to pause, the model and the further models.
         beside: further models that are used in the same request.
 
     Raises:
@@ -336,8 +326,8 @@ def in_turn(choice: Choice, ask: "Callable[..., T]", *beside: Choice) -> T:
     """
     with _newest_only():
         live = [load(one, LOGIT_LENS) for one in (choice, *beside)]
-        with _turn(live[0]):
-            return ask(*live)
+        with _turn(live[0]) as turn:
+            return ask(turn, *live)
 
 
 def gaps(choice: Choice, question: Question) -> int:

@@ -6,32 +6,51 @@ import streamlit as st
 
 from probing.core.registry import REPOSITORY
 from probing.ui.frame import selection
+from probing.ui.widgets.markdown import Markdown
 
-#: Page file -> (name in links, title, icon). Missing files get no link.
-PAGES: dict[str, tuple[str, str, str]] = {
-    "app.py": ("home", "Home", ":material/home:"),
-    "pages/1_Layer_curves.py": ("layer_curves", "Layer curves", ":material/show_chart:"),
-    "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
-    "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
-    "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
-    "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
-    "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
-    "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
-    "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
-    "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
-    "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
-    "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
-    "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
+#: Heading in the sidebar -> its pages: page file -> (name in links, title, icon). Missing files get no link.
+GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Try it": {
+        "app.py": ("home", "Home", ":material/home:"),
+        "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
+    },
+    "Facts": {
+        "pages/1_Layer_curves.py": ("layer_curves", "Layer curves", ":material/show_chart:"),
+        "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
+        "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
+        "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
+        "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
+    },
+    "Grammar": {
+        "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
+        "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
+    },
+    "Sentences": {
+        "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
+    },
+    "Fine-tuning": {
+        "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
+    },
+    "Papers": {
+        "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
+        "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
+    },
 }
+PAGES = {path: page for pages in GROUPS.values() for path, page in pages.items()}
 
 _PENDING = "probing.pending"
 
 
 def sidebar_links() -> None:
-    """Draws links to all pages, each with the user's current selection."""
-    for path, (page, words, icon) in PAGES.items():
-        if (REPOSITORY / path).is_file():
-            st.page_link(path, label=words, icon=icon, query_params=selection.link_to(page) or None)
+    """Draws links to all pages in their groups, each with the user's current selection."""
+    # One container, so that the distances are those between its elements and not those between containers.
+    with st.container(gap="xxsmall"):
+        for heading, pages in GROUPS.items():
+            there = {path: page for path, page in pages.items() if (REPOSITORY / path).is_file()}
+            if there:
+                st.header(heading, anchor=False)
+            for path, (page, words, icon) in there.items():
+                st.page_link(path, label=Markdown(words), icon=icon, query_params=selection.link_to(page) or None)
 
 
 def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False, **changes: Any) -> None:

@@ -17,6 +17,7 @@ from probing.figures.model_looks import Looks, looks_of, marked
 from probing.figures.shown_runs import fit, followed, overlaid, set_name, set_order
 from probing.reports.learned import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.reports.runs import one_run_each
+from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
@@ -25,7 +26,7 @@ from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.learned import badge, mark_key
+from probing.ui.widgets.learned import badge, mark_key, score_words
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, listing
 
 P = ParamSpec("P")
@@ -77,6 +78,11 @@ class View:
         """Control models, whatever their names: those trained further on their base's pre-training text."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Models with knowledge runs that were added to the demonstration models."""
+        return tuple(model for model in self.colours if model in self._looks.added)
+
     @cached_property
     def _looks(self) -> Looks:
         return looks_of(self.runs if self.models is None else self.models)
@@ -96,6 +102,11 @@ class View:
         """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
         return verdicts_by_model(self.learned)
 
+    @cached_property
+    def _scores(self) -> Mapping[str, str]:
+        """Fine-tuned model -> its task score in words."""
+        return score_words(self.learned)
+
     def _name(self, model: str) -> str:
         """A model's short name without a mark; the full name of a model that is not stored."""
         return self.names.get(model, model)
@@ -105,8 +116,8 @@ class View:
         return marked(self._name(model), self.verdicts.get(model))
 
     def called(self, model: str) -> Markdown:
-        """A model's name in sentences; a badge shows whether a fine-tuned model learned its task."""
-        return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model))
+        """A model's name in sentences; a badge shows whether a fine-tuned model learned its task, and its task score."""
+        return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model), self._scores.get(model, ""))
 
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
@@ -130,11 +141,14 @@ class View:
         return reads.read(function, self.database, *args, **kwargs)
 
     def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
-        """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject"."""
+        """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject".
+
+        Baselines from too few facts are empty; see ``shown_baselines``.
+        """
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
         counted: Callable[..., pd.DataFrame] = reads.counted
-        return counted(function, self.database, *args, **filtered)
+        return shown_baselines(counted(function, self.database, *args, **filtered))
 
     def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
         """Filters and fingerprint of a figure on this page."""

@@ -6,10 +6,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.core.facts.fact import PROBE_SETS
+from probing.core.stats.baselines import MIN_FACTS, SMALL_SET, may_be_shown
 from probing.figures.yardsticks import MODES as ZEROS
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.captions import size_words
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Mode of a figure -> its label.
 MODES = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
@@ -24,6 +27,9 @@ NOT_OF_METRIC = (
 NOT_STORED = (
     "No swapped subject is stored for these facts, so the figure shows the values. Facts whose template has no subject and runs stored as "
     "compact results have none: choose another probe set, or probe the model again without compact results."
+)
+TOO_FEW = (
+    f"A majority answer needs at least {MIN_FACTS} facts, so the figure shows the values. Choose another probe set, or loosen the filters."
 )
 assert tuple(MODES) == tuple(ZEROS)
 
@@ -57,6 +63,8 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
         majority, swapped: whether this yardstick is defined for the metric.
     """
     why = {} if majority else {"majority": NO_MAJORITY}
+    if majority and points["above_majority"].isna().all():
+        why["majority"] = TOO_FEW
     if not swapped:
         why["swapped"] = NOT_OF_METRIC
     elif points["above_swapped"].isna().all():
@@ -64,12 +72,14 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
     return why
 
 
-def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
+def beside(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, average: str = "micro") -> Markdown:
     """The yardsticks of a model's share of facts, in sentences: majority answer, chance and swapped subject, if defined.
 
     Args:
-        row: ``majority, chance, swapped, matched, swapped_n`` of one point; missing and empty values are left out.
+        row: ``n, majority, chance, swapped, matched, swapped_n`` of one point; missing and empty values are left out.
         who: the model.
+        majority: whether a majority answer is defined for the metric; then too few facts for one are stated.
+        average: of the row's shares; a macro mean is no share of the facts that have a swapped subject.
     """
     words = []
     if pd.notna(row.get("majority")):
@@ -79,17 +89,50 @@ def beside(row: Mapping[str, Any], who: Markdown) -> Markdown:
     if pd.notna(row.get("chance")):
         words.append(filled("A random one of the relation's answers would be right for **{share:.1f} %**.", share=row["chance"] * 100))
     if pd.notna(row.get("swapped")):
+        of = (
+            "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the facts, as the mean over "
+            "relations; asked about their own subject, for {matched:.1f} %. {n:,} facts have a swapped subject."
+            if average == "macro"
+            else "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have "
+            "one; asked about their own subject, for {matched:.1f} % of these."
+        )
         words.append(
             filled(
-                "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have "
-                "one; asked about their own subject, for {matched:.1f} % of these.",
+                of,
                 who=who,
                 swapped=row["swapped"] * 100,
                 n=int(row["swapped_n"]),
                 matched=row["matched"] * 100,
             )
         )
+    if majority and not may_be_shown(row["n"]):
+        words.append(few(row["n"]))
     return joined(" ", words)
+
+
+def say_size(points: pd.DataFrame, probe_set: str = "") -> None:
+    """States, for each of the user's own sets with fewer than ``SMALL_SET`` facts, what can be said at its size; before any curve.
+
+    Args:
+        points: ``n`` (facts), and ``probe_set`` if they are of several sets.
+        probe_set: the only set.
+    """
+    sizes = points.assign(probe_set=probe_set) if probe_set else points
+    for name, n in sizes.groupby("probe_set", sort=False)["n"].max().items():
+        if name not in PROBE_SETS and 0 < n < SMALL_SET:
+            st.info(size_words(int(n), "facts", str(name)), icon=":material/straighten:")
+
+
+def averaged(average: str, relations: int = 0) -> Markdown:
+    """Which mean a headline's number is: " (macro: mean over 41 relations)", " (micro: every fact counts once)"."""
+    if average == "micro":
+        return Markdown(" (micro: every fact counts once)")
+    return filled(" (macro: mean over {relations})", relations=count(relations, "relation") if relations else "relations")
+
+
+def few(facts: int) -> Markdown:
+    """States that this number of facts gives no majority answer."""
+    return filled("A majority answer needs at least {least} facts; there are {n:,} here.", least=MIN_FACTS, n=int(facts))
 
 
 def again(view: View, model: str) -> Markdown:

@@ -17,7 +17,7 @@ from probing.ui.frame import selection, yardsticks
 from probing.ui.frame.counted import heads_command, probe_command
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import above_words, swapped_words
+from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
@@ -53,21 +53,18 @@ def draw_curves(view: View, table: pd.DataFrame) -> None:
         return
     k, chosen = view.chosen.k, view.chosen
     st.markdown(_said(view, table))
+    yardsticks.say_size(table, chosen.probe_set)
     mode = yardsticks.choose(view, "heads_minus", yardsticks.undefined(table, majority=k == 1))
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     drawn = drawing(
         layer_curve, above(table, mode), title=f"P@{k}{minus}, micro{', points' if minus else ''}", unit="share", colours=view.colours,
         names={chosen.probe_set: set_name(chosen.probe_set)}, labels=yardsticks.labels(view), controls=view.controls,
     )  # fmt: skip
-    words = above_words(table, mode) if minus else f"{_majority(k)}{swapped_words(table)}"
+    words = above_words(table, mode) if minus else f"{majority_words(table)}{swapped_words(table)}"
     blocks.figure(
         drawn, table=table, stamp=_stamp(view, f"P@{k}{minus}, micro", table), name="heads-curves",
         caption=f"Bands are 95 % intervals. {words}", alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
     )  # fmt: skip
-
-
-def _majority(k: int) -> str:
-    return "Grey, dashed: always giving the relation's most frequent answer. " if k == 1 else ""
 
 
 def _stamp(view: View, what: str, table: pd.DataFrame):
@@ -88,16 +85,19 @@ def _said(view: View, table: pd.DataFrame) -> Markdown:
     if best["head"].nunique() == 1:
         row = best.iloc[0].to_dict()
         first = filled(
-            "Through its {head} heads, the best inner layer of {model}, {layer}, gives {right} for **{value:.1f} %** of the {n:,} facts.",
+            "Through its {head} heads, the best inner layer of {model}, {layer}, gives {right} for **{value:.1f} %** of the {n:,} facts"
+            "{mean}.",
             head=row["head"], model=view.called(model), layer=int(row["layer"]), right=right, value=row["value"] * 100, n=int(row["n"]),
+            mean=yardsticks.averaged("micro"),
         )  # fmt: skip
-        return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model))])
+        return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model), majority=k == 1)])
     layer = int(spread.idxmax())
     here = inner[inner["layer"] == layer].sort_values("value")
     least, most = here.iloc[0].to_dict(), here.iloc[-1].to_dict()
     first = filled(
-        "The kinds of heads differ most at layer {layer} of {model}: {right} for {least} and {most} of the facts.",
+        "The kinds of heads differ most at layer {layer} of {model}: {right} for {least} and {most} of the facts{mean}.",
         layer=layer, model=view.called(model), right=right, least=_share(least), most=_share(most),
+        mean=yardsticks.averaged("micro"),
     )  # fmt: skip
     return joined(" ", [first, _beside(least, most)])
 

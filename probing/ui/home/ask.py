@@ -123,8 +123,7 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
         return
     _draw_answer(view, answer, gaps)
     if answer.head != question.head:
-        words = "{model} has no trained {head} heads here, so its pre-trained head reads every layer (logit lens)."
-        st.caption(filled(words, model=view.called(choice.name), head=question.head))
+        st.caption(filled(live_models.LENS_INSTEAD, names=view.called(choice.name), head=question.head))
     navigation.link(
         "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
         live_model=choice.name, live_head=answer.head, mask=1,

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.stats.baselines import may_be_shown
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.shown_runs import set_name
@@ -135,8 +136,11 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
 
 
 def _guessed(view: View, row: pd.Series) -> Markdown:
-    """How many of the facts that the base knows the majority answer also gets right; ``""`` for k > 1, because it is a single answer."""
-    if view.chosen.k != 1:
+    """How many of the facts that the base knows the majority answer also gets right.
+
+    ``""`` for k > 1, because it is a single answer, and for too few facts.
+    """
+    if view.chosen.k != 1 or not may_be_shown(row["n"]):
         return Markdown("")
     of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
     known, hits = view.read(paired_majority, *of, known=view.chosen.k)

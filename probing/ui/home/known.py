@@ -5,11 +5,12 @@ from collections.abc import Iterable
 import pandas as pd
 import streamlit as st
 
+from probing.core.stats.baselines import may_be_shown
 from probing.figures.knowledge.total_bars import above_bars, total_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import in_bar_order, total
-from probing.ui.frame import selection
+from probing.ui.frame import selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.yardsticks import MODES
 from probing.ui.home.selection import HomeSelection
@@ -21,10 +22,10 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 _CAPTION = (
     "Solid bar and number next to the name: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of "
     "the total. A union over many layers grows by chance; the triangle shows where the hatched part would end if inner layers found only "
-    "as much as they find with a swapped subject. Circle: the last layer with a swapped subject, on the facts that have one. Diamond: "
-    "always giving the relation's most frequent answer. Vertical mark, if heads were re-trained: the union over as many heads of the last "
-    "layer, a weaker control."
+    "as much as they find with a swapped subject. Circle: the last layer with a swapped subject, on the facts that have one.{diamond} "
+    "Vertical mark, if heads were re-trained: the union over as many heads of the last layer, a weaker control."
 )
+_DIAMOND = " Diamond: always giving the relation's most frequent answer."
 #: Yardstick, as in the columns of ``precision`` -> its name and the figure's caption.
 _ABOVE = {
     "majority": (
@@ -85,10 +86,11 @@ def _options(view: View) -> None:
 
 def _whole(view: View, table: pd.DataFrame) -> None:
     k = view.chosen.k
+    caption = _CAPTION.format(diamond=_DIAMOND if table["majority"].notna().any() else "")
     filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     blocks.figure(
         drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)), table=table,
-        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=with_key(view, _CAPTION, table["model"]),
+        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=with_key(view, caption, table["model"]),
         alt="Total knowledge against the last layer, per probe set and model, with the results of guessing",
     )  # fmt: skip
 
@@ -133,7 +135,7 @@ def headline(view: View, row: pd.Series) -> Markdown:
     """What one run knows; each number has its yardstick in the same sentence or the next."""
     k = view.chosen.k
     right = "gives the right word" if k == 1 else f"has the right word among its first {k}"
-    mean = " (mean over relations)" if view.chosen.average == "macro" else ""
+    mean = yardsticks.averaged(view.chosen.average)
     words = [
         filled(
             "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}", model=view.called(row["model"]), right=right,
@@ -155,6 +157,8 @@ def headline(view: View, row: pd.Series) -> Markdown:
                 matched=row["matched_last"] * 100,
             )
         )  # fmt: skip
+    elif not may_be_shown(row["n"]):
+        words.append(filled(" {few}", few=yardsticks.few(row["n"])))
     elif pd.isna(row["majority"]):
         words.append(Markdown(" Guessing is not measured here, so this number has no yardstick."))
     return joined("", [*words, beyond_words(row), inner_words(row)])

@@ -79,21 +79,21 @@ def snapshot(view: View) -> None:
 
 
 def ways(view: View) -> None:
-    """Draws links to the other pages."""
+    """Draws links to the other pages, in the order of the sidebar."""
     view.contents.section("Where to go")
     first, second = st.columns(2, gap="large")
     with first:
+        navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
-        navigation.link("relations", "**Relations**: which are known early or late, and which are forgotten?")
-        navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
+        navigation.link("relations", "**Relations**: which are known early or late, and which better inside than at the end?")
         navigation.link("facts", "**Facts**: one fact through all layers and models")
+        navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
+        navigation.link("heads", "**Decoding heads**: what does the read-out change?")
+    with second:
         navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
         navigation.link("edge_sentences", "**Edge sentences**: one sentence, analysed layer by layer")
-    with second:
         navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
         navigation.link("fine_tuning", "**What fine-tuning changed**: all evidence for one model on one layer axis")
-        navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
-        navigation.link("heads", "**Decoding heads**: what does the read-out change?")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers compared with ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(

@@ -7,7 +7,7 @@ from typing import TypeVar
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.head_kinds import LOGIT_LENS
+from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import SPELLINGS, Question
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Asked
@@ -31,8 +31,9 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     words = tuple(dict.fromkeys(word.strip() for word in controls.tracked().split(",") if word.strip()))
     if len(words) > MAX_WATCHED:
         st.caption(filled("At most {most} tokens are tracked.", most=MAX_WATCHED))
-    question = Question(prompt, head, max(selection.of(LiveSelection).top, 1), words[:MAX_WATCHED])
-    there = [found for number, choice in enumerate(choices) if (found := ready(view, choice, head, first=number == 0))]
+    wanted = head or LOGIT_LENS
+    there = [found for number, choice in enumerate(choices) if (found := ready(view, choice, wanted, first=number == 0))]
+    question = Question(prompt, head or _usual(view, there), max(selection.of(LiveSelection).top, 1), words[:MAX_WATCHED])
     gaps = _of_each([Asked(choice, question) for choice in there], live_models.gaps)
     there = [choice for choice in there if choice.name in gaps]
     if not there:
@@ -47,6 +48,15 @@ def answer(view: View, choices: list[live_models.Choice], head: str) -> None:
     answered = [one for one in asked if one.choice.name in answers]
     perturb.draw(view, answered, answers)
     layer_swap.draw(view, answered)
+
+
+def _usual(view: View, models: Sequence[live_models.Choice]) -> str:
+    """The kind of heads that reads the models if the user names none; one line states that there are no trained ones."""
+    lacking = live_models.untrained(models)
+    if lacking:
+        names = listing([view.label(choice.name) for choice in lacking])
+        st.caption(filled(live_models.LENS_INSTEAD, names=names, head=TIED))
+    return LOGIT_LENS if lacking else TIED
 
 
 def _of_each(asked: Sequence[Asked], ask: Callable[[live_models.Choice, Question], T]) -> dict[str, T]:
@@ -139,9 +149,14 @@ def _followed(view: View, ready: Sequence[live_models.Choice], question: Questio
 def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Question, gaps: Mapping[str, int]) -> None:
     masks = max(gaps.values())
     mask = min(selection.of(LiveSelection).mask, masks)
+    fillable = masks <= live_models.MAX_FILLED
+    if not (mask or fillable):
+        words = "The sentence has {n} gaps; at most {most} are filled here."
+        st.info(filled(words, n=masks, most=live_models.MAX_FILLED), icon=":material/info:")
+        mask = 1
     selection.bound(
         st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
-        options=[*range(1, masks + 1), 0],
+        options=[*range(1, masks + 1), *([0] if fillable else [])],
         required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
     )  # fmt: skip
     if selection.of(LiveSelection).perturbation:

@@ -30,7 +30,7 @@ def tracked() -> str:
 
 
 def draw(view: View) -> tuple[list[live_models.Choice], str]:
-    """Draws the controls; returns the models, with ``live_model`` first, and the kind of heads."""
+    """Draws the controls; returns the models, with ``live_model`` first, and the kind of heads, ``""`` if the user names none."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
         st.text_area, "A sentence with a gap: \\[MASK\\] or \\_\\_\\_", "prompt", page, height=68, max_chars=selection.MAX_TEXT,
@@ -38,7 +38,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     )  # fmt: skip
     name = live_models.pick(selection.current().live_model, offered)
     others = [other for other in own.live_models if other in offered and other != name][: MAX_MODELS - 1]
-    kind = own.live_head if own.live_head in live_models.HEADS else live_models.HEADS[0]
+    kind = own.live_head if own.live_head in live_models.HEADS else ""
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Leaving the field already sends the sentence; newcomers look for a button.
@@ -72,10 +72,12 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     )  # fmt: skip
     with st.container(horizontal=True):
         selection.bound(
-            st.selectbox, "Head", "live_head", page, value=head, options=list(live_models.HEADS), width=140,
-            help="tied: a trained transform per layer, the vocabulary shared. lens: the pre-trained head on every layer, no training. "
-            "full: everything trained per layer. least_squares: the pre-trained head on top of the best-fitting affine map from the layer "
-            "to the last. tuned_lens: such a map, trained to match the last layer's distribution.",
+            st.selectbox, "Head", "live_head", page, value=head, options=["", *live_models.HEADS], width=140,
+            format_func=live_models.head_name,
+            help="default: tied or, if none are trained, logit_lens. tied: a trained transform per layer, the vocabulary shared. "
+            "logit_lens: the pre-trained head on every layer, no training. full: everything trained per layer. least_squares: the "
+            "pre-trained head on top of the best-fitting affine map from the layer to the last. tuned_lens: such a map, trained to match "
+            "the last layer's distribution.",
         )  # fmt: skip
         selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
     selection.bound(
@@ -103,7 +105,7 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
         words.append(f"compared with {listing([view.label(one) for one in others])}")
         if len(others) == MAX_MODELS - 1 and offered > MAX_MODELS:
             words.append(_most(offered))
-    if own.live_head in live_models.HEADS[1:]:
+    if own.live_head in live_models.HEADS:
         words.append(f"head {own.live_head}")
     if own.top != LiveSelection().top:
         words.append(f"top {own.top} per layer")

@@ -2,7 +2,9 @@
 
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.questions import Answer
+from probing.core.stats.baselines import may_be_shown
 from probing.reports.knowledge.asked import asked
+from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
@@ -23,18 +25,23 @@ def says(view: View, one: Answer, *, several: bool) -> Markdown:
 
 
 def stored(view: View, prompt: str) -> Markdown | None:
-    """Recorded and majority answer of a sentence that is stored or has a stored template; None for other sentences."""
+    """Recorded and majority answer of a sentence that is stored or has a stored template; None for other sentences.
+
+    A relation of few stored facts has no majority answer.
+    """
     found = view.read(asked, prompt) if view.database else None
     if found is None:
         return None
     where = f"{PROBE_SETS.get(found.probe_set, found.probe_set)}, {found.label}"
     what = (
-        filled("Stored fact ({where}), recorded answer **{answers}**;", where=where, answers=listing(found.answers))
+        filled("Stored fact ({where}), recorded answer **{answers}**", where=where, answers=listing(found.answers))
         if found.answers
-        else filled("A stored template ({where});", where=where)
+        else filled("A stored template ({where})", where=where)
     )
+    if not may_be_shown(found.n):
+        return filled("{what}. {few}", what=what, few=yardsticks.few(found.n))
     share = filled("right for {share} of {n:,} facts", share=_percent(found.share), n=found.n)
-    return filled("{what} majority answer **{most}**, {share}.", what=what, most=found.majority, share=share)
+    return filled("{what}; majority answer **{most}**, {share}.", what=what, most=found.majority, share=share)
 
 
 def _percent(share: float) -> str:

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS, Metric
+from probing.core.provenance import commit_in_words
 from probing.core.registry import read_registry
 from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
@@ -61,9 +62,10 @@ base. Stated facts were chosen by hash, so stated minus held out is the effect o
 an effect of evidence alone on nesia-mini's P@1 is not shown (see its card).
 
 **Fine-tuned models** are asked in the same way; a body without a masked-LM head is read through its base's whole head. A **control** was
-trained further on its base's pre-training text. If it took as many steps of the same size as the other models, its losses show the cost
-of further training alone. **Forgotten relation** has three named definitions (caption, authors, strict), below; only *authors* is
-compared with the paper's cells. **Lost** facts are known at the base's last layer and not at the fine-tuned model's; each has one of four
+trained further on its base's pre-training text. If it took as many steps of the same size as the other models, its losses show what
+as many further steps on the base's own text cost. A new text or input format can cost more, apart from the task. **Forgotten relation**
+has three named definitions (caption, authors, strict), below; only *authors* is compared with the paper's cells. **Lost** facts are
+known at the base's last layer and not at the fine-tuned model's; each has one of four
 fates. Two models on the same facts are compared by exact McNemar tests and differences with Newcombe's interval. The **loss** of P@k, and
 of P@k minus the swapped subject, is the base's share minus the model's, through the same kind of head. If only counts of a run are
 stored, its facts cannot be paired with the base's, and the interval treats the two shares as independent.
@@ -169,9 +171,14 @@ def provenance(view: View) -> None:
         blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
         return
     assert view.database is not None
-    shown = runs.assign(left_out=[left_out_text(text) for text in runs["left_out"]], probe_set=runs["probe_set"].map(set_name))
+    shown = runs.assign(
+        left_out=[left_out_text(text) for text in runs["left_out"]],
+        probe_set=runs["probe_set"].map(set_name),
+        model_revision=[commit_in_words(text) for text in runs["model_revision"]],
+    )
     columns = [
-        "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "model_revision", "objective", "role",
+        "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "hub_id", "model_revision", "objective",
+        "role",
         "seed",
         "layers", "dtype", "device", "code_version", "created",
     ]  # fmt: skip

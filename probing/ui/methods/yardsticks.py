@@ -5,11 +5,14 @@ import math
 import pandas as pd
 import streamlit as st
 
+from probing.core.stats.baselines import may_be_shown
 from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.total import total
+from probing.reports.shown_baselines import shown_baselines
 from probing.store.knowledge.one_fact import null_examples
+from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -78,8 +81,11 @@ def _named(view: View, run: pd.Series) -> Markdown:
 
 
 def _at_the_last_layer(view: View, run: pd.Series) -> None:
-    last = view.read(by_layer, (run["run_id"],), "p_at_1", "macro", last_only=True)
+    last = shown_baselines(view.read(by_layer, (run["run_id"],), "p_at_1", "macro", last_only=True))
     if last.empty:
+        return
+    if pd.isna(last["majority"].iloc[0]):
+        st.markdown(filled("{run}: {few}", run=_named(view, run), few=yardsticks.few(last["n"].iloc[0])))
         return
     got = last.iloc[0]
     words = [
@@ -186,11 +192,12 @@ def _totals(view: View, run: pd.Series) -> None:
             p=p_words(got["inner_p"]),
         ),
         filled(
-            "Over all facts (micro), total knowledge is {total:.1f} %, the last layer alone reaches {last:.1f} %, and the majority answer "
-            "{majority:.1f} %.",
-            total=100 * got["total"], last=100 * got["last_layer"], majority=100 * got["majority"],
+            "Over all facts (micro), total knowledge is {total:.1f} %, and the last layer alone reaches {last:.1f} %.",
+            total=100 * got["total"], last=100 * got["last_layer"],
         ),
     ]  # fmt: skip
+    if may_be_shown(got["n"]):
+        words.append(filled("The majority answer reaches {majority:.1f} %.", majority=100 * got["majority"]))
     if 2 * swapped > own:
         words.append(Markdown("Inner layers find most of this gain without the right subject, too."))
     st.markdown(joined(" ", words))

@@ -41,8 +41,8 @@ def draw(shown: Shown) -> None:
         table=table, stamp=shown.stamp(f"mixing weights and gains of {names[model]}"), name="pipeline-bars",
         caption=filled(
             "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: gain in F1 of P(l) over P(l-1). Each "
-            "is drawn as a share of its largest bar. K is the divergence from equal bars, in bits: high if few layers do the work.{ours} "
-            "{key}",
+            "is drawn as a share of its largest bar. K is the divergence from equal bars, in bits: high if few layers carry most of "
+            "the weight or gain.{ours} {key}",
             model=names[model], ours=ours, key=shown.key(),
         ),
         alt=f"Mixing weights and gains by layer of {names[model]}, one panel per task",
@@ -74,5 +74,7 @@ def _notes(shown: Shown, model: str) -> dict[str, str]:
     notes = {}
     for row in table[table["model"] == model].to_dict("records"):
         said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row.get(column))]
+        near = row.get("weights_near_uniform")
+        said += ["weights near uniform"] if pd.notna(near) and near else []
         notes[row["task"]] = "".join(f" · {one}" for one in said)
     return notes

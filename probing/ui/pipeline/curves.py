@@ -17,7 +17,8 @@ _WORDS = {
     "cumulative": "P(l) reads the layers 0 to l, so it can hide that a layer lost something.",
     "at": "A probe reads one layer alone, so a layer that lost something shows.",
     "selectivity": "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt and Liang "
-    "2019): the part that memorising span texts cannot explain.",
+    "2019): the part that memorising span texts cannot explain. Only spans whose text occurs in training are counted, because no other "
+    "control label can be known. If the probe did not learn its control labels (control F1 0), selectivity is the F1 itself.",
     "compression": "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and "
     "Titov 2020). Labels that are hard to learn lengthen the code, so compression also shows how easily a layer's answer is read.",
 }  # fmt: skip
@@ -59,8 +60,9 @@ def _points(shown: Shown, mode: str) -> pd.DataFrame:
     if mode == "compression":
         return shown.chosen(shown.report(compression))
     if mode == "selectivity":
-        found = shown.report(selectivity, part=own.edge_part, unseen=own.unseen)
-        return shown.chosen(found)
+        found = shown.report(selectivity, part=own.edge_part)
+        on_seen = found.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
+        return shown.chosen(on_seen.dropna(subset=["value"]))
     found = shown.chosen(shown.report(f1_by_layer, mode, part=own.edge_part, unseen=own.unseen))
     if mode == "at" or not own.published or found.empty:
         return found

@@ -3,11 +3,15 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.edges.encoders import TRAINED
 from probing.core.edges.order import EARLIER, UNRESOLVED
 from probing.ui.pipeline import order
+from probing.ui.pipeline.selection import PARTS
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
+#: Difference of F1 below which two are equal.
+HAIR = 1e-9
 #: Maximum number of pairs of tasks in the headline.
 NAMED = 3
 #: An interval wider than this share of the depth does not place a task.
@@ -23,7 +27,8 @@ def draw(shown: Shown) -> None:
         return
     st.markdown(joined(" ", [_order(shown, model, mine), _gain(shown, model, mine)]))
     st.markdown(
-        "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; the table also has the test part."
+        "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; those of the test part are given "
+        "with them."
         if shown.own.edge_part == "dev"
         else "The test part was not used for training or stopping."
     )
@@ -47,10 +52,12 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         if len(placed) < len(found)
         else ""
     )
+    single = [_title(shown, row) for row in (first, last) if row["seeds"] == 1]
     ends = filled(
-        "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}{aside}.",
+        "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}{aside}{single}.",
         one=_layer(first), first=_title(shown, first), other=_layer(last), last=_title(shown, last), depth=int(first["last"]),
         aside=filled("; without {tasks}, whose interval is wider than half the depth", tasks=aside) if aside else "",
+        single=filled("; one seed, so over sentences only: {tasks}", tasks=" and ".join(single)) if single else "",
     )  # fmt: skip
     if apart.empty:
         return filled(
@@ -89,6 +96,37 @@ def _layer(row: dict) -> Markdown:
     )  # fmt: skip
 
 
+def _on_the_other_part(shown: Shown, row: dict) -> Markdown:
+    """The same F1s on the part of the data that is not chosen."""
+    part = next(one for one in PARTS if one != shown.own.edge_part)
+    table = shown.every_summary
+    mine = table[
+        (table["encoder"] == TRAINED) & (table["part"] == part) & (table["model"] == row["model"]) & (table["task"] == row["task"])
+    ]
+    if mine.empty:
+        return filled(" ({part} is not stored)", part=part)
+    first, last = mine.iloc[0][["f1_first", "f1_last"]] * 100
+    return filled(" ({part}: from {first:.1f} % to {last:.1f} %)", part=part, first=first, last=last)
+
+
+def _points(row: dict) -> Markdown:
+    """The gain in F1 with its interval."""
+    if pd.isna(row.get("gain_low")):
+        return filled(", {gain:+.1f} points", gain=row["gain"] * 100)
+    return filled(
+        ", {gain:+.1f} points ({low:+.1f} to {high:+.1f})", gain=row["gain"] * 100, low=row["gain_low"] * 100, high=row["gain_high"] * 100
+    )
+
+
+def _top(row: dict) -> Markdown:
+    """The same F1s of the most probable label, without a threshold; empty if they are not stored."""
+    if pd.isna(row.get("f1_last_top")) or pd.isna(row.get("f1_first_top")):
+        return Markdown("")
+    return filled(
+        "; of the most probable label, from {first:.1f} % to {last:.1f} %", first=row["f1_first_top"] * 100, last=row["f1_last_top"] * 100
+    )
+
+
 def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
     """The task that gains most from the layers, with the scores of memory, the majority label and a random encoder."""
     row = mine.iloc[int((mine["f1_last"] - mine["f1_first"]).argmax())].to_dict()
@@ -97,9 +135,13 @@ def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         for column, name in (("memory", "the memory baseline"), ("majority", "one label for all"), ("random", "a random encoder"))
         if pd.notna(row.get(column))
     ]  # fmt: skip
+    above = row["gain"] - row["gain_above_memory"] > HAIR
     said = filled(
-        "The layers add most to {task}: F1 rises from **{first:.1f} %** with word embeddings alone to **{last:.1f} %** with all layers",
-        task=_title(shown, row), first=row["f1_first"] * 100, last=row["f1_last"] * 100,
+        "The layers add most to {task}: F1 rises from **{first:.1f} %** with word embeddings alone to **{last:.1f} %** with all layers"
+        "{gain}{top}{other}{memory}",
+        task=_title(shown, row), first=row["f1_first"] * 100, last=row["f1_last"] * 100, gain=_points(row),
+        top=_top(row), other=_on_the_other_part(shown, row),
+        memory=filled("; {points:.1f} points of this are above memory", points=100 * row["gain_above_memory"]) if above else "",
     )  # fmt: skip
     if not yardsticks:
         return filled("{said}; no baseline is stored.", said=said)

@@ -10,7 +10,7 @@ from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 
 def pairs_of(shown: Shown, model: str) -> pd.DataFrame:
@@ -41,9 +41,11 @@ def draw(shown: Shown) -> None:
         drawing(order_matrix, pairs, titles=shown.tasks), table=pairs, stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
         name="pipeline-order",
         caption=filled(
-            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved, because the "
-            "interval of the difference contains 0 or an expected layer is not resolved. Intervals are simultaneous for all {pairs}.",
+            "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved. Intervals are "
+            "over sentences and seeds, and simultaneous for all {pairs}.{pooled}",
             pairs=count(len(pairs), "pair"),
+            pooled=" For a task with one seed the variation over seeds is that of the model's tasks with several." if pairs["pooled"].any()
+            else "",
         ),
         alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
     )  # fmt: skip
@@ -56,13 +58,24 @@ def sentence(shown: Shown, model: str, pairs: pd.DataFrame) -> Markdown:
     called = shown.view.called(model)
     if resolved.empty:
         return filled(
-            "**The order is not resolved**: for none of {pairs} of tasks do the expected layers of {model} lie clearly apart.",
-            pairs=count(len(pairs), "pair"), model=called,
+            "**The order is not resolved**: for none of {pairs} of tasks do the expected layers of {model} lie clearly apart ({reasons}).",
+            pairs=count(len(pairs), "pair"), model=called, reasons=_reasons(pairs),
         )  # fmt: skip
+    if len(resolved) == len(pairs):
+        return filled(
+            "For **{pairs}** of tasks the expected layers of {model} lie clearly apart.", pairs=f"all {len(pairs)} pairs", model=called
+        )
     return filled(
-        "For **{resolved} of {pairs}** of tasks the expected layers of {model} lie clearly apart; the order of the others is not resolved.",
-        resolved=len(resolved), pairs=count(len(pairs), "pair"), model=called,
+        "For **{resolved} of {pairs}** of tasks the expected layers of {model} lie clearly apart; the order of the others is not resolved "
+        "({reasons}).",
+        resolved=len(resolved), pairs=count(len(pairs), "pair"), model=called, reasons=_reasons(pairs),
     )  # fmt: skip
+
+
+def _reasons(pairs: pd.DataFrame) -> Markdown:
+    """Why orders are not resolved, with the number of pairs."""
+    counted = pairs.loc[pairs["reason"] != "", "reason"].value_counts()
+    return joined("; ", [filled("{n}: {reason}", n=int(n), reason=str(reason)) for reason, n in counted.items()])
 
 
 def _models(shown: Shown) -> None:
@@ -77,8 +90,9 @@ def _models(shown: Shown) -> None:
     st.markdown(
         filled(
             "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as a share of its "
-            "depth, is clearly earlier.",
+            "depth, is clearly earlier{reasons}.",
             resolved=resolved, all=count(len(table), "comparison"),
+            reasons=filled("; the others are not resolved ({reasons})", reasons=_reasons(table)) if resolved < len(table) else "",
         )
     )  # fmt: skip
     named = table.assign(

@@ -1,5 +1,6 @@
-"""Tasks as rows: where they are solved, and F1 with the baselines it has to beat (Figure 1 of the paper)."""
+"""Tasks as rows: where the probes read them, and F1 with the baselines it has to beat (Figure 1 of the paper)."""
 
+import pandas as pd
 import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
@@ -14,47 +15,70 @@ from probing.ui.widgets.markdown import filled
 _PERCENT = {
     "f1_first": "F1 of P(0)", "f1_last": "F1 of P(L)", "f1_last_low": "F1 of P(L), low", "f1_last_high": "F1 of P(L), high",
     "memory": "memory", "majority": "majority label", "random": "random encoder, P(L)", "ceiling": "ceiling", "f1_last_dev": "P(L) on dev",
-    "f1_last_test": "P(L) on test",
+    "f1_last_test": "P(L) on test", "f1_first_top": "P(0), most probable label", "f1_last_top": "P(L), most probable label",
+    "gain_above_memory": "gain above memory", "gain_above_memory_low": "above memory, low", "gain_above_memory_high": "above memory, high",
+    "selectivity_seen": "selectivity on seen spans",
 }  # fmt: skip
 _LAYERS = {
     "centre_of_gravity": "centre of gravity", "expected_layer": "expected layer", "expected_layer_low": "expected, low",
     "expected_layer_high": "expected, high", "k_weights": "K(s), bits", "k_gains": "K(Δ), bits",
 }  # fmt: skip
+_MARKS = {
+    "expected_layer_reason": "not resolved because", "weights_near_uniform": "weights near uniform", "probes": "probes",
+    "probes_stopped": "ended by patience",
+}  # fmt: skip
 
 
 def draw_places(shown: Shown) -> None:
     """Centre of gravity and expected layer of every task and model."""
-    shown.view.contents.section("Where each task is solved")
+    shown.view.contents.section("Where the probes read each task")
     table = with_published(shown.summary, shown.paper)
     if table.empty:
         blocks.missing("No cumulative probes are stored for these models and tasks.", TRAIN_COMMAND)
         return
     shares = shown.depths > 1
     unresolved = int(shown.summary["expected_layer"].isna().sum())
+    near = int(shown.summary["weights_near_uniform"].fillna(False).sum())
     blocks.figure(
         drawing(place_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks, shares=shares),
         table=table, stamp=shown.stamp("centre of gravity and expected layer"), name="pipeline-places",
         caption=filled(
             "Filled: centre of gravity, the mean layer of the mixing weights of the probe on all layers; it moves away from the middle "
             "only slowly, so it shows less than it seems to. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; "
-            "lines are 95 % intervals over sentences and seeds. {unresolved}{shares} {key}",
-            unresolved=f"Not resolved ({unresolved}): all layers together do not clearly gain on layer 0. " if unresolved else "",
+            "lines are 95 % intervals over sentences and seeds.{single} {unresolved}{near}{shares} {key}",
+            unresolved=f"Not resolved ({unresolved}), with the reason: the layers do not clearly gain on layer 0, or the interval leaves "
+            "the layers. " if unresolved else "",
+            single=_single(shown.summary),
+            near=f"Faint ({near}): the weights are near uniform, so their centre is no place. " if near else "",
             shares="Models of different depth are aligned by share of depth." if shares else "", key=shown.key(),
         ),
         alt="Centre of gravity and expected layer by task and model",
     )  # fmt: skip
     number = st.column_config.NumberColumn
     wide = table.assign(name=table["task"].map(shown.tasks))
-    columns = ["name", "model", "seeds", *_LAYERS, *_PERCENT]
+    columns = ["name", "model", "seeds", *_LAYERS, *_MARKS, *_PERCENT]
     blocks.table_with_download(
         wide.drop(columns="name"), shown=wide[[column for column in columns if column in wide]], stamp=shown.stamp("summary by task"),
         name="pipeline-summary",
         column_config={
             "name": st.column_config.TextColumn("task", pinned=True),
             **{name: number(words, format="%.2f") for name, words in _LAYERS.items()},
+            **_MARKS,
             **{name: number(words, format="percent") for name, words in _PERCENT.items()},
         },
     )  # fmt: skip
+
+
+def _single(table: pd.DataFrame) -> str:
+    """How many intervals leave out the variation over seeds."""
+    placed = table[table["expected_layer"].notna() & table["seeds"].notna()]
+    single = int((placed["seeds"] == 1).sum())
+    if not single:
+        return ""
+    return (
+        f" {single} of {len(placed)} are of tasks with one seed, so over sentences only and too short; the order of the tasks adds the "
+        "variation over seeds, and corrects for the number of pairs."
+    )
 
 
 def draw_scores(shown: Shown) -> None:
@@ -63,13 +87,17 @@ def draw_scores(shown: Shown) -> None:
     table = with_published(shown.summary, shown.paper)
     if table.empty:
         return
+    top = table["f1_last_top"].notna().any() if "f1_last_top" in table else False
     blocks.figure(
         drawing(score_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
         table=table, stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"), name="pipeline-scores",
         caption=filled(
             "Open: the probe on word embeddings alone, P(0); filled: on all layers, P(L), with its 95 % interval. Memory: the commonest "
             "training label of the same span text. Majority label: one label for all. Ceiling: the highest F1 possible if equal inputs "
-            "have different right labels. Cross: the same model with random weights.{dev}{paper} {key}",
+            "have different right labels. Cross: the same model with random weights.{ended}{top}{dev}{paper} {key}",
+            ended=_ended(shown.summary),
+            top=" The table above also has F1 of the most probable label, without the threshold of 0.5." if top else
+            " F1 of the most probable label is not stored for these probes.",
             dev=" The dev part also decided when training stopped." if shown.own.edge_part == "dev" else "",
             paper=" Published F1s are on dev parts and mostly on other data (dependencies and relations: on the same), so they are not "
             "compared with ours." if len(shown.paper) else "",
@@ -77,6 +105,14 @@ def draw_scores(shown: Shown) -> None:
         ),
         alt="F1 by task and model, with memory, majority label, ceiling and random encoder",
     )  # fmt: skip
+
+
+def _ended(table: pd.DataFrame) -> str:
+    """How many probes patience stopped."""
+    probes, stopped = (int(table[column].sum()) for column in ("probes", "probes_stopped"))
+    if not probes:
+        return ""
+    return f" Patience ended the training of {stopped} of {probes} probes; the others used all evaluations and may still have improved."
 
 
 def ways(shown: Shown) -> None:

@@ -1,4 +1,7 @@
-"""The relations page's tables: which relations a model's last layer has forgotten, by three definitions."""
+"""The relations page's tables: which relations a model knows better at an inner layer than at its last one, by three definitions.
+
+The paper calls such a relation forgotten. It is a statement on one model, so what the last layer lost against the base's is next to it.
+"""
 
 import pandas as pd
 import streamlit as st
@@ -7,12 +10,13 @@ from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
+from probing.ui.relations import against_base, overview
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
 
-#: What "forgotten" can mean -> one line on it.
+#: What "better at an inner layer" can mean, the paper's "forgotten" -> one line on it.
 DEFINITIONS = {
     "caption": "Some inner layer knows more of the relation's facts than the last, by any margin (caption of the paper's Table 2).",
     "authors": "The best inner layer is above the last with p ≤ 0.05 in an unpaired t-test (the authors' code, divided by 42 as published; "
@@ -23,19 +27,20 @@ DEFINITIONS = {
 _MAX_LINKS = 8
 #: What a relation's row shows before its details.
 _FIRST = (
-    "label", "last", "majority", "swapped_last", "best_inner", "swapped_inner", "best_layer", "drop", "caption", "authors", "strict",
+    "label", "last", "base_last", "change", "majority", "swapped_last", "best_inner", "swapped_inner", "best_layer", "drop", "caption",
+    "authors", "strict",
 )  # fmt: skip
 #: Column of the points -> the yardstick that the best inner layer beats if the column is above 0; the first one defined is shown.
 _FLOORS = {"above_majority_low": "the majority answer", "above_swapped_low": "what it gives for a swapped subject"}
 
 
 def draw_models(view: View) -> None:
-    """Forgotten relations of every model at every k (Table 2 of the paper)."""
-    view.contents.section("Forgotten relations")
+    """The relations that every model knows better inside, at every k (Table 2 of the paper), and what it lost against its base."""
+    view.contents.section("Better at an inner layer than at the last")
     chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
-        st.radio, "Forgotten means", "definition", view.page, options=list(DEFINITIONS), captions=list(DEFINITIONS.values()),
+        st.radio, "A relation is better inside if", "definition", view.page, options=list(DEFINITIONS), captions=list(DEFINITIONS.values()),
     )  # fmt: skip
     table = view.report(forgotten, tuple(runs["run_id"]), selection.RANKS, tuple(DEFINITIONS))
     if table.empty:
@@ -44,7 +49,8 @@ def draw_models(view: View) -> None:
             icon=":material/info:",
         )
         return
-    wide = by_model(table, definition, list(view.colours))
+    lost = against_base.lost_points(view, runs, chosen.k)
+    wide = by_model(table, definition, list(view.colours)).merge(lost[["model", "lost"]], on="model", how="left")
     models = list(wide["model"])
     key = f"relations.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -56,18 +62,30 @@ def draw_models(view: View) -> None:
     headings = {"model": st.column_config.TextColumn(pinned=True), "relations": number(help="Relations that were compared.")}
     for k in selection.RANKS:
         headings[f"P@{k}"] = number(
-            f"k = {k}", format="percent", help=filled("Share of the relations that are forgotten at rank ≤ {k}.", k=k)
+            f"k = {k}", format="percent", help=filled("Share of the relations that are better at an inner layer, at rank ≤ {k}.", k=k)
         )
-        headings[f"n P@{k}"] = number(f"n, k = {k}", help=filled("Number of the relations that are forgotten at rank ≤ {k}.", k=k))
+        headings[f"n P@{k}"] = number(
+            f"n, k = {k}", help=filled("Number of the relations that are better at an inner layer, at rank ≤ {k}.", k=k)
+        )
+    headings["lost"] = number(
+        "lost against the base",
+        format="percent",
+        help=filled("P@{k} of the base's last layer minus that of the model's, over all facts (micro). Empty for a base.", k=chosen.k),
+    )
     shown, headings = tables.in_per_cent(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
     st.dataframe(
         shown, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
-        column_config=headings, column_order=[*(name for name in wide if name != "relations"), "relations"],
+        column_config=headings, column_order=[*(name for name in wide if name not in ("relations", "lost")), "lost", "relations"],
     )  # fmt: skip
-    words = "Select a row to see that model on this page. The CSV has every model, k and definition with the names. {key}"
+    words = (
+        "The paper calls these relations forgotten. It compares layers of one model: a base has some, too. What fine-tuning cost is in the "
+        "column *lost against the base*. Select a row to see that model on this page. The CSV has every model, k and definition with the "
+        "names. {key}"
+    )
     st.caption(filled(words, key=mark_key(view, models)))
     stamp = view.stamp(
-        f"forgotten relations, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}", tuple(table["run_id"].unique())
+        f"relations better at an inner layer, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}",
+        tuple(table["run_id"].unique()),
     )
     st.download_button(
         "CSV of all definitions", lambda: blocks.export.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
@@ -92,7 +110,7 @@ def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataF
 
 
 def draw_relations(view: View, points: pd.DataFrame) -> None:
-    """Every relation of the chosen run: where it is known best, what the last layer lost, and how sure that is.
+    """Every relation of the chosen run: where it is known best, how sure that is, and what the last layer lost against the base's.
 
     Args:
         view: the page.
@@ -102,22 +120,31 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     table = view.report(relation_forgetting, (run["run_id"],), chosen.k)
     if table.empty:
         return
-    table = _with_yardsticks(table, points)
+    base = overview.base_run(view)
+    table = against_base.with_base(view, _with_yardsticks(table, points), base)
     st.markdown(filled("### {model}, relation by relation", model=view.called(chosen.model)))
     lost = table[table[definition].astype(bool)].sort_values("drop", ascending=False)
     if lost.empty:
         st.markdown(
-            filled("Under “{definition}” its last layer has forgotten no relation at rank ≤ {k}.", definition=definition, k=chosen.k)
+            filled(
+                "Under “{definition}” no relation is **better at an inner layer than at its last**, at rank ≤ {k}.",
+                definition=definition,
+                k=chosen.k,
+            )
         )
     else:
         said = filled(
-            "Under “{definition}” its last layer has forgotten **{relations}** of {n}: {names}.",
+            "Under “{definition}” **{relations}** of {n} are **better at an inner layer than at its last**: {names}.",
             definition=definition, relations=count(len(lost), "relation"), n=len(table), names=listing(list(lost["label"]), 6),
         )  # fmt: skip
         st.markdown(joined(" ", [said, _above_floor(lost, points)]))
         with st.container(horizontal=True):
             for row in lost.head(_MAX_LINKS).itertuples():
                 facts_link.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)
+    runs = pd.DataFrame([run, base]) if base is not None else pd.DataFrame([run])
+    of_base = against_base.sentence(view, table, runs, base)
+    if of_base:
+        st.markdown(of_base)
     doubling = int(table["doubling"].astype(bool).sum())
     st.caption(
         filled(
@@ -138,11 +165,13 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         "Select a row to open the facts that its best inner layer knows. A click on a column's head sorts; details follow to the right."
     )
     blocks.table_with_download(
-        shown, stamp=view.stamp(f"forgotten relations, rank ≤ {chosen.k}, {run_words}", (run["run_id"],)),
+        shown, stamp=view.stamp(f"relations better at an inner layer, rank ≤ {chosen.k}, {run_words}", (run["run_id"],)),
         name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",
-        column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
+        column_order=[name for name in (*_FIRST, *(name for name in shown if name not in _FIRST)) if name in shown],
         column_config={
             "last": number(format="percent", width=70, help="Known at the last layer."),
+            "base_last": number("base, last", format="percent", width=80, help="Known at the base's last layer."),
+            "change": number("against base", format="percent", width=90, help="The last layer minus the base's last layer."),
             "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
             "swapped_last": number(
                 "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."),
@@ -168,7 +197,7 @@ def _with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
-    """In how many forgotten relations the best inner layer knew more than a guess; empty if no yardstick is defined."""
+    """In how many of these relations the best inner layer knew more than a guess; empty if no yardstick is defined."""
     at_best = lost[["relation", "label", "best_layer"]].merge(
         points.astype({"layer": "float64"}), left_on=["relation", "best_layer"], right_on=["relation", "layer"], suffixes=("", "_there")
     )

@@ -15,13 +15,12 @@ from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View, run_of
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import above_words, swapped_words
+from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
-_CURVES = "Grey, dashed: always giving the relation's most frequent answer."
 _NO_FACTS = "No facts are left under these filters. Loosen them in the sidebar."
 
 
@@ -73,12 +72,13 @@ def headline(view: View, points: pd.DataFrame) -> None:
     chosen, who = view.chosen, view.called(view.chosen.model)
     row = view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{chosen.k}", "macro").sort_values("layer").iloc[-1]
     said = filled(
-        "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}, as a mean over {relations}.",
+        "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}{mean}.",
         who=who, does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
-        value=row["value"] * 100, set=set_name(chosen.probe_set), relations=count(int(row["relations"]), "relation"),
+        value=row["value"] * 100, set=set_name(chosen.probe_set), mean=yardsticks.averaged("macro", int(row["relations"])),
     )  # fmt: skip
-    beside = yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model))
+    beside = yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model), majority=chosen.k == 1, average="macro")
     st.markdown(joined(" ", [one for one in (said, beside, _above_majority(points), _onsets(points)) if one]))
+    yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), chosen.probe_set)
 
 
 def _above_majority(points: pd.DataFrame) -> Markdown:
@@ -102,7 +102,7 @@ def _onsets(points: pd.DataFrame) -> Markdown:
         return Markdown("")
     return filled(
         "**Early or late?** The last layer knows facts of {known}. **{early}** of these are already known at least half as well at the "
-        "middle layer, {middle}; **{late}** only at the last, {last}.",
+        "middle layer, {middle}; **{late}** at no layer before the last, {last}.",
         known=count(len(early), "relation"), early=int((early["onset"] <= last // 2).sum()), middle=last // 2,
         late=int((early["onset"] == last).sum()), last=last,
     )  # fmt: skip
@@ -134,7 +134,7 @@ def _map_caption(points: pd.DataFrame, mode: str, base: str) -> str:
     if points["majority"].notna().any():
         said.append(f"{MARK}: the last layer is not above always giving the relation's most frequent answer, by the 95 % interval.")
     said.append("“Earliest first” sorts by the first layer with half of what the last layer knows.")
-    return " ".join([*said, "Point at a cell for its majority answer and swapped subject; click it to open its facts."])
+    return " ".join([*said, "Point at a cell for its numbers and baselines; click it to open its facts."])
 
 
 def _by_hand(view: View, points: pd.DataFrame) -> None:
@@ -173,7 +173,7 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
         )
     mine = points[points["relation"].isin(shown)]
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
-    said = f"{_CURVES} {swapped_words(mine, 'relation')}" if mode == "value" else above_words(mine, mode, "relation")
+    said = f"{majority_words(mine)}{swapped_words(mine, 'relation')}" if mode == "value" else above_words(mine, mode, "relation")
     blocks.figure(
         drawing(relation_curves, above(mine, mode), k=view.chosen.k), table=mine,
         stamp=view.stamp(f"{words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)), name="relation-curves",

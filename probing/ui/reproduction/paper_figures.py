@@ -12,6 +12,7 @@ from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.tables import OTHER_FACTS, Gathered, beside, shown_set
+from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.reproduction.paper_tables import published, stamp
@@ -76,7 +77,7 @@ def _labels(view: View, gathered: Gathered) -> dict[str, str]:
 
 
 def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
-    table = _chosen(gathered.total, objectives, sets, k=1, average="micro")
+    table = shown_baselines(_chosen(gathered.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
         drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets), labels=_labels(view, gathered)), table=table,
@@ -90,7 +91,7 @@ def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: l
 
 
 def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
-    table = _chosen(gathered.precision, objectives, sets, k=k)
+    table = shown_baselines(_chosen(gathered.precision, objectives, sets, k=k))
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
@@ -115,7 +116,7 @@ def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
     if runs.empty:
         st.info(filled("{base} was not probed on T-REx with these heads.", base=view.called(gathered.family.base)))
         return
-    table = view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1)
+    table = shown_baselines(view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(

@@ -76,8 +76,8 @@ def draw(shown: Shown) -> Changed | None:
         table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
         name="sentence-change",
         caption=filled(
-            "{words} Grey: {grey}. {family} Click a cell to see its sentences below. {key}", words=_WORDS[kind], grey=_grey(changed, kind),
-            family=family_words(table), key=mark_key(shown.view, [model]),
+            "{words} Grey: {grey}. {seeds}{family} Click a cell to see its sentences below. {key}", words=_WORDS[kind],
+            grey=_grey(changed, kind), seeds=_seeds(changed, kind), family=family_words(table), key=mark_key(shown.view, [model]),
         ),
         alt=f"Change of sentence probes of {shown.view.label(model)} by task and layer", on_point=_picked,
     )  # fmt: skip
@@ -104,7 +104,17 @@ def family_words(table: pd.DataFrame) -> Markdown:
 def _grey(changed: Changed, kind: str) -> str:
     if kind == "base-mean":
         return "q above 0.05"
-    return "q above 0.05, or within the control's change" if changed.has_control else "q above 0.05 (no control is stored)"
+    if not changed.has_control:
+        return "q above 0.05 (no control is stored)"
+    return "q above 0.05, or within the control's change there or its spread over the layers of the task"
+
+
+def _seeds(changed: Changed, kind: str) -> str:
+    """What brackets mean, if a number has them."""
+    cells = drawn_cells(changed.table, kind)
+    if kind == "base-mean" or not (cells["counts"] & cells["within_seeds"]).any():
+        return ""
+    return "In brackets: one seed only, and seeds of another model differ there by as much. "
 
 
 def _say(shown: Shown, changed: Changed, kind: str) -> None:
@@ -114,8 +124,9 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
     model, base = shown.view.called(changed.model), shown.view.called(changed.base)
     fell, rose = int((clear["shown"] < 0).sum()), int((clear["shown"] > 0).sum())
     said = filled(
-        "Of {cells} (tasks × layers) **{fell} fell** and **{rose} rose** clearly from {base} to {model}", cells=count(len(cells), "cell"),
-        fell=fell, rose=rose, base=base, model=model,
+        "Of {cells} (tasks × layers) **{fell} fell** and **{rose} rose** from {base} to {model}, read from the {vector}{small}",
+        cells=count(len(cells), "cell"), fell=fell, rose=rose, base=base, model=model, vector=_NAMES[kind],
+        small=_no_more_than_seeds(clear, kind),
     )  # fmt: skip
     score = task_words(shown.view, changed.model, shown.view.names.get(changed.model, changed.model))
     if clear.empty:
@@ -126,6 +137,14 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
         return
     most = clear.loc[clear["shown"].abs().idxmax()].to_dict()
     st.markdown(joined_sentences(filled("{said}. {most}.", said=said, most=_most(shown, most, kind)), score))
+
+
+def _no_more_than_seeds(clear: pd.DataFrame, kind: str) -> Markdown:
+    """How many of the changes one seed made that seeds of another model differ by."""
+    small = 0 if kind == "base-mean" else int(clear["within_seeds"].sum())
+    if not small:
+        return Markdown("")
+    return filled("; {small} of these {n} are of one seed and no larger than seeds of another model differ by", small=small, n=len(clear))
 
 
 def _most(shown: Shown, most: dict, kind: str) -> Markdown:

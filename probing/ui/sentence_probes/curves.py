@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from probing.core.stats.baselines import SMALL_SET
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import code, filled
 
@@ -31,6 +33,10 @@ def draw(shown: Shown) -> None:
             f"python -m probing sentences train --model {shown.models[0]} --tasks {','.join(shown.tasks)}",
         )
         return
+    own = shown.about[shown.about["level"].eq("own") & shown.about["task"].isin(list(shown.tasks))]
+    for name, n in zip(own["title"], own["n_test"], strict=True):
+        if n < SMALL_SET:
+            st.info(size_words(int(n), "test sentences", str(name)), icon=":material/straighten:")
     control = bool(set(shown.controls) & set(shown.models))
     seeds = table["seed_low"].notna().any() and bool((table["seeds"] > 1).any())
     blocks.figure(

@@ -31,7 +31,10 @@ def draw(shown: Shown) -> None:
         )
     )  # fmt: skip
     st.markdown(joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")]))
-    st.caption("Layer and vector of each line were chosen on the development sentences; accuracies are on the test sentences.")
+    st.caption(
+        "Layer and vector of each line were chosen on the development sentences; accuracies and intervals are on the test sentences. "
+        "The intervals are those of the probes: how far the surface baseline may be off is not in them."
+    )
 
 
 def best_cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -63,4 +66,4 @@ def in_words(row: dict, title: str) -> Markdown:
         layer=int(row["layer"]), pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100,
         high=row["high"] * 100, above=joined(", ", above),
     )  # fmt: skip
-    return said if row["read"] else filled("{said}: not read", said=said)
+    return said if row["read"] else filled("{said}: not read by these linear probes", said=said)

@@ -46,7 +46,7 @@ def draw(shown: Shown) -> None:
         caption=filled(
             "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
             "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. If a "
-            "line still rises, the probe would gain from more sentences. {key}",
+            "line still rises, the probe may gain from more sentences. {key}",
             title=shown.tasks[task], where=where, key=shown.key(),
         ),
         alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",

@@ -13,6 +13,7 @@ from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
 from probing.core.sentences.splits import MAX_AT_ONCE, cut_to
+from probing.core.stats.baselines import SMALL_SET
 from probing.figures import theme
 from probing.figures.model_looks import usual_colour
 from probing.figures.sentences.layer_panels import layer_panels
@@ -20,6 +21,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.sentence_probes.headline import best_cells, in_words
 from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import code, count, filled, joined
@@ -124,7 +126,7 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
             icon=":material/info:",
         )
         command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
-        st.code(command, language="shell", wrap_lines=True)
+        blocks.command_line(command)
 
 
 def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame, int]:
@@ -143,7 +145,7 @@ def probed(data: SentenceData, choice: live_models.Choice) -> tuple[pd.DataFrame
     def at(share: float) -> None:
         bar.progress(share, text=filled("Reading and probing: {share:.0f} %", share=share * 100))
 
-    curve = live_models.in_turn(choice, lambda live: quick_curve(data, live.encoder, at))
+    curve = live_models.in_turn(choice, lambda turn, live: quick_curve(data, live.encoder, at, turn.pause))
     bar.empty()
     return _table(choice.name, data.task, curve), curve.too_long
 
@@ -170,6 +172,8 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         st.info(
             filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
         )
+    if len(table) and (n := int(table["n_test"].iloc[0])) < SMALL_SET:
+        st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
         drawing(

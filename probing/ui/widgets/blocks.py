@@ -10,8 +10,9 @@ from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
 from probing.ui.widgets.markdown import escape, filled
+from probing.ui.widgets.places import without_server_folders
 
-BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all --head logit_lens"
+BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
 BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
@@ -99,22 +100,27 @@ def table_with_download(
 def missing(what: str, command: str) -> None:
     """Reports missing results, with the command that makes them."""
     st.info(filled("{what} This command makes it:", what=what), icon=":material/info:")
-    st.code(command, language="shell", wrap_lines=True)
+    command_line(command)
+
+
+def command_line(command: str) -> None:
+    """Shows a command, without the server's folders."""
+    st.code(without_server_folders(command), language="shell", wrap_lines=True)
 
 
 def problem(error: Exception) -> None:
-    """Shows the message of an error that the user can fix, without a traceback."""
-    st.warning(escape(str(error)), icon=":material/report:")
+    """Shows the message of an error that the user can fix, without a traceback and without the server's folders."""
+    st.warning(escape(without_server_folders(str(error))), icon=":material/report:")
 
 
 def left_out_files(files: pd.DataFrame) -> None:
-    """Reports the results files that were written by another version of the program; all others are shown."""
+    """Reports the results files that the database is made without; all others are shown."""
     if files.empty:
         return
     words = "These pages leave out a results file: {why}."
     if len(files) > 1:
         words += " They leave out {more:,} further files too: `python -m probing check` lists them."
-    st.warning(filled(words, why=str(files["why"].iloc[0]), more=len(files) - 1), icon=":material/report:")
+    st.warning(filled(words, why=without_server_folders(str(files["why"].iloc[0])), more=len(files) - 1), icon=":material/report:")
 
 
 def dark() -> bool:

@@ -13,16 +13,21 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
-#: Verdict -> badge after a model's name in a sentence.
+#: Verdict -> badge after a model's name in a sentence; it ends with the task score, if one is stored.
 BADGES: Mapping[Verdict, Markdown] = {
-    "learned": Markdown(":green-badge[task learned]"),
-    "not learned": Markdown(":red-badge[trained, not learned]"),
-    "cannot tell": Markdown(":orange-badge[cannot tell]"),
+    "learned": Markdown(":green-badge[task learned{score}]"),
+    "partly": Markdown(":orange-badge[task partly learned{score}]"),
+    "not learned": Markdown(":red-badge[trained, not learned{score}]"),
+    "cannot tell": Markdown(":gray-badge[task: cannot tell{score}]"),
     "no score stored": Markdown(":gray-badge[task score unknown]"),
     "control": Markdown(":gray-badge[control]"),
 }
 _KEY: Mapping[str, Markdown] = {
-    " ✓": Markdown("✓ learned its task: the task score lies above its baseline with its 95 % interval"),
+    " ✓": Markdown(
+        "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the score that "
+        "BERT-base is published to reach, if one is published; its losses may still have other causes than the task"
+    ),
+    " ◐": Markdown("◐ partly: only above its baseline, less than halfway to the published score"),
     " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),
     " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
     " (control)": Markdown("control: trained further on its base's pre-training text, so it has no task"),
@@ -50,9 +55,27 @@ class Marked(Protocol):
         """The table of ``reports.learned.learned``."""
 
 
-def badge(name: str, verdict: Verdict | None) -> Markdown:
-    """Badge after a model's name in a sentence; ``""`` for a base, and for a control whose name contains "control"."""
-    return Markdown("") if verdict is None or says_so(name, verdict) else Markdown(" ") + BADGES[verdict]
+def badge(name: str, verdict: Verdict | None, score: str = "") -> Markdown:
+    """Badge after a model's name in a sentence; ``""`` for a base, and for a control whose name contains "control".
+
+    Args:
+        name: the name that is shown.
+        verdict: on the model.
+        score: the deciding task score, of ``score_words``.
+    """
+    if verdict is None or says_so(name, verdict):
+        return Markdown("")
+    return Markdown(" ") + filled(BADGES[verdict], score=filled(": {score}", score=score) if score else "")
+
+
+def score_words(table: pd.DataFrame) -> dict[str, str]:
+    """Model -> the task score behind the verdict, such as "F1 10.8 %"; without models that have none.
+
+    Args:
+        table: of ``reports.learned.learned``.
+    """
+    there = table[table["value"].notna() & table["verdict"].ne("control")]
+    return {row.model: f"{row.metric} {amount(row.metric, float(row.value))}" for row in there.itertuples()}
 
 
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
@@ -70,7 +93,8 @@ def evidence(view: Marked, models: Iterable[str]) -> Markdown:
 
 
 def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
-    """One sentence: the task score behind the verdict on a model, its baseline, and a second score if that is below its baseline.
+    """One sentence: the task score behind the verdict on a model, its baseline, a second score if that is below its baseline, and the
+    share of the way to the published score.
 
     Args:
         view: the page's view.
@@ -91,17 +115,23 @@ def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
         else filled("against a baseline of {score} ({which})", score=_score(row, "baseline"), which=row["baseline_name"])
     )
     return filled(
-        "{whose} task score is {metric} {interval}, {baseline}{short}.", whose=filled("{name}'s", name=name) if name else Markdown("Its"),
-        metric=row["metric"], interval=_interval(row), baseline=baseline, short=_short(row),
+        "{whose} task score is {metric} {interval}, {baseline}{short}{published}.",
+        whose=filled("{name}'s", name=name) if name else Markdown("Its"),
+        metric=row["metric"], interval=_interval(row), baseline=baseline, short=_short(row), published=_published(row),
     )  # fmt: skip
 
 
 def task_words(view: Marked, model: str, name: str = "") -> Markdown:
     """``task_sentence``, and the consequence if the model did not learn its task; ``""`` if no score is stored."""
     said = task_sentence(view, model, name)
-    if view.verdicts.get(model) != "not learned":
+    verdict = view.verdicts.get(model)
+    if verdict not in ("not learned", "partly"):
         return said
-    word = Markdown("It did not learn the task that it was trained on, so these changes cannot be attributed to that task.")
+    word = (
+        Markdown("It learned its task only partly, so these changes are those of a model that does the task badly.")
+        if verdict == "partly"
+        else Markdown("It did not learn the task that it was trained on, so these changes cannot be attributed to that task.")
+    )
     return joined(" ", [said, word]) if said else word
 
 
@@ -126,6 +156,18 @@ def _short(row: pd.Series) -> Markdown:
     )  # fmt: skip
 
 
+def _published(row: pd.Series) -> Markdown:
+    """ "; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al. 2020)"; ``""`` if no score is published."""
+    if pd.isna(row["closed"]):
+        return Markdown("")
+    own = row["published_metric"] == row["metric"]
+    return filled(
+        "; {share:.0f} % of the way from {start} to the published {metric} of {value} ({source})", share=100 * row["closed"],
+        start="there" if own else "its baseline", metric=row["published_metric"], value=_score(row, "published", "published_metric"),
+        source=row["published_source"],
+    )  # fmt: skip
+
+
 def _score_in_words(row: pd.Series) -> Markdown:
     score = filled(
         "{model}: {metric} {interval} over {n:,}", model=row["model"], metric=row["metric"], interval=_interval(row), n=int(row["n"])
@@ -133,7 +175,10 @@ def _score_in_words(row: pd.Series) -> Markdown:
     if pd.isna(row["baseline"]):
         return filled("{score}; no baseline is stored", score=score)
     base = _score(row, "baseline")
-    return filled("{score}; {name}: {baseline}{short}", score=score, name=row["baseline_name"], baseline=base, short=_short(row))
+    return filled(
+        "{score}; {name}: {baseline}{short}{published}", score=score, name=row["baseline_name"], baseline=base, short=_short(row),
+        published=_published(row),
+    )  # fmt: skip
 
 
 def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
@@ -145,15 +190,19 @@ def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp
         stamp, name: see ``blocks.table_with_download``.
     """
     numbers = {
-        column: st.column_config.NumberColumn(_heading(column), format="%.3f") for column in ("value", "low", "high", "baseline", "other")
+        column: st.column_config.NumberColumn(_heading(column), format="%.3f")
+        for column in ("value", "low", "high", "baseline", "other", "published")
     }
+    numbers["closed"] = st.column_config.NumberColumn(
+        "of the way", format="percent", help="The share of the way from the baseline to the published score that the model has closed."
+    )
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
     shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=table["verdict"].map(in_words))
     blocks.table_with_download(
         table, shown=shown, stamp=stamp, name=name, height="content",
         column_order=[
-            "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
-            "objective", "base", "id", "definition",
+            "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "closed", "published", "published_metric",
+            "published_source", "other", "other_name", "n", "decides", "objective", "base", "id", "definition",
         ],
         column_config={**_COLUMNS, **numbers, "model": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip

@@ -18,7 +18,7 @@ from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.job import Job, Shard
 from probing.models.changes.measure import check_comparable
 from probing.models.changes.perplexity import BLOCK_PIECES, BLOCKS
-from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder, reopening
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.weight_drift import weight_drift
@@ -48,6 +48,7 @@ class ChangesRequest:
         text: file with one sentence per line; None: WikiText-2's test text.
         seed: of blocks, masks and intervals.
         name: of the model in results; None: its registry name or its folder's.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
         out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
         threads: processors per part; None: unchanged.
@@ -63,6 +64,7 @@ class ChangesRequest:
     text: Path | None = None
     seed: int = 0
     name: str | None = None
+    revision: str | None = None
     out: Path | None = None
     device: str = "auto"
     threads: int | None = None
@@ -93,9 +95,10 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
     """
     request.check()
     used = set_threads(request.threads)
-    entry = find_entry(request.model, request.base, request.name)
+    entry = find_entry(request.model, request.base, request.name, request.revision)
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
-    encoder = open_encoder(request.model, request.base, request.device, name=request.name)
+    encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
+    entry = at_same_commits(entry, encoder)
     base = _base(entry, encoder)
     left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
     target = request.out or runs_folder()
@@ -159,9 +162,7 @@ def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
 def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked, replaced: bool) -> ChangeRunConfig:
     work = ChangeWork(encoder, base, asked, "", Path(), Path())
     return ChangeRunConfig(
-        model=encoder.name,
-        weights=encoder.identity,
-        model_revision=encoder.revision,
+        **encoder.provenance | {"base_source": encoder.base_source or (base.at_commit if base else "")},
         base=base.name if base else "",
         objective=entry.objective,
         head_recipe="the base's head" if base else "its own head",
@@ -169,8 +170,6 @@ def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: As
         dtype="float32",
         threads=thread_count(),
         code_version=__version__,
-        configuration=encoder.configuration,
-        casing=encoder.casing,
         base_weights=base.identity if base else "",
         sentences_sha256=text_sha256(work.sentences),
         sentences=len(work.sentences),
@@ -185,11 +184,9 @@ def _setup(request: ChangesRequest, work: ChangeWork, threads: int) -> dict:
     """The setup of workers in other processes."""
     return {
         "version": __version__,
-        "model": same_path(request.model),
-        "base": request.base and same_path(request.base),
+        **reopening(work.encoder, same_path(request.model), request.base and same_path(request.base), work.base),
         "device": work.encoder.device.type,
         "threads": threads,
-        "name": work.encoder.name,
         "weights": work.encoder.identity,
         "configuration": work.encoder.configuration,
         "base_weights": work.base.identity if work.base else "",

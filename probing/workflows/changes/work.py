@@ -14,10 +14,9 @@ from probing import __version__
 from probing.core.changes.text import chosen_sentences, text_lines
 from probing.core.errors import JobError
 from probing.core.files.atomic import atomic_text
-from probing.core.model_folders import find_entry
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.catalogue import entry_again, open_base, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.changes.tables import ALL_HEADS
@@ -137,10 +136,9 @@ def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
         JobError: if model, base or program differ here.
     """
     set_threads(setup["threads"])
-    encoder = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
-    base = None
-    if setup["base_weights"]:
-        base = open_base(find_entry(setup["model"], setup["base"], setup["name"]), setup["device"])
+    entry = entry_again(setup)
+    encoder = open_entry(entry, setup["device"])
+    base = open_base(entry, setup["device"]) if setup["base_weights"] else None
     here = {
         "version": (__version__, setup["version"]),
         "weights": (encoder.identity, setup["weights"]),

@@ -26,6 +26,7 @@ class TraceRequest:
         tasks: names of tasks; none: all that have probes.
         base: base model whose head a headless model uses.
         device: auto, cpu, cuda or mps.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
     """
 
     model: str
@@ -35,6 +36,7 @@ class TraceRequest:
     tasks: tuple[str, ...] = ()
     base: str | None = None
     device: str = "auto"
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
     span1 = read_span(request.span1, len(words), "--span1")
     span2 = None if request.span2 is None else read_span(request.span2, len(words), "--span2")
     spans = (span1,) if span2 is None else (span1, span2)
-    return trace_spans(open_encoder(request.model, request.base, request.device), words, spans, request.tasks, request.model)
+    encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
+    return trace_spans(encoder, words, spans, request.tasks, request.model)
 
 
 def trace_spans(

@@ -17,7 +17,7 @@ from probing.jobs.job import Job, Shard
 from probing.models.edges.files import BITS
 from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import open_encoder, reopening
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
@@ -46,6 +46,7 @@ class EdgesRequest:
         probe_bits: per weight of the probes that are kept for Live: 16, 8 or 6.
         base: base model whose head a headless model uses.
         name: of the model in results; None: its registry name or its folder's.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
         out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
         threads: processors per shard; None: unchanged.
@@ -65,6 +66,7 @@ class EdgesRequest:
     probe_bits: int = 16
     base: str | None = None
     name: str | None = None
+    revision: str | None = None
     out: Path | None = None
     device: str = "auto"
     threads: int | None = None
@@ -97,7 +99,7 @@ class EdgesRequest:
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
 
-    A killed call resumes where it stopped, under any executor, and gives the same bytes.
+    A killed call resumes where it stopped, under any executor, and gives the same bytes except for ``created``.
 
     Args:
         request: the probes.
@@ -114,10 +116,10 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
-    entry = find_entry(request.model, request.base, request.name)
+    entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
     stamps = _read_all(request.task_names, downloads, say)
-    opened = open_encoder(request.model, request.base, request.device, name=request.name)
+    opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     target = request.out or runs_folder()
     folders = [target] if request.out else result_folders()
     refuse_taken_name(opened, folders)
@@ -182,12 +184,10 @@ def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[st
     opened = work.opened
     setup = {
         "version": __version__,
-        "model": same_path(request.model),
-        "base": request.base and same_path(request.base),
+        **reopening(opened, same_path(request.model), request.base and same_path(request.base)),
         "device": opened.device.type,
         "threads": threads,
         "used_threads": thread_count(),
-        "name": opened.name,
         "weights": opened.identity,
         "configuration": opened.configuration,
         "of_base": work.base,

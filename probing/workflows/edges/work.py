@@ -30,7 +30,7 @@ from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, word_states
 from probing.models.edges.training import Trained, TrainingData, train_probes
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
@@ -105,9 +105,7 @@ class EdgeWork:
         """The configuration of a probe's run."""
         codes = self.wanted.codes and key.labels == TASK and key.seed == self.wanted.seeds[0] and key.kind == CUMULATIVE
         return EdgeRunConfig(
-            model=self.opened.name,
-            weights=self.opened.identity,
-            model_revision=self.opened.revision,
+            **self.opened.provenance,
             base=self.base,
             objective=self.objective,
             head_recipe=self.recipe.canonical(),
@@ -115,8 +113,6 @@ class EdgeWork:
             dtype="float32",
             threads=self.threads,
             code_version=__version__,
-            configuration=self.opened.configuration,
-            casing=self.opened.casing,
             task=task,
             data=data,
             kind=key.kind,
@@ -133,7 +129,6 @@ class EdgeWork:
         """
         task, data = read_cached(name, self.downloads)
         stamp = data_sha256(data)
-        files = write_task(task, data, self.target)
         last = self.encoder.layers
         keys = keys_of(self.wanted.kinds, self.wanted.labels, self.wanted.seeds, last)
         of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
@@ -142,7 +137,9 @@ class EdgeWork:
             of_run.setdefault(config.fingerprint, (config, []))[1].append(key)
         if missing := {run for run, (config, _) in of_run.items() if not self._stored(config)}:
             chosen = _begun_together(self.folder, data.task, missing, set(of_run))
-            self._make(name, task, data, [of_run[run] for run in of_run if run in chosen])
+            files = self._make(name, task, data, [of_run[run] for run in of_run if run in chosen])
+        else:
+            files = write_task(task, data, self.target)
         for run, (config, _) in of_run.items():
             files += [self._path(table, run) for table in run_tables(config, self.wanted)]
         return files
@@ -176,7 +173,15 @@ class EdgeWork:
     def _probes(self, task: str) -> Path:
         return probes_folder(cache_folder(), self.opened.identity, task)
 
-    def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> None:
+    def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> list[Path]:
+        """Trains and stores runs.
+
+        Returns:
+            The files of the task, which are written before the runs, and not if its data cannot be probed.
+
+        Raises:
+            EdgeDataError: if a part has no target that the model can be probed for.
+        """
         states = self._states(name)
         control = with_control_labels(data, CONTROL_SEED) if any(config.labels == CONTROL for config, _ in runs) else None
         arrays = _all_parts(task, data, control, states)
@@ -197,6 +202,7 @@ class EdgeWork:
                 coded = online_codes(training, chosen, self.recipe, self.encoder.device, work, bar.moved)
         names = label_names(data)
         given = Answered(data, arrays, states, self.encoder, trained, coded, names, counted_mask(task, names))
+        files = write_task(task, data, self.target)
         for config, found in runs:
             places = [keys.index(key) for key in found]
             tables = run_tables(config, self.wanted)
@@ -209,6 +215,7 @@ class EdgeWork:
             for table in tables:
                 write_table(table, rows[table], self._path(table, config.fingerprint))
         shutil.rmtree(work, ignore_errors=True)
+        return files
 
     def _keep_probes(self, task: EdgeTask, data: TaskData, trained: Trained, places: list[int]) -> None:
         """Stores the probes for typed sentences."""
@@ -273,7 +280,7 @@ def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
     """
     set_threads(setup["threads"])
     read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    opened = open_encoder(setup["model"], setup["base"], setup["device"], name=setup["name"])
+    opened = open_entry(entry_again(setup), setup["device"])
     here = {
         "version": (__version__, setup["version"]),
         "weights": (opened.identity, setup["weights"]),

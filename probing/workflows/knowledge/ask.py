@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
+from probing.core.head_kinds import LOGIT_LENS, canonical_head
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer
 from probing.models.encoders.catalogue import open_encoder
-from probing.models.heads.files import heads_folder, train_command
+from probing.models.heads.files import chosen_heads, said_of_the_default
 from probing.models.knowledge.ask import LiveModel, load_live
 from probing.workflows.say import Say
 
@@ -24,6 +24,7 @@ class AskRequest:
         mask: which of several masks to read, from 0.
         base: base model whose head a headless model uses.
         device: auto, cpu, cuda or mps.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
     """
 
     prompt: str
@@ -34,6 +35,7 @@ class AskRequest:
     mask: int | None = None
     base: str | None = None
     device: str = "auto"
+    revision: str | None = None
 
     def __post_init__(self) -> None:
         if self.head is not None:
@@ -56,13 +58,8 @@ def ask(request: AskRequest, say: Say = print) -> Answer:
 
 def _opened(request: AskRequest, say: Say) -> LiveModel:
     """The model with the requested heads; by default the tied ones or, with a line to the user, the logit lens, which every model has."""
-    encoder = open_encoder(request.model, request.base, request.device)
-    kind = request.head or TIED
-    folder = None if kind == LOGIT_LENS else heads_folder(request.model, encoder, kind, cache_folder())
-    if folder is None and request.head is None:
-        kind = LOGIT_LENS
-        say(
-            f"no tied heads are known for {encoder.name}, so every layer is read through its pre-trained head, the logit lens "
-            f"(--head {LOGIT_LENS}); train heads with: {train_command(encoder, TIED)}"
-        )
+    encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
+    kind, folder = chosen_heads(request.model, encoder, request.head, cache_folder())
+    if request.head is None and kind == LOGIT_LENS:
+        say(said_of_the_default(encoder))
     return load_live(encoder, kind, folder)

@@ -13,7 +13,7 @@ from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
-from probing.core.head_kinds import LOGIT_LENS, TIED, canonical_head
+from probing.core.head_kinds import LOGIT_LENS, canonical_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, result_folders, runs_folder
@@ -21,10 +21,10 @@ from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import at_same_commits, open_encoder, reopening
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder
-from probing.models.heads.files import heads_fingerprint, heads_folder, load_heads, no_heads
+from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
 from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, gather_shards
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
@@ -54,7 +54,7 @@ class ProbeRequest:
     Attributes:
         model: registry name, hub id or folder; None for one in memory.
         facts: as for ``read_facts``: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
-        head: one of ``HEADS``.
+        head: one of ``HEADS``; None: tied or, if none are trained, ``logit_lens``.
         called: name of the probe set of the user's own facts; None: the file's name.
         out: folder of the runs; None: the usual one.
         templates: template set; None: a LAMA folder's own, else default.
@@ -62,6 +62,7 @@ class ProbeRequest:
         seed: of the heads; from 1 on a replicate, of the last layer only.
         base: base model whose head a headless model uses.
         name: of the model in results; None: its registry name or its folder's.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
         device: auto, cpu, cuda or mps.
         double: whether to compute in float64.
         shard: facts per shard.
@@ -75,7 +76,7 @@ class ProbeRequest:
 
     model: str | None
     facts: str = "all"
-    head: str = TIED
+    head: str | None = None
     called: str | None = None
     out: Path | None = None
     templates: str | None = None
@@ -83,6 +84,7 @@ class ProbeRequest:
     seed: int = 0
     base: str | None = None
     name: str | None = None
+    revision: str | None = None
     device: str = "auto"
     double: bool = False
     shard: int = 2048
@@ -94,7 +96,8 @@ class ProbeRequest:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "head", canonical_head(self.head))
+        if self.head is not None:
+            object.__setattr__(self, "head", canonical_head(self.head))
 
     @property
     def target(self) -> Path:
@@ -115,6 +118,7 @@ class _Asked:
         entry: the model's location and base.
         family: name of its base in results; empty for none.
         layers: the probed layers, which the heads are for.
+        head: their kind.
         heads_folder: None for the logit lens, which has no file.
         threads: that this process computes with.
     """
@@ -124,6 +128,7 @@ class _Asked:
     family: str
     encoder: Encoder
     layers: Sequence[int]
+    head: str
     heads: Sequence[DecodingHead]
     heads_folder: Path | None
     threads: int
@@ -141,6 +146,11 @@ class ProbedSet:
 
     facts: FactSet
     run_id: str | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Probe set and template set; two models can be compared on sets of facts with the same key."""
+        return self.facts.probe_set, self.facts.template_set
 
 
 def probe(request: ProbeRequest, say: Say = print) -> list[str]:
@@ -164,8 +174,9 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         raise HeadError(f"got seed {request.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave --seed out")
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
     set_threads(request.threads)
-    encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name)
-    done = probe_sets(request, sets, encoder, find_entry(request.model, request.base, request.name), say)
+    encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision)
+    entry = find_entry(request.model, request.base, request.name, request.revision)
+    done = probe_sets(request, sets, encoder, at_same_commits(entry, encoder), say)
     return [one.run_id for one in done if one.run_id]
 
 
@@ -176,7 +187,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         request: its ``facts`` only say where further relations are described.
         sets: the facts.
         encoder: the open model.
-        entry: its location and base.
+        entry: its location and base, at the commits that were opened.
         say: called with each line for the user.
 
     Raises:
@@ -216,9 +227,11 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
 
 def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say) -> tuple[_Asked, list[dict]]:
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
-    head, seed, threads = request.head, request.seed, thread_count()
+    seed, threads = request.seed, thread_count()
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
-    folder = None if head == LOGIT_LENS else heads_folder(request.model, encoder, head, cache_folder(), seed, layers)
+    head, folder = chosen_heads(request.model, encoder, request.head, cache_folder(), seed, layers)
+    if request.head is None and head == LOGIT_LENS:
+        say(said_of_the_default(encoder))
     if folder is None and seed:
         raise no_heads(encoder, head, seed)
     heads = load_heads(folder, encoder, head, layers)
@@ -227,7 +240,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     family = origin.name if origin else ""
     drift = drift_from_base(encoder, entry, family, say, chosen=request.base is not None) if origin else []
     workers = executor(request.executor, threads, encoder.device.type)
-    return _Asked(request, entry, family, encoder, layers, heads, folder, threads, workers), drift
+    return _Asked(request, entry, family, encoder, layers, head, heads, folder, threads, workers), drift
 
 
 def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
@@ -244,13 +257,11 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
     """The configuration that a run's result depends on."""
     request, encoder, entry = asked.request, asked.encoder, asked.entry
     return RunConfig(
-        model=encoder.name,
-        weights=encoder.identity,
-        model_revision=encoder.revision,
+        **encoder.provenance | {"base_source": entry.base_source},
         base=asked.family,
         objective=entry.objective,
-        head=request.head,
-        head_recipe=heads_fingerprint(asked.heads_folder, encoder, request.head, asked.layers[0]),
+        head=asked.head,
+        head_recipe=heads_fingerprint(asked.heads_folder, encoder, asked.head, asked.layers[0]),
         seed=request.seed,
         probe_set=kept.probe_set,
         template_set=kept.template_set,
@@ -262,8 +273,6 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
         code_version=__version__,
         compact=request.compact,
         lenders="" if request.compact else request.lenders,
-        configuration=encoder.configuration,
-        casing=encoder.casing,
     )
 
 
@@ -287,7 +296,8 @@ def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:
     """Has every shard of the run done by its executor."""
     request = asked.request
     model, base = same_path(request.model or asked.encoder.name), request.base and same_path(request.base)
-    job = probe_job(work, model, base, asked.heads_folder, passed_on())
+    again = reopening(asked.encoder, model, base) | {"base_source": asked.entry.base_source}
+    job = probe_job(work, again, asked.heads_folder, passed_on())
     elsewhere = asked.workers.name != Who.local
     if elsewhere:
         write_asked(job, work)

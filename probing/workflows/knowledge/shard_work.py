@@ -12,7 +12,7 @@ from probing.core.errors import JobError
 from probing.core.facts.fact import Fact
 from probing.core.files.atomic import atomic_file
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import open_encoder
+from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.heads.files import heads_fingerprint, load_heads
 from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads
@@ -35,11 +35,10 @@ class ProbeWorker:
         probe_shards(self.work, numbers, lambda number, path: finished(numbers.index(number), [path]))
 
 
-def probe_job(work: ProbeWork, model: str, base: str | None, heads: Path | None, environment: Mapping[str, str]) -> Job:
-    """The job of a run: a shard is a slice of its facts."""
+def probe_job(work: ProbeWork, again: Mapping[str, str | None], heads: Path | None, environment: Mapping[str, str]) -> Job:
+    """The job of a run: a shard is a slice of its facts. ``again`` is what ``reopening`` gives for the model."""
     setup = {
-        "model": model,
-        "base": base,
+        **again,
         "device": work.encoder.device.type,
         "heads": str(heads.absolute()) if heads else None,
         "config": work.config.model_dump(by_alias=True),
@@ -67,7 +66,7 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
     """
     config = RunConfig(**setup["config"])
     set_threads(config.threads)
-    encoder = open_encoder(setup["model"], setup["base"], setup["device"], number_format(config.dtype))
+    encoder = open_entry(entry_again(setup), setup["device"], number_format(config.dtype))
     folder = Path(setup["heads"]) if setup["heads"] else None
     work = Path(setup["work"])
     asked = (work / config.run_id / ASKED).read_bytes()

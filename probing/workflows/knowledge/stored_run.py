@@ -1,7 +1,7 @@
 """The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
     from probing.store.parquet import write_table
 
     unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
+    unlisted |= {"hub_id", "base_source"}
     row = config.model_dump(exclude=unlisted) | {
         "run_id": config.run_id,
         "head": config.head,
@@ -177,8 +178,8 @@ def run_row(folder: Path, run_id: str) -> dict[str, Any]:
     return row
 
 
-def database_of_runs(folder: Path, run_ids: Sequence[str], target: Path) -> "Database":
-    """A database in ``target`` of only some runs of a folder, which takes only as long as these runs need.
+def database_of_runs(runs: Iterable[tuple[Path, str]], target: Path) -> "Database":
+    """A database in ``target`` of only some runs, each with its folder, which takes only as long as these runs need.
 
     Raises:
         StoreError: if a file of a run is missing or damaged.
@@ -187,7 +188,7 @@ def database_of_runs(folder: Path, run_ids: Sequence[str], target: Path) -> "Dat
 
     sources = target / "runs"
     sources.mkdir(parents=True)
-    for run_id in run_ids:
+    for folder, run_id in runs:
         for file in [*run_files(folder, run_row(folder, run_id)), _row_path(folder, run_id)]:
             if not (sources / file.name).is_file():
                 link_or_copy(file, sources / file.name)

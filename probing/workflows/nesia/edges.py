@@ -29,8 +29,9 @@ def plan() -> list[EdgesRequest]:
     found = [
         replace(base, tasks=("pos",), labels=(TASK, CONTROL), codes=True),
         replace(base, tasks=("dependencies",)),
+        replace(base, tasks=("dependencies",), kinds=(CUMULATIVE,), seeds=3),
         # The largest tasks without probes of single layers, which would take as long as all others together.
-        replace(base, tasks=("constituents", "srl"), kinds=(CUMULATIVE,)),
+        replace(base, tasks=("constituents", "srl"), kinds=(CUMULATIVE,), seeds=3),
     ]
     for task in _SMALL:
         first = replace(base, tasks=(task,))

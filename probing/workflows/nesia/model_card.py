@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from probing.core.errors import ModelError
+from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import find_entry
 from probing.core.nesia.corpus import EXPOSURES
 from probing.core.nesia.quality import Condition, Contrast, LayerCounts, conditions, contrasts
@@ -28,6 +29,7 @@ class Quality:
         contrasts: of facts of an exposure with held-out ones, at the last layer.
         layers: of all facts.
         parts: exposure -> the same of its facts.
+        head: kind of the heads that read the layers.
         run_ids: of the runs that they come from.
     """
 
@@ -35,11 +37,16 @@ class Quality:
     contrasts: list[Contrast]
     layers: Layers
     parts: dict[str, Layers]
+    head: str
     run_ids: list[str]
 
 
-def quality(model: str, head: str) -> Quality:
+def quality(model: str, head: str | None = None) -> Quality:
     """The numbers of a model made by ``pretrain``.
+
+    Args:
+        model: its name.
+        head: kind of the heads that read the layers; None: tied or, if there are no such runs, ``logit_lens``.
 
     Raises:
         ModelError: if it was not made here, or has no runs with these heads.
@@ -49,25 +56,29 @@ def quality(model: str, head: str) -> Quality:
         raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
     with open_database(database_folder()) as db:
-        ids = _run_ids(runs(db), model, head)
+        head, ids = _run_ids(runs(db), model, head)
         layers = _counts(db, ids, relations, None)
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
     last = max(layers)
     at_last = {name: part.get(last, []) for name, part in parts.items()}
-    return Quality(conditions(layers[last], at_last), contrasts(at_last), layers, parts, ids)
+    return Quality(conditions(layers[last], at_last), contrasts(at_last), layers, parts, head, ids)
 
 
-def _run_ids(found: pd.DataFrame, model: str, head: str) -> list[str]:
-    chosen = found[
+def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, list[str]]:
+    """The kind of heads, and the ids of the runs with them."""
+    primary = found[
         (found["model"] == model)
-        & (found["head"] == head)
         & (found["role"] == "primary")
         & (found["template_set"] == "default")
         & found["probe_set"].isin(["trex", "google_re"])
     ]
-    if chosen.empty:
-        raise ModelError(f"no runs of {model} with {head} heads; make them with: python -m probing probe --model {model} --head {head}")
-    return list(chosen["run_id"])
+    for kind in (head,) if head else (TIED, LOGIT_LENS):
+        if ids := list(primary.loc[primary["head"] == kind, "run_id"]):
+            return kind, ids
+    option = f" --head {head}" if head else ""
+    raise ModelError(
+        f"no runs of {model}{f' with {head} heads' if head else ''}; make them with: python -m probing probe --model {model}{option}"
+    )
 
 
 def _counts(db: Database, ids: Sequence[str], relations: set[str], exposures: tuple[str, ...] | None) -> Layers:

@@ -12,7 +12,7 @@ from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_folder
-from probing.core.files.locks import exclusive_lock
+from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
 from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
 from probing.models.pretraining.start import continued_start, fresh_start
@@ -60,7 +60,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     """
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
-    with exclusive_lock(request.work / f"{out.name}.lock"):
+    with exclusive_lock(request.work / f"{out.name}.lock", limit=LONG_WORK):
         facts, text = _read(request, own_evidence=True)
         if request.start is None:
             held = words_to_hold(facts, text.text)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from probing.core.errors import StoreError
+from probing.core.errors import ModelError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_text
@@ -85,6 +85,7 @@ def _heads(plan: Plan, say: Say) -> None:
             if _ships_with_runs(plan, model, kind):
                 say(f"  {model}, {kind}: ships with its results")
                 continue
+            _require_made(plan, model)
             encoder = open_encoder(model, None, request.device)
             found = heads_folder(model, encoder, kind, cache_folder())
             if found is not None:
@@ -123,8 +124,17 @@ def _probe(plan: Plan, say: Say) -> None:
                 say(f"  {model}, {kind}: ships with its results")
                 continue
             say(f"  {model}, {kind}:")
+            _require_made(plan, model)
             # The database is built once, at the end.
             probe(ProbeRequest(model, request.facts, kind, device=request.device, executor=request.executor, rebuild=False), say)
+
+
+def _require_made(plan: Plan, model: str) -> None:
+    """Raises a ``ModelError`` for a model of the family that is fine-tuned here and does not exist yet."""
+    made_here = any(member.model == model and member.how == "finetune" for member in plan.members)
+    if made_here and not (cache_folder() / "models" / model / "config.json").is_file():
+        command = f"python -m probing reproduce --family {plan.family.name} --only {Stage.finetune}"
+        raise ModelError(f"{model} is fine-tuned here, from its base, and does not exist yet; run stage {Stage.finetune} first: {command}")
 
 
 def _ships_with_runs(plan: Plan, model: str, kind: str) -> bool:
@@ -154,7 +164,8 @@ def _tables(plan: Plan, say: Say) -> None:
         if missing := set(plan.models) - set(probed["model"]):
             again = f"python -m probing reproduce --family {plan.family.name}"
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
-        for what in What:
+        # The facts are compared one model at a time.
+        for what in (one for one in What if one is not What.facts):
             table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
             atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
             atomic_text(plan.out / f"{what}.json", written(table, what, "json"))

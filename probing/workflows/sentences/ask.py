@@ -31,6 +31,7 @@ class SentenceAskRequest:
         pair: the second sentence; empty if there is none.
         base: the model that it was fine-tuned from, if that is not recorded.
         device: auto, cpu, cuda or mps.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
     """
 
     text: str
@@ -38,6 +39,7 @@ class SentenceAskRequest:
     pair: str = ""
     base: str | None = None
     device: str = "auto"
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def ask_live(request: SentenceAskRequest, say: Say = print) -> SentenceAnswer:
         PromptError: if the sentence cannot be used.
         ModelError, HeadError: if a model or probes are missing or not usable.
     """
-    opened = open_models(request.model, request.base, request.device, None)
+    opened = open_models(request.model, request.base, request.device, None, request.revision)
     return ask_encoders(opened.encoder, opened.base, request.text, request.pair, say)
 
 

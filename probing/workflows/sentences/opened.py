@@ -6,7 +6,7 @@ from pathlib import Path
 from probing.core.errors import ModelError, ProbingError
 from probing.core.model_folders import base_entry, find_entry, variant_and_seed
 from probing.core.registry import ModelEntry
-from probing.models.encoders.catalogue import open_base, open_encoder
+from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder
 from probing.models.encoders.load import Encoder
 
 
@@ -27,15 +27,20 @@ class Opened:
     tuned_seed: int | None
 
 
-def open_models(model: str, base: str | None, device: str, name: str | None) -> Opened:
+def open_models(model: str, base: str | None, device: str, name: str | None, revision: str | None = None) -> Opened:
     """A model and its base, if it has one.
 
     Raises:
         ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape, or the model's name.
         HeadError: if the model has no head and no base is known.
     """
-    entry = find_entry(model, base, name)
-    encoder = open_encoder(model, base, device, name=name)
+    entry = find_entry(model, base, name, revision)
+    encoder = open_encoder(model, base, device, name=name, revision=revision)
+    return with_base(encoder, at_same_commits(entry, encoder))
+
+
+def with_base(encoder: Encoder, entry: ModelEntry) -> Opened:
+    """A loaded model with its base and its record; raises as ``open_models``."""
     variant, seed = variant_and_seed(Path(entry.location))
     return Opened(encoder, opened_base(encoder, entry), entry.objective, variant, seed)
 

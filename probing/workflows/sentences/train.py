@@ -13,6 +13,7 @@ from probing.core.provenance import canonical_json, fingerprint_of, stored_confi
 from probing.core.sentences.example import MLP, OURS, OWN, POOLINGS, PROTOCOLS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
+from probing.models.encoders.catalogue import reopening
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.models.sentences.training.answered import BY_BASE
 from probing.store.parquet import read_table
@@ -44,6 +45,7 @@ class SentencesRequest:
         seed: of the MLP's start.
         base: the model that it was fine-tuned from, if that is not recorded.
         name: of the model in results; None: its registry name or its folder's.
+        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
         out: folder of the results; None: the usual one.
         device: auto, cpu, cuda or mps.
         threads: processors per shard; None: unchanged.
@@ -62,6 +64,7 @@ class SentencesRequest:
     seed: int = 0
     base: str | None = None
     name: str | None = None
+    revision: str | None = None
     out: Path | None = None
     device: str = "auto"
     threads: int | None = None
@@ -117,7 +120,7 @@ class SentencesRequest:
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     """Trains probes of every task and stores their predictions; resumable, does nothing the second time.
 
-    A killed call resumes where it stopped, under any executor, and gives the same bytes.
+    A killed call resumes where it stopped, under any executor, and gives the same bytes except for ``created``.
 
     Args:
         request: the probes.
@@ -134,9 +137,9 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
-    wanted = request.wanted(bool(find_entry(request.model, request.base, request.name).base))
+    wanted = request.wanted(bool(find_entry(request.model, request.base, request.name, request.revision).base))
     stamps = _read_all(request, downloads, say)
-    opened = open_models(request.model, request.base, request.device, request.name)
+    opened = open_models(request.model, request.base, request.device, request.name, request.revision)
     target = request.out or runs_folder()
     folders = [target] if request.out else result_folders()
     refuse_taken_name(opened.encoder, folders)
@@ -181,12 +184,10 @@ def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Ma
     encoder = work.encoder
     setup = {
         "version": __version__,
-        "model": same_path(request.model),
-        "base": request.base and same_path(request.base),
+        **reopening(encoder, same_path(request.model), request.base and same_path(request.base), work.base),
         "device": encoder.device.type,
         "threads": threads,
         "used_threads": thread_count(),
-        "name": encoder.name,
         "weights": encoder.identity,
         "configuration": encoder.configuration,
         "base_name": work.base.name if work.base else "",

@@ -18,6 +18,7 @@ from probing.core.sentences.majority import majority_label
 from probing.core.sentences.pairs import QUARTER
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
+from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
@@ -25,7 +26,7 @@ from probing.models.sentences.training.answered import Answer, ModelAnswers, Spl
 from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
 from probing.store.parquet import read_table, write_table
 from probing.workflows.say import ProgressBar
-from probing.workflows.sentences.opened import open_models
+from probing.workflows.sentences.opened import with_base
 from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
 
@@ -34,7 +35,7 @@ OPENER = "probing.workflows.sentences.work:open_sentences"
 #: Version of the fitting: raised when a change of the program gives other probes for the same states.
 RECIPE = "probes-1"
 #: The base's probes that its relatives are compared with.
-_OF_BASE: tuple[Which, ...] = ((OWN, 1), (OWN, QUARTER), (MLP, 1))
+_OF_BASE: tuple[Which, ...] = ((OWN, 1), (OWN, QUARTER))
 _TOO_LONG = "longer than the model takes"
 _TOO_LONG_FOR_BASE = "longer than the base takes"
 
@@ -95,9 +96,7 @@ class SentenceWork:
     def config(self, data: SentenceData) -> SentenceRunConfig:
         """The configuration of a task's run."""
         return SentenceRunConfig(
-            model=self.encoder.name,
-            weights=self.encoder.identity,
-            model_revision=self.encoder.revision,
+            **self.encoder.provenance | {"base_source": self.encoder.base_source or (self.base.at_commit if self.base else "")},
             base=self.base.name if self.base else "",
             objective=self.objective,
             head_recipe=RECIPE,
@@ -105,8 +104,6 @@ class SentenceWork:
             dtype="float32",
             threads=self.threads,
             code_version=__version__,
-            configuration=self.encoder.configuration,
-            casing=self.encoder.casing,
             task=data.task,
             data=data.sha256,
             protocol=data.protocol,
@@ -125,11 +122,14 @@ class SentenceWork:
             Every file of the task and its run; without the probes, which another run of the task may replace.
         """
         task, data = read_cached(name, self.downloads, self.wanted.protocol)
-        files = write_task(task, data, self.target, cache_folder() / "sentence-states")
         config = self.config(data)
         if not self._stored(config):
             self._make(task, data, config)
-        return files + [self._path(table, config) for table in run_tables(self.wanted.predictions)]
+        return self._write_task(task, data) + [self._path(table, config) for table in run_tables(self.wanted.predictions)]
+
+    def _write_task(self, task: SentenceTask, data: SentenceData) -> list[Path]:
+        """Writes the tables of a task's data if they are missing or differ, and returns them."""
+        return write_task(task, data, self.target, cache_folder() / "sentence-states")
 
     def has_probes(self, task: str) -> bool:
         """Whether a task's probes for typed sentences can be read; True if none are requested."""
@@ -173,6 +173,8 @@ class SentenceWork:
         rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
         if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
             self._keep_probes(task, data, model)
+        # Not before: data that the model cannot be probed on leave no file.
+        self._write_task(task, data)
         # The row is written last: a run exists when its row does.
         for table in run_tables(self.wanted.predictions):
             write_table(table, rows[table], self._path(table, config))
@@ -286,7 +288,8 @@ def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
     """
     set_threads(setup["threads"])
     read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    opened = open_models(setup["model"], setup["base"], setup["device"], setup["name"])
+    entry = entry_again(setup)
+    opened = with_base(open_entry(entry, setup["device"]), entry)
     here = {
         "version": (__version__, setup["version"]),
         "weights": (opened.encoder.identity, setup["weights"]),

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from probing import __version__
+from probing.core.errors import HubError
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.head_kinds import LOGIT_LENS
-from probing.core.registry import ModelEntry
+from probing.core.provenance import COMMIT, LOCAL, commit_in_words, stored_configuration
 from probing.store.schema import SCHEMAS
 from probing.workflows.share.heads import HeadSet
 
@@ -33,14 +35,66 @@ def hub_licence(licence: str) -> str:
     return written if written in HUB_LICENCES else "other"
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The model that results are of.
+
+    Attributes:
+        name: how results call it.
+        hub_id: its full id on the hub; empty for a folder.
+        revisions: its commits there, as results have them.
+        bases: hub ids and commits of the bases whose heads or weights were used.
+    """
+
+    name: str
+    hub_id: str = ""
+    revisions: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
+
+    @property
+    def base_model(self) -> str | None:
+        """What the hub links the card to."""
+        return self.hub_id or (self.bases[0].rpartition("@")[0] if self.bases else None)
+
+    @property
+    def line(self) -> str:
+        """The model, its id and its commits, for the table of a card."""
+        of_hub = f", {self.hub_id}" if self.hub_id else ""
+        words = [commit_in_words(one) for one in self.revisions]
+        known = [f"`{one}`" if COMMIT.fullmatch(one) else one for one in words if one != LOCAL]
+        return f"{self.name}{of_hub}" + (f", revision {', '.join(known)}" if known else "")
+
+    @property
+    def base_lines(self) -> list[str]:
+        """Rows of the table of a card."""
+        pairs = [base.rpartition("@") for base in self.bases]
+        return [f"| Base | {hub_id}, revision `{commit}` |" for hub_id, _, commit in pairs]
+
+
+def origin_of_runs(name: str, rows: Sequence[Mapping[str, Any]]) -> Origin:
+    """The model of stored runs, by their configurations.
+
+    Raises:
+        HubError: if they are of models of the hub with different ids, though they have one name.
+    """
+    configs = [stored_configuration(row["config"]) for row in rows]
+
+    def said(field: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(str(config[field]) for config in configs if config.get(field)))
+
+    if len(ids := said("hub_id")) > 1:
+        raise HubError(f"the runs of {name} are of several models of the hub: {', '.join(ids)}; name a folder with those of one (--runs)")
+    return Origin(name, ids[0] if ids else "", said("model_revision"), said("base_source"))
+
+
 def heads_card(
-    entry: ModelEntry, weights: str, sets: Sequence[HeadSet], datasets: Sequence[str], language: str, licence: str, where: str
+    origin: Origin, weights: str, sets: Sequence[HeadSet], datasets: Sequence[str], language: str, licence: str, where: str
 ) -> str:
     """The card of a model repository with decoding heads."""
     from huggingface_hub import ModelCardData
 
     data = ModelCardData(
-        base_model=entry.source if _is_hub_id(entry) else None,
+        base_model=origin.base_model,
         datasets=list(datasets) or None,
         language=language,
         library_name="bertnesia-explorer",
@@ -48,11 +102,12 @@ def heads_card(
         tags=["decoding-heads", "probing", "masked-language-modelling", "interpretability"],
     )
     lines = [
-        f"# Decoding heads of {entry.name}, one per layer", "",
+        f"# Decoding heads of {origin.name}, one per layer", "",
         "A decoding head turns a layer's hidden state at the mask into a distribution over the vocabulary. The encoder stays "
         "unchanged; only the heads were trained, by masked language modelling, as in *BERTnesia* (Wallat, Singh and Anand, 2020).", "",
         "| | |", "|---|---|",
-        f"| Encoder | {entry.name}{f', revision `{entry.revision}`' if entry.revision else ''} |",
+        f"| Encoder | {origin.line} |",
+        *origin.base_lines,
         f"| Weights of the encoder, sha256 | `{weights}` |",
         f"| Licence | {licence} |",
         f"| Text | {', '.join(datasets) or 'unknown; its sha256 is in the recipe'} |",
@@ -86,11 +141,11 @@ def _losses(heads: HeadSet) -> list[str]:
     return lines
 
 
-def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], language: str, licence: str, where: str) -> str:
+def predictions_card(origin: Origin, runs: Sequence[dict], tables: Sequence[str], language: str, licence: str, where: str) -> str:
     """The card of a data set repository with the predictions of every layer.
 
     Args:
-        entry: the model.
+        origin: the model.
         runs: rows of ``runs``.
         tables: the tables with a file, ``predictions`` first.
         language: of the facts.
@@ -98,7 +153,7 @@ def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[s
         where: the remote's name for ``pull``.
     """
     kind = _Kind(
-        title=f"What every layer of {entry.name} predicts",
+        title=f"What every layer of {origin.name} predicts",
         about="Every layer was probed with each fact as a cloze; a row has the rank of the right answer and the best tokens.",
         command="`python -m probing probe`",
         tags=("masked-language-modelling", "factual-knowledge"),
@@ -120,16 +175,16 @@ def predictions_card(entry: ModelEntry, runs: Sequence[dict], tables: Sequence[s
     lines += ["", "## Columns of `predictions`", "", "| column | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {COLUMNS[name]} |" for name in SCHEMAS["predictions"].names]
     lines += _columns("Other tables", [table for table in tables if table != "predictions"])
-    return _header(kind, entry, tables, language, licence, where) + "\n".join(lines) + "\n"
+    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
 
 
 def edges_card(
-    entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
+    origin: Origin, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
 ) -> str:
     """The card of a data set repository with runs of edge probing.
 
     Args:
-        entry: the model.
+        origin: the model.
         runs: rows of ``edge_runs``.
         tables: the tables with a file.
         licences: task -> licence of its data.
@@ -138,7 +193,7 @@ def edges_card(
         where: the remote's name for ``pull``.
     """
     kind = _Kind(
-        title=f"Edge probing of every layer of {entry.name}",
+        title=f"Edge probing of every layer of {origin.name}",
         about="Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by "
         "layer and label, mixing weights, code lengths, and the predictions for single targets where they are stored.",
         command="`python -m probing edges train`",
@@ -154,16 +209,16 @@ def edges_card(
     names = ("task", "kind", "encoder", "labels", "seed", "layers", "width")
     lines += [f"| `{run['run_id']}` | {' | '.join(str(run[name]) for name in names)} |" for run in runs]
     lines += _columns("Tables", tables)
-    return _header(kind, entry, tables, language, licence, where) + "\n".join(lines) + "\n"
+    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
 
 
 def sentences_card(
-    entry: ModelEntry, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
+    origin: Origin, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
 ) -> str:
     """The card of a data set repository with runs of sentence-level probing and of what fine-tuning changed.
 
     Args:
-        entry: the model.
+        origin: the model.
         runs: rows of ``sentence_runs`` and ``change_runs``.
         tables: the tables with a file.
         licences: task -> licence of its data.
@@ -172,7 +227,7 @@ def sentences_card(
         where: the remote's name for ``pull``.
     """
     kind = _Kind(
-        title=f"Sentence-level probing of every layer of {entry.name}",
+        title=f"Sentence-level probing of every layer of {origin.name}",
         about="Logistic regressions predict a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. "
         "2020): numbers of correct test sentences by layer, pooling and reading, pairs of probes on the same sentences, and attention, "
         "similarity and perplexity where they are stored.",
@@ -191,7 +246,7 @@ def sentences_card(
         shown = [run.get("task", "what fine-tuning changed"), run.get("protocol", ""), *(run[name] for name in ("seed", "layers", "width"))]
         lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     lines += _columns("Tables", tables)
-    return _header(kind, entry, tables, language, licence, where) + "\n".join(lines) + "\n"
+    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True)
@@ -215,12 +270,13 @@ class _Kind:
     rows: int | None = None
 
 
-def _header(kind: _Kind, entry: ModelEntry, tables: Sequence[str], language: str, licence: str, where: str) -> str:
+def _header(kind: _Kind, origin: Origin, tables: Sequence[str], language: str, licence: str, where: str) -> str:
     """Metadata, title, licence, model and how to download a data set."""
     from huggingface_hub import DatasetCardData
 
     configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == kind.first else {})
                for table in tables]  # fmt: skip
+    of_model: dict[str, Any] = {"base_model": origin.base_model} if origin.base_model else {}
     data = DatasetCardData(
         language=language,
         license=hub_licence(licence),
@@ -228,11 +284,13 @@ def _header(kind: _Kind, entry: ModelEntry, tables: Sequence[str], language: str
         size_categories=None if kind.rows is None else _size(kind.rows),
         tags=["probing", *kind.tags, "interpretability"],
         configs=configs,
+        **of_model,
     )
     lines = [
         f"# {kind.title}", "", kind.about, "",
         f"| Licence | {licence} |", "|---|---|",
-        f"| Model | {entry.name}{f', {entry.source}, revision `{entry.revision}`' if entry.revision else ''} |",
+        f"| Model | {origin.line} |",
+        *origin.base_lines,
         f"| Made by | BERTnesia Explorer {__version__}, {kind.command} |", "",
         *_how_to_take(where),
     ]  # fmt: skip
@@ -251,10 +309,6 @@ def _data_of_tasks(licences: Mapping[str, str], named: str) -> list[str]:
 def _columns(title: str, tables: Sequence[str]) -> list[str]:
     rows = [f"| `{table}` | {', '.join(f'`{name}`' for name in SCHEMAS[table].names)} |" for table in tables]
     return ["", f"## {title}", "", "| table | columns |", "|---|---|", *rows]
-
-
-def _is_hub_id(entry: ModelEntry) -> bool:
-    return not entry.shipped and entry.source.count("/") == 1 and not entry.source.startswith((".", "/", "~"))
 
 
 def _size(rows: int) -> str:

@@ -15,12 +15,12 @@ from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.parquet import read_table
 from probing.store.sources import files_of, table_of
 from probing.workflows.share.runs import DATA
-from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
+from probing.workflows.share.table_files import MAX_ROWS, joined, nearest, other_than_known, refuse_form, refuse_large
 
 #: Tables with one file per task, and those with one file per run; the row of a run comes last.
 OF_TASK = tuple(table for table, key in EDGE_KEYS.items() if key[0] == "task")
 OF_RUN = (*(table for table, key in EDGE_KEYS.items() if key[0] == "run_id" and table != "edge_runs"), "edge_runs")
-#: Maximum number of values in a list: more than the labels of any task.
+#: Maximum number of labels of a shared task, and of values in a list.
 _MAX_LABELS = 1000
 
 
@@ -45,6 +45,9 @@ def gather_edge_runs(model: str, sources: Sequence[Path], target: Path) -> list[
     if not rows:
         command = f"python -m probing edges train --model {model}"
         raise StoreError(f"no probes of {model} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
+    for path in files_of("edge_labels", target / DATA):
+        # What no pull takes is not pushed.
+        refuse_large(path.name, path, _MAX_LABELS, _MAX_LABELS)
     if problems := edge_problems(joined({path.name: path for path in (target / DATA).glob("*.parquet")}, EDGE_SCHEMAS)):
         raise StoreError(problems[0])
     return sorted(rows.values(), key=lambda row: (row["task"], row["encoder"], row["kind"], row["labels"], row["seed"], row["run_id"]))
@@ -79,7 +82,7 @@ def check_edge_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
-            refuse_form(name, path, EDGE_SCHEMAS, lambda rows: rows * _MAX_LABELS)
+            refuse_form(name, path, EDGE_SCHEMAS, _MAX_LABELS, _MAX_LABELS if table_of(path) == "edge_labels" else MAX_ROWS)
         for name, path in sorted(paths.items()):
             if problem := _other_than_named(name, path, manifest.model):
                 raise StoreError(f"{name} {problem}")

@@ -80,8 +80,8 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))
     if missing := [kind for kind in kinds or (TIED,) if (kinds or not found) and all(heads.kind != kind for heads in found)]:
-        command = train_command(encoder, missing[0])
-        raise HeadError(f"no {missing[0]} heads of {encoder.name} exist for every layer; train them with: {command}")
+        command, named = train_command(encoder, missing[0]), f"{missing[0]} heads" if kinds else "trained heads of any kind"
+        raise HeadError(f"no {named} of {encoder.name} exist for every layer; train them with: {command}")
     return found
 
 

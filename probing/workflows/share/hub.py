@@ -1,14 +1,16 @@
 """Remotes of shared files with one small interface: the Hugging Face Hub, or a folder in its place."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
+
+T = TypeVar("T")
 
 #: The hub's name for a repository of each kind.
 REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset", "sentences": "dataset"}
@@ -102,41 +104,33 @@ class HubRepository:
         self._api = HfApi(library_name="bertnesia-explorer")
 
     def put(self, folder: Path, what: What, message: str) -> str:
-        kind = REPOSITORY_TYPE[what]
-        with self._named("push to", "log in with `hf auth login`, or check the name and the connection"):
-            self._api.create_repo(self.name, repo_type=kind, private=self.private or None, exist_ok=True)
-            # Of a large folder the hub's library makes several commits; in between, checksums are wrong and a pull refuses.
-            # Files of earlier pushes that this one lacks are deleted.
-            done = self._api.upload_folder(
-                repo_id=self.name, repo_type=kind, folder_path=folder, commit_message=message, delete_patterns=["heads/*", "data/*"]
-            )
+        self._asked("push to", self._api.create_repo, private=self.private or None, exist_ok=True)
+        # Of a large folder the hub's library makes several commits; in between, checksums are wrong and a pull refuses.
+        # Files of earlier pushes that this one lacks are deleted.
+        deleted = ["heads/*", "data/*"]
+        done = self._asked("push to", self._api.upload_folder, folder_path=folder, commit_message=message, delete_patterns=deleted)
         return str(done.oid)
 
     def resolve(self, revision: str | None) -> str:
-        with self._named("find", "check the name, the revision and the connection"):
-            return str(self._api.repo_info(self.name, repo_type=REPOSITORY_TYPE[self.what], revision=revision or "main").sha)
+        return str(self._asked("find", self._api.repo_info, revision=revision or "main").sha)
 
     def exists(self) -> bool:
         """Whether the hub has a repository of this name and kind."""
-        with self._named("look for", "check the name and the connection"):
-            return bool(self._api.repo_exists(self.name, repo_type=REPOSITORY_TYPE[self.what]))
+        return bool(self._asked("look for", self._api.repo_exists))
 
     def names(self, commit: str) -> list[str]:
-        with self._named("list", "check the connection"):
-            return sorted(self._api.list_repo_files(self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit))
+        return sorted(self._asked("list", self._api.list_repo_files, revision=commit))
 
     def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
-        with self._named("download from", "check the connection and pull again; downloaded files are kept"):
-            self._api.snapshot_download(
-                self.name, repo_type=REPOSITORY_TYPE[self.what], revision=commit, local_dir=target, allow_patterns=list(names)
-            )
+        self._asked("download from", self._api.snapshot_download, revision=commit, local_dir=target, allow_patterns=list(names))
 
-    @contextmanager
-    def _named(self, doing: str, advice: str) -> Iterator[None]:
-        """Turns errors of the hub's library into one that says what to do."""
-        from huggingface_hub.errors import HFValidationError
+    def _asked(self, doing: str, call: Callable[..., T], **options: Any) -> T:
+        """The result of a call of the hub's library for this repository; its errors become one that says what to do."""
+        from probing.models.sources.reasons import HUB_ERRORS, in_words, patiently
 
+        kind = REPOSITORY_TYPE[self.what]
         try:
-            yield
-        except (OSError, HFValidationError) as error:
-            raise HubError(f"cannot {doing} {self.title}: {error}; {advice}") from error
+            return patiently(partial(call, repo_id=self.name, repo_type=kind, **options))
+        except HUB_ERRORS as error:
+            why = in_words(error, self.name, kind.replace("dataset", "data set"), options.get("revision"))
+            raise HubError(f"cannot {doing} {self.title}: {why}") from error

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import HubError
+from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
 from probing.core.files.share_manifest import MANIFEST, SharedManifest, What, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
+from probing.store.database import open_database
+from probing.store.parquet import read_table
+from probing.store.run_queries import left_out_files, stored_run_ids
+from probing.store.run_tables import RUNS_OF_FILES
+from probing.store.sources import files_of
 from probing.workflows.say import Say
 from probing.workflows.share.edge_runs import check_edge_runs
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.pull_refusals import check_runs
-from probing.workflows.share.runs import place_runs
+from probing.workflows.share.runs import DATA, place_runs
 from probing.workflows.share.sentence_runs import check_sentence_runs
 
 #: Content of a data set repository -> its check.
@@ -102,9 +107,38 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
     _CHECKS[manifest.what](incoming, manifest, title)
+    _refuse_unbuildable(incoming / DATA, title)
     target = out or runs_folder()
     place_runs(incoming, manifest, target)
     return [target]
+
+
+def _refuse_unbuildable(folder: Path, title: str) -> None:
+    """Builds a database of the incoming files alone, and removes it.
+
+    Args:
+        folder: of the files, with checked sha256.
+        title: name of the remote.
+
+    Raises:
+        HubError: if there is none, or it lacks one of their runs.
+    """
+    trial = folder.with_name(f"{folder.name}-trial")
+    # Left by a killed pull.
+    shutil.rmtree(trial, ignore_errors=True)
+    try:
+        build_database([folder], trial)
+        with open_database(trial) as database:
+            built, left_out = set(stored_run_ids(database)), list(left_out_files(database)["why"])
+    except StoreError as error:
+        raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
+    finally:
+        shutil.rmtree(trial, ignore_errors=True)
+    paths = [(table, path) for table in RUNS_OF_FILES for path in files_of(table, folder)]
+    given = {run_id for table, path in paths for run_id in read_table(path, table, ["run_id"]).column("run_id").to_pylist()}
+    if left_out or given - built:
+        why = left_out[0] if left_out else f"the run {min(given - built)} is not complete"
+        raise HubError(f"{title} cannot be pulled, because no database can be made with it: {why}; nothing was taken")
 
 
 def _pinned(note: Path) -> str | None:

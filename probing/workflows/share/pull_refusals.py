@@ -20,9 +20,8 @@ from probing.store.knowledge.swapped_ranks import names_lenders
 from probing.store.parquet import check_file, read_table, rows_and_values
 from probing.store.sources import table_of
 from probing.workflows.share.runs import DATA, incomplete, lenders_file
+from probing.workflows.share.table_files import MAX_PREDICTIONS, MAX_ROWS, refuse_large
 
-#: Maximum rows of a table whose size no run states: a hundred times the largest vocabulary or list of exposures.
-_MAX_ROWS = 5_000_000
 #: Tables in which equal names mean equal rows everywhere; the name of a template set is not part of a fact's id.
 _SAME_EVERYWHERE = {"vocabulary": (), "facts": ("template_set",)}
 
@@ -104,17 +103,17 @@ def _announced(runs: dict[str, dict]) -> dict[str, tuple[Sequence[int], int]]:
 
 
 def _refuse_size(path: Path, table: str, expected: Sequence[int] | None, in_a_list: int, title: str) -> None:
-    """Raises a ``HubError`` if a file's footer has other numbers of rows or values than expected."""
+    """Raises a ``HubError`` if a file has other numbers of rows or values than expected, or is too large."""
     name = path.name
-    rows, values = rows_and_values(path)
+    rows, _ = rows_and_values(path)
     if expected is not None and rows not in expected:
         said = f"at most {expected[-1]:,}" if isinstance(expected, range) else " or ".join(f"{n:,}" for n in dict.fromkeys(expected))
         what = f"{rows:,} predictions" if table == "predictions" else f"{rows:,} rows"
         raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
-    if rows > _MAX_ROWS and expected is None:
-        raise HubError(f"{name} of {title} holds {rows:,} rows, expected at most {_MAX_ROWS:,}; nothing was taken")
-    if values > rows * in_a_list:
-        raise HubError(f"{name} of {title} holds {values:,} values in a column of {rows:,} rows; nothing was taken")
+    try:
+        refuse_large(f"{name} of {title}", path, in_a_list, MAX_PREDICTIONS if table == "predictions" else MAX_ROWS)
+    except StoreError as error:
+        raise HubError(f"{error}; nothing was taken") from error
 
 
 def _facts_file(row: dict) -> str:
@@ -141,7 +140,7 @@ def _other_than_configured(row: dict) -> str | None:
         return "its configuration does not name its facts"
     try:
         left_out = sum(dict(json.loads(row["left_out"])).values())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
     if row["n_read"] != row["n_probed"] + left_out:
         return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"

@@ -17,17 +17,15 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
 from probing.workflows.say import Say
-from probing.workflows.share.cards import edges_card, heads_card, predictions_card, sentences_card
+from probing.workflows.share.cards import Origin, edges_card, heads_card, origin_of_runs, predictions_card, sentences_card
 from probing.workflows.share.edge_runs import foreign_tasks, gather_edge_runs, task_licences
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.runs import counted_alone, gather_runs
+from probing.workflows.share.runs import counted_alone, foreign_facts, gather_runs
 from probing.workflows.share.sentence_runs import gather_sentence_runs, own_tasks, sentence_licences
 
 #: Kinds of heads that each can have.
 KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
-#: Our own template sets; others may have another owner.
-OWN_TEMPLATES = {"default", "paraphrase"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,7 @@ class PushRequest:
         base: model whose head a headless model uses.
         licence: on the card; None: the model's.
         language: of text or facts, in the hub's spelling.
+        revision: of a model on the hub whose heads are shared; None: what the registry pins, else the main branch.
     """
 
     what: What
@@ -51,6 +50,7 @@ class PushRequest:
     base: str | None = None
     licence: str | None = None
     language: str = "en"
+    revision: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", canonical_heads(self.heads))
@@ -94,12 +94,13 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
 
 def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
     """Copies the heads; returns the model's name and weights, and the card."""
-    entry = find_entry(request.model, request.base)
-    encoder = open_encoder(request.model, request.base, "cpu")
+    entry = find_entry(request.model, request.base, revision=request.revision)
+    encoder = open_encoder(request.model, request.base, "cpu", revision=request.revision)
     sets = gather_heads(request.model, encoder, list(request.heads), outgoing)
     for heads in sets:
         say(f"  {heads.kind}, seed {heads.seed}: {heads.folder}")
-    card = heads_card(entry, encoder.identity, sets, known_text(sets), request.language, request.licence or entry.licence, where)
+    origin = Origin(encoder.name, encoder.hub_id, (encoder.revision,), (encoder.base_source,) if encoder.base_source else ())
+    card = heads_card(origin, encoder.identity, sets, known_text(sets), request.language, request.licence or entry.licence, where)
     return encoder.name, encoder.identity, card
 
 
@@ -107,17 +108,17 @@ def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> 
     """Copies the runs; returns the model's name, no weights, and the card."""
     entry = find_entry(request.model)
     rows = gather_runs(entry.name, list(request.heads or KINDS["predictions"]), list(request.runs) or result_folders(), outgoing)
-    others = sorted({row["template_set"] for row in rows} - OWN_TEMPLATES)
-    if others and request.licence is None:
+    if request.licence is None and (others := foreign_facts(rows, outgoing)):
         raise HubError(
-            f"the facts of {entry.name}'s runs have prompts of the template set {', '.join(others)}, which are not this project's own: "
+            f"the runs of {entry.name} are on {'; '.join(others)}, which are not this project's own: "
             "name the licence that their owners allow with --licence"
         )
     for row in rows:
         say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
     if left := counted_alone(entry.name, list(request.runs) or result_folders()):
         say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
-    return entry.name, "", predictions_card(entry, rows, _tables(outgoing), request.language, request.licence or entry.licence, where)
+    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
+    return entry.name, "", predictions_card(origin, rows, _tables(outgoing), request.language, licence, where)
 
 
 def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
@@ -132,7 +133,8 @@ def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
     for row in rows:
         said = f"{row['task']}, {row['kind']} probes, {row['encoder']} encoder, {row['labels']} labels, seed {row['seed']}"
         say(f"  {row['run_id']}: {said}")
-    card = edges_card(entry, rows, _tables(outgoing), task_licences(outgoing), request.language, request.licence or entry.licence, where)
+    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
+    card = edges_card(origin, rows, _tables(outgoing), task_licences(outgoing), request.language, licence, where)
     return entry.name, "", card
 
 
@@ -148,8 +150,8 @@ def _sentences(request: PushRequest, outgoing: Path, where: str, say: Say) -> tu
     for row in rows:
         said = f"{row['task']}, protocol {row['protocol']}" if "task" in row else "what fine-tuning changed"
         say(f"  {row['run_id']}: {said}, seed {row['seed']}")
-    licence = request.licence or entry.licence
-    card = sentences_card(entry, rows, _tables(outgoing), sentence_licences(outgoing), request.language, licence, where)
+    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
+    card = sentences_card(origin, rows, _tables(outgoing), sentence_licences(outgoing), request.language, licence, where)
     return entry.name, "", card
 
 

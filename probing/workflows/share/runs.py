@@ -6,10 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from probing.core.errors import HubError, StoreError
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_copy, link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.registry import name_in_files
+from probing.core.registry import has_data, name_in_files
 from probing.store.check import fingerprint_problem
 from probing.store.completeness import counted_in_tables, lack
 from probing.store.knowledge.swapped_ranks import lender_problem, names_lenders, stored_facts
@@ -19,6 +21,8 @@ from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
 
 DATA = "data"
+#: Template sets that ship with the facts.
+_OUR_TEMPLATES = ("default", "paraphrase")
 #: Tables with one row per run.
 _RUNS = ("runs", *OF_KIND.values())
 #: Columns of a task's sentences that one of two files may lack.
@@ -49,6 +53,30 @@ def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], targe
         command = f"python -m probing probe --model {model}"
         raise StoreError(f"no runs of {model} with heads {', '.join(kinds)} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
     return sorted(rows.values(), key=lambda row: (row["probe_set"], row["head"], row["seed"], row["run_id"]))
+
+
+def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
+    """Probe sets and template sets of the runs that have facts or prompts other than those that ship with this project.
+
+    Args:
+        rows: of ``runs``.
+        folder: with the runs' files below ``data``.
+    """
+    ours = _shipped_facts()
+    others = set()
+    for row in rows:
+        facts = read_table(run_files(folder / DATA, row)[1], "facts")
+        if set(facts.column("fact_id").to_pylist()) - ours:
+            others.add(f"{row['probe_set']} with the prompts {row['template_set']}")
+    return sorted(others)
+
+
+def _shipped_facts() -> set[str]:
+    """Ids of the facts that ship, which depend on their prompts; none without the repository's data."""
+    if not has_data():
+        return set()
+    relations = shipped_relations()
+    return {fact.fact_id for templates in _OUR_TEMPLATES for one in read_facts("all", relations, templates) for fact in one.facts}
 
 
 def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:

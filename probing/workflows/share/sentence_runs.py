@@ -19,7 +19,7 @@ from probing.store.sentences.problems import sentence_problems
 from probing.store.sentences.tables import SENTENCE_SCHEMAS
 from probing.store.sources import files_of, table_of
 from probing.workflows.share.runs import DATA
-from probing.workflows.share.table_files import joined, nearest, other_than_known, refuse_form
+from probing.workflows.share.table_files import MAX_VALUES, joined, nearest, other_than_known, refuse_form
 
 SCHEMAS = SENTENCE_SCHEMAS | CHANGE_SCHEMAS
 #: Table of runs -> the tables with one file per run.
@@ -31,8 +31,6 @@ OF_RUNS = {
 OF_TASK, OF_MODEL = ("sentence_tasks", "sentence_examples"), ("epoch_perplexity",)
 #: Columns of sentences that are shared only if the task's licence allows it.
 TEXTS = ("text", "pair")
-#: Maximum number of values of a column in any run.
-_MAX_VALUES = 200_000_000
 
 
 def gather_sentence_runs(model: str, sources: Sequence[Path], target: Path) -> list[dict]:
@@ -111,7 +109,7 @@ def check_sentence_runs(folder: Path, manifest: SharedManifest, title: str) -> N
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     try:
         for name, path in sorted(paths.items()):
-            refuse_form(name, path, SCHEMAS, lambda rows: _MAX_VALUES)
+            refuse_form(name, path, SCHEMAS, MAX_VALUES)
         for name, path in sorted(paths.items()):
             if problem := _other_than_named(name, path, manifest.model):
                 raise StoreError(f"{name} {problem}")

@@ -1,18 +1,21 @@
 """Shared files of tables of tasks and runs: found for a push, checked in a pull."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from probing.core.errors import StoreError
 from probing.core.paths import result_folders
-from probing.store.parquet import check_file, read_table, rows_and_values
+from probing.store.parquet import check_file, read_table, rows_and_values, text_size
 from probing.store.sources import table_of
 
 _Schemas = Mapping[str, pa.Schema]
-#: Maximum rows of a table: twenty times those of the largest task.
-_MAX_ROWS = 5_000_000
+#: Maximum rows of a table: twenty times those of the largest task, a hundred times those of the largest vocabulary. A million facts
+#: at twenty layers have the rows of the second.
+MAX_ROWS, MAX_PREDICTIONS = 5_000_000, 20_000_000
+#: Maximum values of a column, and bytes of a file's texts when they are read. A few kilobytes can expand to far more.
+MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
 
 
 def nearest(path: Path, source: Path, name: str) -> Path | None:
@@ -21,14 +24,15 @@ def nearest(path: Path, source: Path, name: str) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
-def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[[int], int]) -> None:
-    """Checks only a file's footer, so that impossible numbers of rows are refused before they take memory.
+def refuse_form(name: str, path: Path, schemas: _Schemas, lists: int, most_rows: int = MAX_ROWS) -> None:
+    """Refuses a file by its footer and the size of its texts, before it takes memory.
 
     Args:
         name: of the file.
         path: of the file.
         schemas: the tables that it may belong to.
-        most_values: rows of a table -> maximum number of values of a column.
+        lists: maximum mean length of a column's lists.
+        most_rows: maximum rows.
 
     Raises:
         StoreError: if it is none of these tables, or too large.
@@ -37,11 +41,18 @@ def refuse_form(name: str, path: Path, schemas: _Schemas, most_values: Callable[
     if table is None or table not in schemas:
         raise StoreError(f"{name} is named after no shared table; expected one of {', '.join(schemas)}")
     check_file(path, table)
+    refuse_large(name, path, lists, most_rows)
+
+
+def refuse_large(name: str, path: Path, lists: int, most_rows: int = MAX_ROWS) -> None:
+    """Raises a ``StoreError`` if a file has more rows, values or bytes of text than any that ``push`` writes; as ``refuse_form``."""
     rows, values = rows_and_values(path)
-    if rows > _MAX_ROWS:
-        raise StoreError(f"{name} holds {rows:,} rows, expected at most {_MAX_ROWS:,}")
-    if values > most_values(rows):
-        raise StoreError(f"{name} holds {values:,} values in a column of {rows:,} rows")
+    if rows > most_rows:
+        raise StoreError(f"{name} holds {rows:,} rows, expected at most {most_rows:,}")
+    if values > min(rows * lists, MAX_VALUES):
+        raise StoreError(f"{name} holds {values:,} values in a column of {rows:,} rows, expected at most {min(rows * lists, MAX_VALUES):,}")
+    if (size := text_size(path)) > MAX_TEXT:
+        raise StoreError(f"{name} holds {size:,} bytes of text when it is read, expected at most {MAX_TEXT:,}")
 
 
 def joined(paths: Mapping[str, Path], schemas: _Schemas) -> dict[str, pa.Table]:

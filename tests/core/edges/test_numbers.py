@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from probing.core.edges import numbers
-from probing.core.edges.order import EARLIER, LATER, UNRESOLVED, Place, compare, compare_pairs
+from probing.core.edges.order import (
+    CONTAINS_0,
+    EARLIER,
+    LATER,
+    NO_PLACE,
+    TOO_FEW,
+    UNRESOLVED,
+    Place,
+    SeedSpread,
+    compare,
+    compare_pairs,
+    seed_spread,
+)
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
 from probing.core.stats.paired import holm
 
@@ -162,8 +174,12 @@ def test_holm_rejects_what_the_step_down_procedure_rejects():
     assert holm([0.01, 0.02, 0.03])[0].tolist() == pytest.approx([0.03, 0.04, 0.04])
 
 
+#: Seeds that do not vary.
+NO_SPREAD = SeedSpread(0.0, 9)
+
+
 def drawn(value, spread, seed):
-    return Place(str(seed), value, value + spread * np.random.default_rng(seed).normal(size=1000))
+    return Place(str(seed), value, value + spread * np.random.default_rng(seed).normal(size=1000), 3, NO_SPREAD)
 
 
 def test_places_that_lie_apart_have_an_order_and_others_have_none():
@@ -178,7 +194,7 @@ def test_a_place_that_is_not_resolved_has_no_order_and_is_not_counted_among_the_
     assert [(one.first, one.second, one.verdict, one.pairs) for one in found] == [
         ("1", "2", UNRESOLVED, 1), ("1", "3", EARLIER, 1), ("2", "3", UNRESOLVED, 1),
     ]  # fmt: skip
-    assert np.isnan([found[0].difference, found[0].low, found[0].p]).all()
+    assert np.isnan([found[0].difference, found[0].low, found[0].p]).all() and found[0].reason == NO_PLACE and found[1].reason == ""
     assert compare([]) == [] == compare([drawn(1.0, 0.1, 1)])
 
 
@@ -195,9 +211,96 @@ def test_more_pairs_need_a_larger_difference():
 def test_draws_that_go_together_tell_more_than_draws_that_do_not():
     shared = np.random.default_rng(5).normal(size=1000)
     first, second = (
-        Place("a", 2.0, 2 + 0.5 * shared),
-        Place("b", 2.4, 2.4 + 0.5 * shared + 0.05 * np.random.default_rng(6).normal(size=1000)),
+        Place("a", 2.0, 2 + 0.5 * shared, 3, NO_SPREAD),
+        Place("b", 2.4, 2.4 + 0.5 * shared + 0.05 * np.random.default_rng(6).normal(size=1000), 3, NO_SPREAD),
     )
-    alone = Place("b", 2.4, 2.4 + 0.5 * np.random.default_rng(7).normal(size=1000))
+    alone = Place("b", 2.4, 2.4 + 0.5 * np.random.default_rng(7).normal(size=1000), 3, NO_SPREAD)
     assert compare([first, second])[0].verdict == EARLIER
     assert compare([first, alone])[0].verdict == UNRESOLVED
+
+
+def one_seed(value, spread, seed):
+    """A task with one seed, whose draws have sentences only, a tenth of a layer."""
+    return Place(str(seed), value, value + 0.1 * np.random.default_rng(seed).normal(size=1000), 1, spread)
+
+
+def test_the_spread_over_seeds_is_the_pooled_variance_of_the_tasks_that_have_several():
+    by_task = [np.array([2.0, 2.4, 2.6]), np.array([1.0, 1.5]), np.array([3.0]), np.array([4.0, np.nan])]
+    mean = (2.0 + 2.4 + 2.6) / 3
+    squares = sum((one - mean) ** 2 for one in (2.0, 2.4, 2.6)) + 2 * 0.25**2
+    found = seed_spread(by_task)
+    assert (found.variance, found.free) == (pytest.approx(squares / 3), 3)
+    assert found.times(0.5).variance == pytest.approx(squares / 3 / 4)
+    assert seed_spread([np.array([1.0, 1.5]), np.array([3.0])]) is None is seed_spread([])
+
+
+def test_one_seed_resolves_an_order_only_if_the_seeds_of_other_tasks_hardly_vary():
+    random = np.random.default_rng(8)
+    verdicts = {}
+    for name, deviation in (("much", 0.6), ("hardly", 0.02)):
+        spread = seed_spread([2 + deviation * random.normal(size=3) for _ in range(3)])
+        (verdicts[name],) = compare([one_seed(1.0, spread, 1), one_seed(2.0, spread, 2)])
+    assert (verdicts["much"].verdict, verdicts["much"].reason) == (UNRESOLVED, CONTAINS_0) and verdicts["much"].low < 0 < verdicts[
+        "much"
+    ].high
+    assert (verdicts["hardly"].verdict, verdicts["hardly"].reason) == (EARLIER, "") and verdicts["hardly"].high < 0
+    assert verdicts["much"].pooled and verdicts["hardly"].pooled
+    # With sentences alone, as for tasks with one seed before, the difference would be ten standard errors.
+    (unknown,) = compare([one_seed(1.0, None, 1), one_seed(2.0, spread, 2)])
+    assert (unknown.verdict, unknown.reason, unknown.pairs) == (UNRESOLVED, TOO_FEW, 0)
+    assert unknown.difference == -1 and np.isnan([unknown.low, unknown.high, unknown.p]).all() and not unknown.pooled
+
+
+def test_the_interval_is_that_of_students_t_over_sentences_and_seeds():
+    from scipy import stats
+
+    spread, seeds = SeedSpread(0.04, 4), (1, 3)
+    first, second = (
+        Place(str(n), value, value + 0.1 * np.random.default_rng(n).normal(size=1000), n, spread)
+        for value, n in zip((1.0, 1.4), seeds, strict=True)
+    )
+    (found,) = compare([first, second])
+    low, high = np.quantile(first.drawn - second.drawn, [0.025, 0.975])
+    of_draws = ((high - low) / (2 * 1.959964)) ** 2
+    whole, of_seeds = of_draws + 0.04 / 1 + 0.04 / 9, 0.04 / 1 + 0.04 / 3
+    half = stats.t.ppf(0.975, 4 * max(1.0, (whole / of_seeds) ** 2)) * math.sqrt(whole)
+    assert (found.low, found.high) == pytest.approx((-0.4 - half, -0.4 + half))
+
+
+def test_equal_places_are_rarely_put_in_order_however_much_seeds_vary():
+    random = np.random.default_rng(9)
+    numbers_of_seeds, trials = (3, 3, 3, 1, 1), 150
+    wrong = {"pooled": 0, "sentences alone": 0}
+    for _ in range(trials):
+        seeds = [2 + 0.5 * random.normal(size=number) for number in numbers_of_seeds]
+        for name, spread in (("pooled", seed_spread(seeds)), ("sentences alone", NO_SPREAD)):
+            places = []
+            for own in seeds:
+                chosen = random.multinomial(len(own), np.full(len(own), 1 / len(own)), size=400) / len(own)
+                places.append(Place(str(len(places)), own.mean(), chosen @ own + 0.1 * random.normal(size=400), len(own), spread))
+            wrong[name] += any(one.verdict != UNRESOLVED for one in compare(places))
+    # 5 % for the family; three standard errors of 150 trials are 5 % more.
+    assert wrong["pooled"] / trials <= 0.1 < 0.5 < wrong["sentences alone"] / trials
+
+
+def test_an_interval_that_leaves_the_layers_places_nothing():
+    assert numbers.inside(0.0, 8.0, 8) and numbers.inside(np.nan, np.nan, 8)
+    assert not numbers.inside(-5.22, 7.23, 8) and not numbers.inside(2.0, 8.01, 8)
+
+
+@pytest.mark.parametrize("last", [4, 8, 12, 24])
+def test_weights_near_uniform_move_the_centre_by_less_than_a_tenth_of_the_depth(last):
+    at = np.arange(last + 1)
+    # Of all weights with one centre, exponential ones have the smallest K(s).
+    weights = np.exp(np.linspace(0, 0.6, 601)[:, None] * at)
+    weights /= weights.sum(axis=1, keepdims=True)
+    near = numbers.near_uniform(numbers.k_weights(weights))
+    moved = np.abs(numbers.centre_of_gravity(weights) - last / 2) / last
+    assert near[0] and not near[-1] and 0.07 < moved[near].max() < 0.1
+
+
+def test_the_gain_above_memory_counts_from_the_better_of_word_embeddings_and_memory():
+    f1 = np.array([[0.827, 0.85, 0.871], [0.626, 0.7, 0.722]])
+    assert numbers.gain_above_memory(f1[0], 0.839) == pytest.approx(0.032)
+    assert numbers.gain_above_memory(f1, 0.4).tolist() == pytest.approx([0.044, 0.096])
+    assert np.isnan(numbers.gain_above_memory(f1[0], np.nan))

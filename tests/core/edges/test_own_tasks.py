@@ -73,6 +73,13 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
         (one(label=["a", 1]), "expected text or a list of texts"),
         (one(label=""), "none of them empty"),
         (one(label=["b", "b"]), "one of which is given twice"),
+        (one(label="\ud800"), r"line 2: target 1: 'label' contains '\\ud800', which is half a character"),
+        (one(label="a\nb"), "'label' contains the control character"),
+        (one(label="a\x00"), "'label' contains the control character"),
+        (one(label="x" * 50_000), "has 50,000 letters"),
+        ({**ONE, "text": "a \ud800 b"}, r"line 2: 'text' contains '\\ud800'"),
+        ({**ONE, "text": "a \x1b[31m b"}, "line 2: 'text' contains the control character"),
+        ({**ONE, "info": {"document_id": "\ud800"}}, "line 2: 'document_id' contains"),
         ('{"text": "a", "text": "b", "targets": []}', "line 2: the key 'text' is given twice"),
     ],
 )

@@ -57,7 +57,7 @@ def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
     ("name", "content", "said"),
     [
         ("a.tsv", b"sentence\tlabel\nHello .\tx\nBye .\n", "line 3: got 1 columns, expected 2"),
-        ("a.tsv", b"sentence\tlabel\nHello .\t \n", "line 2: 'label' is ' '; expected text in sentence and label"),
+        ("a.tsv", b"sentence\tlabel\nHello .\t \n", "line 2: 'label' is ' '; expected text or a whole number in sentence and label"),
         ("a.tsv", b"Hello .\tx\n", "line 1: got the columns 'Hello .', 'x'; expected one called sentence and one called label"),
         ("a.tsv", "sentence\tlabel\nHello .\tx\nÜber .\tx\n".encode("latin-1"), "line 3: is not UTF-8 text"),
         ("a.tsv", "sentence\tlabel\n".encode("utf-16"), "line 1: is not UTF-8 text"),
@@ -72,7 +72,13 @@ def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
         ("a.jsonl", b"[1]\n", r"line 1: got '\[1\]', expected an object"),
         ("a.jsonl", b'{"sentence": 3, "label": "x"}\n', "line 1: 'sentence' is 3; expected text"),
         ("a.jsonl", b'{"sentence": "Hello ."}\n', r"line 1: 'label' is missing, got \['sentence'\]"),
-        ("a.jsonl", b'{"sentence": "\\ud800", "label": "x"}\n', "line 1: 'sentence' holds half a character"),
+        ("a.jsonl", b'{"sentence": "\\ud800", "label": "x"}\n', "line 1: 'sentence' contains .*half a character"),
+        ("a.jsonl", b'{"sentence": "a \\u0000 b", "label": "x"}\n', "line 1: 'sentence' contains the control character"),
+        ("a.tsv", b"sentence\tlabel\na \x1b[31m b\tx\n", "line 2: 'sentence' contains the control character"),
+        ("a.jsonl", b'{"sentence": "Hello .", "label": NaN}\n', "line 1: 'label' is nan; expected text or a whole number"),
+        ("a.jsonl", b'{"sentence": "Hello .", "label": true}\n', "line 1: 'label' is True; expected text or a whole number"),
+        ("a.jsonl", b'{"sentence": "Hello .", "label": 1.0}\n', r"line 1: 'label' is 1\.0; expected text or a whole number"),
+        ("a.tsv", f"sentence\tlabel\nHello .\t{'x' * 50_000}\n".encode(), "line 2: 'label' has 50,000 letters"),
         ("a.xlsx", b"PK", r"ends in '\.xlsx', expected \.tsv, \.txt, \.csv, \.jsonl"),
     ],
 )
@@ -87,7 +93,11 @@ def test_what_cannot_be_read_is_named_with_line_and_reason(name, content, said):
         (sentences(100, ("one",)), r"got 1 classes \('one'\), expected 2 to 50"),
         (sentences(51 * 40, tuple(f"c{place}" for place in range(51))), "got 51 classes .*, expected 2 to 50"),
         (sentences(3), "the label 'odd' has 1 different examples, expected at least 40"),
-        (sentences(60) * 3, r"has 30 different examples, expected at least 40 .*\(repeats and sentences with two labels do not count\)"),
+        (sentences(60) * 3, r"has 30 different examples, expected at least 40 .*\(left out before: 120 repeated texts\)"),
+        (
+            [(text, label) for text, _ in sentences(60) for label in ("odd", "even")],
+            r"got 0 classes, .*\(left out before: 120 texts with two",
+        ),
     ],
 )
 def test_too_few_classes_or_examples_are_refused(tmp_path, texts, said):
@@ -104,3 +114,12 @@ def test_a_file_that_is_missing_or_called_as_a_task_is_refused(tmp_path):
         read_task(str(tsv(tmp_path / "my file.tsv", sentences(100))), tmp_path)
     with pytest.raises(OptionError, match="expected one of bigram-shift"):
         read_task(str(tmp_path), tmp_path)
+
+
+def test_sentences_of_one_part_are_refused_with_a_protocol_that_is_another(tmp_path):
+    path = tsv(tmp_path / "mine.tsv", sentences(100))
+    path.write_text("sentence\tlabel\tpart\n" + "".join(f"{line}\ttrain\n" for line in path.read_text().splitlines()[1:]))
+    with pytest.raises(SentenceDataError, match=r"train sentences only; .*: name no part, or name train and test"):
+        read_task(str(path), tmp_path)
+    with pytest.raises(SentenceDataError, match=r"train sentences only; .*\(--protocol ours\)"):
+        read_task(str(path), tmp_path, "senteval")

@@ -23,9 +23,22 @@ def test_a_sentence_has_maps_shares_entropy_and_distance_of_every_head(bert):
     assert found.own.entropy.shape == found.distance.shape == found.variation.shape == shape
     assert all(values.shape == shape for values in found.own.shares.values())
     assert found.tokens[0] == "[CLS]" and found.tokens[-1] == "[SEP]"
-    assert found.distance[1, 1, 3] == pytest.approx(slow.movers_distance(found.own.maps[1, 1, 3], found.before.maps[1, 1, 3]), abs=1e-9)
+    assert found.distance[1, 1, 3] == pytest.approx(slow.movers_distance(found.own.maps[1, 1, 3], found.before.maps[1, 1, 3]), abs=1e-6)
     assert found.own.shares["punctuation"] == pytest.approx(found.own.maps[..., [4, 8]].sum(-1))
     assert (found.own.name, found.before.name) == ("tuned", "tiny-bert")
+
+
+def test_attention_is_kept_in_float32_without_the_arrays_that_it_was_measured_in_and_long_work_pauses(bert):
+    pauses = []
+    found = ask_attention(TEXT, Attending(changed(bert, embeddings=True)), Attending(bert), pause=lambda: pauses.append(1))
+    arrays = [found.distance, found.variation]
+    for one in (found.own, found.before):
+        assert one.maps.dtype == np.float32
+        arrays += [one.maps, one.entropy, *one.shares.values()]
+    assert all(array.base is None for array in arrays), "a view keeps what it is a view of"
+    assert found.nbytes == sum(array.nbytes for array in arrays)
+    # Before the pass of each model, and before each layer of two distances.
+    assert len(pauses) == 2 + 2 * bert.layers
 
 
 def test_the_same_word_twice_is_compared_in_both_models(bert):

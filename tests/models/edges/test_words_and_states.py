@@ -99,9 +99,9 @@ def test_layer_0_is_the_same_wherever_a_word_is(encoder_of, architecture, tmp_pa
 def test_layer_0_is_the_model_s_own_but_for_positions_and_token_types(folder_of, architecture):
     encoder = load_encoder(folder_of(architecture), device="cpu")
     ids = torch.tensor([cut_words([("red", "jazz", "is")], encoder)[0].ids])
-    for name in ("position_embeddings", "token_type_embeddings"):
-        if hasattr(encoder.body.embeddings, name):
-            torch.nn.init.zeros_(getattr(encoder.body.embeddings, name).weight)
+    for name in ("position_embeddings", "token_type_embeddings", "task_type_embeddings"):
+        if table := getattr(encoder.body.embeddings, name, None):
+            torch.nn.init.zeros_(table.weight)
     with torch.no_grad():
         own = encoder.body(ids, output_hidden_states=True).hidden_states[0]
         torch.testing.assert_close(lexical_states(encoder.body, ids), own)
@@ -126,7 +126,7 @@ def test_an_architecture_without_known_embeddings_is_refused(bert):
         class config:
             model_type = "strange"
 
-    with pytest.raises(ModelError, match="got the model type 'strange', whose word embeddings are unknown; expected bert"):
+    with pytest.raises(ModelError, match="got the model type 'strange', whose word embeddings are unknown; expected albert, bert"):
         lexical_states(Strange(), torch.tensor([[1]]))
 
 

@@ -7,8 +7,9 @@ from probing.core.errors import SentenceDataError
 from probing.core.sentences.tasks import read_upload
 from probing.core.stats.intervals import wilson
 from probing.models.encoders.load import load_encoder
+from probing.models.sentences import solver, vectors
 from probing.models.sentences.training import curve
-from probing.models.sentences.training.curve import Cancelled, quick_curve
+from probing.models.sentences.training.curve import quick_curve
 from tests.commands.conftest import tiny_model  # noqa: F401
 from tests.commands.sentence_tasks import labelled
 
@@ -36,8 +37,12 @@ def test_a_curve_has_every_layer_and_pooling_beside_majority_and_surface(encoder
 
 def test_a_curve_can_be_stopped_and_says_what_it_cannot_do(encoder, monkeypatch):
     data = data_of(labelled(300))
-    with pytest.raises(Cancelled):
-        quick_curve(data, encoder, cancelled=lambda: True)
+
+    def stop():
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        quick_curve(data, encoder, pause=stop)
     monkeypatch.setattr(curve, "MAX_AT_ONCE", 100)
     with pytest.raises(SentenceDataError, match=r"mine has 300 sentences, expected at most 100 here; give fewer, or train"):
         quick_curve(data, encoder)
@@ -47,3 +52,27 @@ def test_a_curve_can_be_stopped_and_says_what_it_cannot_do(encoder, monkeypatch)
     long = [(" ".join([text] * 100), label) for text, label in labelled(20, seed=2)]
     assert 0 < quick_curve(data_of([*labelled(200), *long]), encoder).too_long <= 20
     assert np.isfinite(quick_curve(data, encoder).c).all()
+
+
+def test_a_curve_is_computed_in_short_pieces(encoder, monkeypatch):
+    """What one piece may do: read 512 tokens, or take one step of one regression."""
+    pieces, states, value = [(0, 0)], vectors.all_hidden_states, solver._Problem.value
+
+    def add(tokens, steps):
+        pieces[-1] = (pieces[-1][0] + tokens, pieces[-1][1] + steps)
+
+    def read(rows, *more):
+        add(len(rows) * max(map(len, rows)), 0)
+        return states(rows, *more)
+
+    def measured(problem, point, c):
+        add(0, 1)
+        return value(problem, point, c)
+
+    monkeypatch.setattr(vectors, "all_hidden_states", read)
+    monkeypatch.setattr(solver._Problem, "value", measured)
+    quick_curve(data_of(labelled(300)), encoder, pause=lambda: pieces.append((0, 0)))
+    assert max(tokens for tokens, _ in pieces) <= 512 < sum(tokens for tokens, _ in pieces)
+    # A step may be halved, and the next regression begins with a value.
+    assert 0 < max(steps for _, steps in pieces) <= 1 + solver.HALVINGS
+    assert not any(tokens and steps for tokens, steps in pieces)

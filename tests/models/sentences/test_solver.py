@@ -105,9 +105,9 @@ def test_what_float32_cannot_solve_float64_does(monkeypatch):
     labels = read(vectors, 1)
     real, seen = solver._minimum, []
 
-    def stalls(problem, c, point, evaluations=0):
+    def stalls(problem, *given):
         seen.append(problem.double)
-        found = real(problem, c, point, evaluations)
+        found = real(problem, *given)
         return found if problem.double else solver._Found(found.point, found.gradient, found.evaluations, False)
 
     monkeypatch.setattr(solver, "_minimum", stalls)

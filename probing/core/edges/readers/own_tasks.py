@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probing.core.characters import refuse_label, refuse_signs
 from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of, wrong
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
@@ -85,12 +86,13 @@ class _Reader:
                 yield self._record(json.loads(line, object_pairs_hook=_without_repeats))
             except (json.JSONDecodeError, RecursionError) as error:
                 raise wrong(path, number, f"is not JSON ({error}); expected an object such as {_EXAMPLE}") from error
-            except ValueError as error:
+            except (ValueError, EdgeDataError) as error:
                 raise wrong(path, number, str(error)) from error
 
     def _record(self, row: Any) -> Record:
         if not isinstance(row, dict) or not isinstance(row.get("text"), str) or not isinstance(row.get("targets"), list):
             raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
+        refuse_signs(row["text"], "'text'", EdgeDataError)
         words = tuple(row["text"].split())
         targets = tuple(self._target(target, f"target {number}", len(words)) for number, target in enumerate(row["targets"], 1))
         return Record(words, targets, _document(row.get("info")), self.open)
@@ -133,13 +135,18 @@ def _labels(label: Any, which: str) -> tuple[str, ...]:
         raise ValueError(f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty")
     if len(set(labels)) != len(labels):
         raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
+    for one in labels:
+        refuse_label(one, f"{which}: 'label'", EdgeDataError)
     return tuple(sorted(labels))
 
 
 def _document(info: Any) -> str:
     """jiant's files name documents in various ways, most of them not at all."""
     found = info.get("document_id", "") if isinstance(info, Mapping) else ""
-    return found if isinstance(found, str) else ""
+    if not isinstance(found, str):
+        return ""
+    refuse_signs(found, "'document_id'", EdgeDataError)
+    return found
 
 
 def _short(value: Any) -> str:

@@ -7,10 +7,11 @@ SentEval's three columns without a header (``tr|va|te``, label, sentence) are ac
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from probing.core.characters import refuse_label, refuse_signs
 from probing.core.errors import SentenceDataError
 from probing.core.files.data_lines import numbered
 from probing.core.sentences.example import PARTS, Example
@@ -63,8 +64,13 @@ def parse_own_file(content: bytes, name: str) -> list[Labelled]:
     return rows
 
 
-def check_classes(rows: Iterable[Labelled], name: str) -> None:
+def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int]) -> None:
     """Refuses what no probe can learn.
+
+    Args:
+        rows: without repeats and contradictions.
+        name: of the file.
+        dropped: reason -> number of the rows that were left out for it.
 
     Raises:
         SentenceDataError: for fewer than 2 or more than 50 classes, or fewer than 40 examples of one.
@@ -72,17 +78,18 @@ def check_classes(rows: Iterable[Labelled], name: str) -> None:
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.example.label] = counts.get(row.example.label, 0) + 1
+    left_out = ", ".join(f"{number:,} {reason}" for reason, number in dropped.items() if number)
+    advice = f" (left out before: {left_out})" if left_out else ""
     if not FEWEST_CLASSES <= len(counts) <= MAX_CLASSES:
         labels = ", ".join(map(repr, sorted(counts)[:5]))
         raise SentenceDataError(
-            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MAX_CLASSES}; sentences "
-            "with two labels do not count"
+            f"{name}: got {len(counts)} classes{f' ({labels})' if labels else ''}, expected {FEWEST_CLASSES} to {MAX_CLASSES}{advice}"
         )
     label = min(counts, key=lambda one: (counts[one], one))
     if counts[label] < FEWEST_EXAMPLES:
         raise SentenceDataError(
-            f"{name}: the label {label!r} has {counts[label]} different examples, expected at least {FEWEST_EXAMPLES} for each label "
-            "(repeats and sentences with two labels do not count)"
+            f"{name}: the label {label!r} has {counts[label]} different examples, expected at least {FEWEST_EXAMPLES} for each label"
+            f"{advice}"
         )
 
 
@@ -90,16 +97,19 @@ def _labelled(row: dict[str, Any], where: str) -> Labelled:
     cells = {}
     for column in (*NEEDED, *OPTIONAL):
         value = row.get(column, "")
-        if column != "sentence" and isinstance(value, int | float):
+        # 1, 1.0 and true are equal in Python, and NaN is a number, so only whole numbers are labels besides texts.
+        if column != "sentence" and type(value) is int:
             value = str(value)
         if value is None and column in OPTIONAL:
             value = ""
         if not isinstance(value, str) or (column in NEEDED and not value.strip()):
             got = f"is {value!r}" if column in row else f"is missing, got {sorted(map(str, row))}"
-            raise SentenceDataError(f"{where}: {column!r} {got}; expected text in {' and '.join(NEEDED)}")
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            raise SentenceDataError(f"{where}: {column!r} holds half a character; expected valid Unicode")
+            whole = "" if column == "sentence" else " or a whole number"
+            raise SentenceDataError(f"{where}: {column!r} {got}; expected text{whole} in {' and '.join(NEEDED)}")
+        refuse_signs(value, f"{where}: {column!r}", SentenceDataError)
         cells[column] = " ".join(value.split())
+        if column == "label":
+            refuse_label(cells[column], f"{where}: 'label'", SentenceDataError)
     part = PART_NAMES.get(cells["part"], cells["part"])
     if part not in ("", *PARTS):
         raise SentenceDataError(f"{where}: got the part {part!r}, expected {', '.join(PARTS)}, or nothing")

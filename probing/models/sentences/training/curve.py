@@ -19,10 +19,8 @@ from probing.models.sentences.vectors import pooled_states, sentence_rows
 
 #: The encoder's share of the work on a small model.
 _READING = 0.8
-
-
-class Cancelled(Exception):
-    """The user has cancelled the computation of the curve."""
+#: Tokens per forward pass: BERT-base takes about a second for them on two cores, and other users wait for no longer than that.
+_TOKENS = 512
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def quick_curve(
     data: SentenceData,
     encoder: Encoder,
     progress: Callable[[float], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] | None = None,
 ) -> Curve:
     """Trains probes on a user's sentences and returns their accuracy by pooling and layer.
 
@@ -73,10 +71,9 @@ def quick_curve(
         data: sentences from ``read_upload`` or ``read_task``.
         encoder: a frozen encoder.
         progress: called with the finished share.
-        cancelled: called between parts of the work; True stops it.
+        pause: called between short pieces of the work, when the model is not in use; an error that it raises stops the computation.
 
     Raises:
-        Cancelled: if ``cancelled`` returned True.
         SentenceDataError: if there are too many sentences, or too few that the model can take.
         ModelError: if a state is not finite.
     """
@@ -91,8 +88,8 @@ def quick_curve(
     total, done = sum(map(len, kept.values())), 0
 
     def report(share: float) -> None:
-        if cancelled():
-            raise Cancelled
+        if pause:
+            pause()
         if progress:
             progress(share)
 
@@ -103,18 +100,18 @@ def quick_curve(
 
     number_of = {label: number for number, label in enumerate(data.labels)}
     gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
-    vectors = {part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed) for part in PARTS}
+    vectors = {part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed, _TOKENS) for part in PARTS}
     probes, hits = [], []
     for layer in range(encoder.layers + 1):
         train, dev, test = (vectors[part][:, layer : layer + 1] for part in PARTS)
         with torch.inference_mode():
-            probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(data.labels), data.protocol))
+            probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(data.labels), data.protocol, pause))
             hits.append((answers(probes[-1], test) == gold["test"]).sum(2))
         report(_READING + (1 - _READING) * layer / (encoder.layers + 1))
     right = np.concatenate(hits, 1)
     examples = {part: [one for _, one in kept[part]] for part in PARTS}
     words = [surface_features(examples["train"], examples[part]) for part in PARTS]
-    surface = surface_right((words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels))
+    surface = surface_right((words[0], words[1], words[2]), (gold["train"], gold["dev"], gold["test"]), len(data.labels), pause)
     if progress:
         progress(1.0)
     limits = np.array([wilson(one, len(gold["test"])) for one in right.flat]).reshape(*right.shape, 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from probing.core.errors import ModelError
-from probing.core.files.locks import exclusive_lock
+from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import POOLINGS, Example
 from probing.models.encoders.load import Encoder
@@ -94,7 +94,7 @@ def sentence_states(
     shape = (len(POOLINGS), encoder.layers + 1, 1, encoder.hidden)
     blocks: list[np.ndarray] = []
     centre = np.zeros(shape, np.float32)
-    with exclusive_lock(folder / ".lock"):
+    with exclusive_lock(folder / ".lock", limit=LONG_WORK):
         for number, start in enumerate(range(0, len(kept), SENTENCES_A_FILE)):
             chosen = kept[start : start + SENTENCES_A_FILE]
             path = folder / f"states-{number:04d}.npy"

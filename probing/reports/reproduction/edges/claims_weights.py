@@ -7,7 +7,7 @@ import pandas as pd
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, every, less, more, most, verdict
 from probing.reports.reproduction.edges.evidence import CALLED, MIDDLE, EdgeEvidence
 from probing.reports.reproduction.evidence import Finding
-from probing.reports.reproduction.words import ranged, without_interval
+from probing.reports.reproduction.words import listed, ranged, without_interval
 
 SYNTAX, SEMANTICS = ("pos", "constituents", "dependencies"), ("proto-roles", "relations")
 #: The limit of "close to uniform", in bits.
@@ -81,12 +81,15 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
     if not both:
         return Finding(UNTESTED, "No task has both a centre of gravity and a resolved expected layer.")
     differences = {task: apart(*pair) for task, pair in both.items()}
-    answers = [more(one, 0) for one in differences.values()]
+    # A task without a resolved expected layer leaves "every task" open.
+    unresolved = [task for task in evidence.measured(CALLED) if evidence.place(task, "centre_of_gravity") and task not in both]
+    answers = [*(more(one, 0) for one in differences.values()), *([None] * len(unresolved))]
+    left = f" Not resolved: {listed([CALLED[task] for task in unresolved])}." if unresolved else ""
     least = min(differences, key=lambda task: differences[task].value)
     words = (
         f"Centre of gravity minus expected layer in {len(both)} tasks: smallest {ranged(differences[least])} layers ({CALLED[least]}). "
         f"{answers.count(True)} surely above 0, {answers.count(False)} surely not."
-        f"{without_interval(centre for centre, _ in both.values())}"
+        f"{left}{without_interval(centre for centre, _ in both.values())}"
     )
     below = sum(layer.value < evidence.layers / 2 for _, layer in both.values())
     null = (

@@ -75,13 +75,12 @@ class EdgeEvidence:
         """The expected layer (equation 4); None if it is not resolved or not known."""
         if task not in self.curves or not self.resolved(task):
             return None
-        return of_curve(self.curves[task], numbers.expected_layer)
+        found = of_curve(self.curves[task], numbers.expected_layer)
+        return found if numbers.inside(found.low, found.high, self.layers) else None
 
     def k_gains(self, task: str) -> Interval | None:
         """K of the gains in bits; None if the expected layer is not resolved."""
-        if task not in self.curves or not self.resolved(task):
-            return None
-        return of_curve(self.curves[task], numbers.k_gains)
+        return of_curve(self.curves[task], numbers.k_gains) if self.expected(task) else None
 
     def place(self, task: str, measure: str) -> Interval | None:
         """A number of the mixing weights, with NaN ends if its variation over seeds is unknown; None if not known."""

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from probing.core.edges import numbers
-from probing.core.edges.encoders import CUMULATIVE, RANDOM, TASK, TRAINED
+from probing.core.edges.encoders import RANDOM, TRAINED
 from probing.core.edges.order import Place, compare
 from probing.core.edges.published import PublishedEdges
 from probing.core.stats.intervals import CONFIDENCE
-from probing.reports.edges.curves import curves, newest
+from probing.reports.edges.curves import EdgeCurve, curves, newest_runs
+from probing.reports.edges.places import spread_of
 from probing.reports.edges.summary import baselines
 from probing.reports.reproduction.curve_shapes import Curve
 from probing.reports.reproduction.edges.claims_order import PIPELINE
@@ -54,8 +55,8 @@ def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame
 
 def _runs(db: Database) -> pd.DataFrame:
     """The runs of cumulative probes with the task's labels on trained encoders."""
-    runs = newest(queries.edge_runs(db))
-    return runs[runs["kind"].eq(CUMULATIVE) & runs["labels"].eq(TASK) & runs["encoder"].eq(TRAINED)]
+    runs = newest_runs(db)
+    return runs[runs["encoder"].eq(TRAINED)]
 
 
 def training_data(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +93,7 @@ def _alone(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
         weights=mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean(),
         beside=_baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in found if one.encoder == RANDOM}},
     )
-    return replace(evidence, order=_order(evidence), left_order=_left_order(db, runs))
+    return replace(evidence, order=_order(evidence, {names[one.task]: one for one in trained}), left_order=_left_order(db, runs))
 
 
 def _names(runs: pd.DataFrame) -> dict[str, str]:
@@ -109,11 +110,12 @@ def _baselines(db: Database, names: Mapping[str, str]) -> dict[str, dict[str, fl
     return found
 
 
-def _order(evidence: EdgeEvidence) -> pd.DataFrame:
-    """The expected layers of the tasks pair by pair, with ends corrected for the number of pairs."""
+def _order(evidence: EdgeEvidence, measured: Mapping[str, EdgeCurve]) -> pd.DataFrame:
+    """The expected layers of the tasks pair by pair, with ends corrected for the number of pairs; empty ends if seeds are too few."""
+    spread = spread_of(measured.values())
     places = [
-        Place(task, expected.value, numbers.expected_layer(curve.drawn))
-        for task, curve in evidence.curves.items()
+        Place(task, expected.value, numbers.expected_layer(curve.drawn), curve.seeds, spread)
+        for task, curve in measured.items()
         if (expected := evidence.expected(task))
     ]
     # ``compare`` gives first minus second.

@@ -99,7 +99,8 @@ RULES: dict[str, SentenceRule] = {
         _CHANGE,
         "Holds if in more than half of the cells (a fine-tuning task, a probing task, a pooling) the change over the upper layers is "
         "surely larger in size than that over the lower ones. Does not hold if in half of them it surely is not.",
-        f"Cannot tell if the sure cells do not decide. {_MEANS}", change.upper_changes_most, every=True,
+        "Cannot tell if the sure cells do not decide. The interval of a cell is a bootstrap over test sentences where the predictions of "
+        f"both models are stored. Elsewhere: {_MEANS}", change.upper_changes_most, every=True,
     ),
     "cola improves bigram-shift": SentenceRule(
         _CHANGE,
@@ -174,11 +175,12 @@ RULES: dict[str, SentenceRule] = {
         "Needs the kind of each violation, which GLUE's files do not have.", "Not tested.", left.few_violations,
     ),
     "removed or no longer linear": SentenceRule(
-        "sentences report: where did it go",
-        "Counts the cells where the retrained probe falls by more than 1 point or significantly, and the base's probe (frozen, rescaled or "
-        "aligned) does not work on the model either. Holds if in more than half of them the property is found elsewhere (in other tokens, "
-        "at another layer, or by a non-linear probe). Does not hold if surely in fewer.",
-        "Cannot tell if Wilson's 95 % interval of that share crosses a half.", left.removed_or_not_linear, every=True,
+        "sentences report where-gone: fates of properties",
+        "Counts the cells that every linear probe of the same layer and pooling has lost (the base's: frozen, rescaled or aligned; the "
+        "model's own): the 95 % interval of the difference from the base's probe lies below 0 and reaches below -2 points. Holds if in "
+        "more than half of them the neural probe of the same layer and pooling holds (the interval lies above -2 points). Does not hold if "
+        "in half of them it has lost. What other tokens or layers hold is listed next to it.",
+        "Cannot tell if the cells of which the neural probe is undecided could turn the majority.", left.removed_or_not_linear, every=True,
     ),
 }  # fmt: skip
 
@@ -202,7 +204,13 @@ def judge(evidence: InterplayEvidence | None, published: PublishedSentences, not
 
 
 def judged_by(rule: SentenceRule, evidence: InterplayEvidence) -> Finding:
-    """The finding of a rule. Models that are not shown to have learned their task decide nothing."""
+    """The finding of a rule. Models that are not shown to have learned their task decide nothing; those that did partly are named."""
+    found = _judged_by(rule, evidence)
+    partly = evidence.partly(TUNED if rule.every else rule.needs)
+    return replace(found, numbers=" ".join([found.numbers, *(_partly(key, evidence) for key in partly)])) if partly else found
+
+
+def _judged_by(rule: SentenceRule, evidence: InterplayEvidence) -> Finding:
     out = evidence.unlearned(TUNED if rule.every else rule.needs)
     if not out:
         return rule.judge(evidence)
@@ -212,20 +220,25 @@ def judged_by(rule: SentenceRule, evidence: InterplayEvidence) -> Finding:
         said = f"{why} It was trained but did not learn, so its numbers say nothing about the task. Its numbers: {found.numbers}"
         return replace(found, verdict=UNTESTED, numbers=said)
     found = rule.judge(_without(evidence, out))
-    if found.verdict == UNTESTED:
-        return replace(found, numbers=f"{found.numbers} Left out: {why}")
     return replace(found, numbers=f"{found.numbers} Left out: {why}")
 
 
 def _without(evidence: InterplayEvidence, out: list[tuple[str, str]]) -> InterplayEvidence:
     """The evidence without some fine-tuned models."""
-    names = ("groups", "changes", "values", "perplexities", "epochs", "fates")
+    names = ("groups", "changes", "larger", "values", "perplexities", "epochs", "fates")
     return replace(evidence, **{name: _kept(getattr(evidence, name), out) for name in names})  # type: ignore[arg-type]
 
 
 def _kept(frame: pd.DataFrame, out: list[tuple[str, str]]) -> pd.DataFrame:
     there = [key not in out for key in zip(frame["encoder"], frame["objective"], strict=True)]
     return frame[pd.Series(there, index=frame.index, dtype=bool)]
+
+
+def _partly(key: tuple[str, str], evidence: InterplayEvidence) -> str:
+    """ "CoLA has learned its task only partly (Matthews correlation 0.100, no correlation 0.000)." """
+    score = evidence.scores.get(key, "")
+    who = f"{key[1]}{f' ({key[0]})' if len(evidence.judged) > 1 else ''}"
+    return f"{who} has learned its task only partly{f' ({score})' if score else ''}; this rests on it."
 
 
 def _unlearned(key: tuple[str, str], evidence: InterplayEvidence) -> str:

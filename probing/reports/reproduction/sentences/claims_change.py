@@ -47,7 +47,8 @@ def upper_changes_most(evidence: InterplayEvidence) -> Finding:
                     both = [evidence.change(encoder, objective, task, pooling, group) for group in GROUPS]
                     if None not in both:
                         lower, upper = both
-                        answer = more(apart(sized(upper), sized(lower)), 0)  # type: ignore[arg-type]
+                        apart_by = evidence.upper_larger(encoder, objective, task, pooling)
+                        answer = more(apart_by or apart(sized(upper), sized(lower)), 0)  # type: ignore[arg-type]
                         answers.append(answer)
                         rows.append((encoder, objective, task, pooling, lower.value, upper.value, answer))  # type: ignore[union-attr]
     if not rows:

@@ -2,15 +2,12 @@
 
 import pandas as pd
 
-from probing.core.sentences.fates import NOT_FOUND, NOT_LINEAR, OTHER_LAYER, OTHER_TOKENS
+from probing.core.sentences import fates
+from probing.core.sentences.fates import CANNOT_TELL, LOST, OTHER_LAYER, OTHER_TOKENS
 from probing.core.sentences.published import PublishedSentences
-from probing.core.stats.intervals import wilson
-from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Interval, more, verdict
-from probing.reports.reproduction.evidence import Finding, ranged
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Answer, most, verdict
+from probing.reports.reproduction.evidence import Finding
 from probing.reports.reproduction.sentences.evidence import TUNED, InterplayEvidence
-
-#: Fates of properties that the retrained probe lost and that are found elsewhere.
-FOUND = (OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR)
 
 
 def number_of_probes(evidence: InterplayEvidence) -> Finding:
@@ -46,25 +43,25 @@ def few_violations(evidence: InterplayEvidence) -> Finding:
 
 
 def removed_or_not_linear(evidence: InterplayEvidence) -> Finding:
-    """Of the cells where the retrained probe falls, is the property found elsewhere in more than half?"""
+    """Of the cells that every linear probe of the same layer and pooling has lost, does the neural probe there hold in more than half?"""
     mine = evidence.fates[evidence.fates["encoder"].isin(evidence.judged) & evidence.fates["objective"].isin(TUNED)]
-    counts = mine.groupby("where_gone", sort=False)["cells"].sum().astype(int)
-    lost = {fate: int(counts.get(fate, 0)) for fate in (*FOUND, NOT_FOUND)}
-    fallen, everywhere = sum(lost.values()), int(counts.sum())
-    if not fallen:
-        nothing = (
-            "No retrained probe falls by more than a point or significantly, so nothing was lost." if everywhere else _unread(evidence)
-        )
-        return Finding(UNTESTED, nothing, mine.reset_index(drop=True))
-    found = fallen - lost[NOT_FOUND]
-    share = Interval(found / fallen, *wilson(found, fallen))
-    said = ", ".join(f"{fate} {number}" for fate, number in lost.items())
+    everywhere = int(mine["cells"].sum())
+    fallen, undecided = mine[mine["linear"].eq(LOST)], int(mine.loc[mine["linear"].eq(CANNOT_TELL), "cells"].sum())
+    open_ones = f" In {undecided} more the linear probes cannot be decided." if undecided else ""
+    if fallen.empty:
+        nothing = f"No cell of {everywhere} has surely lost all linear probes of its layer and pooling.{open_ones}"
+        return Finding(UNTESTED, nothing if everywhere else _unread(evidence), mine.reset_index(drop=True))
+    neural = {one: int(fallen.loc[fallen["neural"].eq(one), "cells"].sum()) for one in (fates.HOLDS, LOST, CANNOT_TELL)}
+    answers: list[Answer] = [True] * neural[fates.HOLDS] + [False] * neural[LOST] + [None] * neural[CANNOT_TELL]
+    beside = {fate: int(fallen.loc[fallen["fate"].eq(fate), "cells"].sum()) for fate in (OTHER_TOKENS, OTHER_LAYER)}
     words = (
-        f"The retrained probe falls in {fallen} of {everywhere} cells (a cell is a task, a pooling and a layer): {said}. Found elsewhere: "
-        f"{ranged(share)} per cent."
+        f"In {len(answers)} of {everywhere} cells (a cell is a task, a pooling and a layer) every linear probe of the same layer and "
+        f"pooling has lost the property.{open_ones} There the neural probe of the same layer and pooling holds in {neural[fates.HOLDS]}, "
+        f"has lost in {neural[LOST]} and cannot be decided in {neural[CANNOT_TELL]}. Next to it: a linear probe of other tokens holds in "
+        f"{beside[OTHER_TOKENS]} of them, and if not, that of another layer in {beside[OTHER_LAYER]}."
     )
-    null = "Not found does not mean removed: another probe may find it. Neighbouring layers are correlated, so the interval is too narrow."
-    return Finding(verdict(more(share, 0.5)), words, mine.reset_index(drop=True), null)
+    null = "A neural probe that has lost a property does not show that it is not there: another probe may read it."
+    return Finding(verdict(most(answers)), words, mine.reset_index(drop=True), null)
 
 
 def _unread(evidence: InterplayEvidence) -> str:

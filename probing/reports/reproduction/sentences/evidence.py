@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.core.sentences.numbers import UPPER
 from probing.reports.reproduction.decisions import Interval
-from probing.reports.reproduction.evidence import UNLEARNED
+from probing.reports.reproduction.evidence import PARTLY, UNLEARNED
 from probing.reports.reproduction.words import in_points
 
 #: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
@@ -29,7 +29,8 @@ CHANGE_COLUMNS = (
 VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS, "base", "control")
 PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
 EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity", "log_change")
-FATE_COLUMNS = ("encoder", "objective", "where_gone", "cells")
+LARGER_COLUMNS = ("encoder", "objective", "task", "pooling", *_ENDS)
+FATE_COLUMNS = ("encoder", "objective", "fate", "linear", "neural", "cells")
 
 
 def empty(columns: Iterable[str]) -> pd.DataFrame:
@@ -52,7 +53,8 @@ class InterplayEvidence:
         values: ``VALUE_COLUMNS``: measures of attention, with those of the base and of the control.
         perplexities: ``PERPLEXITY_COLUMNS``: ``value`` is the log of the model's perplexity over its base's.
         epochs: ``EPOCH_COLUMNS``: perplexity while the model was fine-tuned.
-        fates: ``FATE_COLUMNS``: where each property of the base went, cells by outcome.
+        larger: ``LARGER_COLUMNS``: size of the upper layers' mean change minus that of the lower ones, by a bootstrap over sentences.
+        fates: ``FATE_COLUMNS``: cells by fate and by the outcomes of the linear and of the neural probes of the same layer and pooling.
         models: encoder -> number of models, itself among them, with probes of the paper's tasks.
         probes: encoder -> number of their probes.
         learned: (encoder, objective) -> whether the model has learned its task, see ``reports.learned``.
@@ -70,6 +72,7 @@ class InterplayEvidence:
     values: pd.DataFrame = field(default_factory=lambda: empty(VALUE_COLUMNS))
     perplexities: pd.DataFrame = field(default_factory=lambda: empty(PERPLEXITY_COLUMNS))
     epochs: pd.DataFrame = field(default_factory=lambda: empty(EPOCH_COLUMNS))
+    larger: pd.DataFrame = field(default_factory=lambda: empty(LARGER_COLUMNS))
     fates: pd.DataFrame = field(default_factory=lambda: empty(FATE_COLUMNS))
     models: Mapping[str, int] = field(default_factory=dict)
     probes: Mapping[str, int] = field(default_factory=dict)
@@ -81,6 +84,11 @@ class InterplayEvidence:
         """The models of these objectives that are not shown to have learned their task: (encoder, objective)."""
         wanted = set(objectives)
         return [key for key, verdict in self.learned.items() if key[1] in wanted and verdict in UNLEARNED]
+
+    def partly(self, objectives: Iterable[str]) -> list[tuple[str, str]]:
+        """The models of these objectives that have learned their task only partly: (encoder, objective)."""
+        wanted = set(objectives)
+        return [key for key, verdict in self.learned.items() if key[1] in wanted and verdict == PARTLY]
 
     def accuracy(self, encoder: str, task: str, pooling: str) -> pd.DataFrame:
         """Rows of ``accuracies`` at layers 1 to L, by layer; layer 0 has no context."""
@@ -102,6 +110,12 @@ class InterplayEvidence:
         mine = self.groups
         mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task)]
         mine = mine[mine["pooling"].eq(pooling) & mine["group"].eq(group)]
+        return averaged(mine)
+
+    def upper_larger(self, encoder: str, objective: str, task: str, pooling: str) -> Interval | None:
+        """By how much the upper layers change more than the lower ones, in size; None if the predictions are not stored."""
+        mine = self.larger
+        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task) & mine["pooling"].eq(pooling)]
         return averaged(mine)
 
     def measure(self, encoder: str, objective: str, measure: str) -> pd.DataFrame:

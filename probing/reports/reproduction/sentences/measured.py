@@ -21,6 +21,7 @@ from probing.reports.reproduction.sentences.evidence import (
     EPOCH_COLUMNS,
     FATE_COLUMNS,
     GROUP_COLUMNS,
+    LARGER_COLUMNS,
     PERPLEXITY_COLUMNS,
     POOLING_COLUMNS,
     TASKS,
@@ -30,7 +31,7 @@ from probing.reports.reproduction.sentences.evidence import (
 )  # fmt: skip
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.reports.sentences.accuracy import accuracies
-from probing.reports.sentences.changed import changes, group_means
+from probing.reports.sentences.changed import changes, group_means, upper_against_lower
 from probing.reports.sentences.gone import where_gone
 from probing.reports.sentences.stored import counted, stored
 from probing.store.database import Database
@@ -108,17 +109,19 @@ def _of_probes(db: Database, family: SentenceFamily, scored: pd.DataFrame) -> di
     over = over.rename(columns={"low": "over_mean_low", "high": "over_mean_high"})
     changed = changed.rename(columns={"mean_change": "over_mean", "mean_q": "over_mean_q"})
     changed = changed.merge(over, on=["model", "task", "pooling", "layer"], how="left").assign(encoder=family.base)
-    gone = where_gone(db, tuned, family.protocol)
-    gone = gone[gone["where_gone"].ne("") & gone["task"].isin(TASKS)].assign(encoder=family.base)
+    gone = where_gone(db, tuned, family.protocol, TASKS)
+    gone = gone[gone["fate"].ne("")].assign(encoder=family.base)
     poolings = _tested(counts[counts["model"].eq(family.base)]).assign(encoder=family.base)
     # The stored pair is the first token minus the mean.
     poolings = poolings.assign(value=-poolings["value"], low=-poolings["high"], high=-poolings["low"])
+    larger = upper_against_lower(db, tuned, TASKS, family.protocol)
     return {
         "accuracies": base[list(ACCURACY_COLUMNS)],
         "poolings": poolings[list(POOLING_COLUMNS)],
         "changes": changed.assign(objective=changed["model"].map(objectives))[list(CHANGE_COLUMNS)],
         "groups": _groups(changed, group_means(db, tuned, TASKS, family.protocol), family),
-        "fates": gone.groupby(["encoder", "objective", "where_gone"], sort=False).size().rename("cells").reset_index()[list(FATE_COLUMNS)],
+        "larger": larger.assign(encoder=family.base, objective=larger["model"].map(objectives))[list(LARGER_COLUMNS)],
+        "fates": gone.groupby(list(FATE_COLUMNS[:-1]), sort=False).size().rename("cells").reset_index()[list(FATE_COLUMNS)],
     }
 
 

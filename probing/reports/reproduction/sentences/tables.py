@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
 from probing.reports.learned import scores
-from probing.reports.reproduction.evidence import UNLEARNED
+from probing.reports.reproduction.evidence import PARTLY, UNLEARNED
 from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.store.database import Database
@@ -19,6 +19,8 @@ SCORE_COLUMNS = ("tuned", "metric", TEST_SET, "BERT", "RoBERTa", "ALBERT", "ours
 CHANGE_COLUMNS = (
     "tuned", "task", "pooling", "group", "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "control", "seed_low", "seed_high", "why",
 )  # fmt: skip
+#: Verdict on a model -> what its cells say of it.
+_TRAINED = {PARTLY: "task partly learned", **dict.fromkeys(UNLEARNED, "trained, not learned")}
 #: A published cell that could not be read from the text of the paper.
 NOT_READ = "not read"
 
@@ -77,7 +79,7 @@ def _ours(evidence: InterplayEvidence | None, family: SentenceFamily | None, cel
         return (*[None] * 6, _why(family, objective, task))
     numbers = mine.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
     learned = evidence.learned.get((family.base, objective), "")
-    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), "trained, not learned" if learned in UNLEARNED else "")
+    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), _TRAINED.get(learned, ""))
 
 
 def _why(family: SentenceFamily, objective: str, task: str) -> str:

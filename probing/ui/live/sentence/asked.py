@@ -13,15 +13,19 @@ from probing.core.errors import PromptError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
 from probing.ui.frame import live_models
+from probing.ui.frame.kept import KeptByBytes
 from probing.ui.frame.live_models import Choice
 
 if TYPE_CHECKING:
     from probing.models.changes.ask import SentenceAttention
     from probing.models.changes.attending import Attending
     from probing.models.knowledge.ask import LiveModel
+    from probing.models.runtime.request_queue import Turn
     from probing.models.sentences.ask import Verdicts
     from probing.models.sentences.files import TaskProbes
 
+#: Bytes of attention kept in memory: two sentences of 500 tokens in BERT-base, or a thousand short ones.
+ATTENTION_BYTES = 320 << 20
 Stamps = tuple[tuple[str, int], ...]
 
 
@@ -32,18 +36,23 @@ def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "Sen
         PromptError: if the sentence cannot be asked.
         ModelError: if the two models tokenise it differently.
     """
-    return _attention(choice, base, text, pair, _weights(choice, base))
+    key, kept = (choice, base, text, pair, _weights(choice, base)), _attention()
+    if (found := kept.find(key)) is not None:
+        return found
 
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _attention(choice: Choice, base: Choice | None, text: str, pair: str, weights: tuple[str, ...]) -> "SentenceAttention":
-    def asked(*live: "LiveModel") -> "SentenceAttention":
+    def asked(turn: "Turn", *live: "LiveModel") -> "SentenceAttention":
         from probing.models.changes.ask import ask_attention
 
         model, *beside = [_attending(one) for one in live]
-        return ask_attention(text, model, beside[0] if beside else None, pair)
+        return ask_attention(text, model, beside[0] if beside else None, pair, turn.pause)
 
-    return live_models.in_turn(choice, asked, *([base] if base else []))
+    return kept.keep(key, live_models.in_turn(choice, asked, *([base] if base else [])))
+
+
+@st.cache_resource(show_spinner=False)
+def _attention() -> "KeptByBytes[SentenceAttention]":
+    """The attention of the last sentences of all users."""
+    return KeptByBytes(ATTENTION_BYTES)
 
 
 def _weights(*choices: Choice | None) -> tuple[str, ...]:
@@ -98,7 +107,7 @@ def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verd
     """
     probes = [read(*one) for one in stamps]
 
-    def asked(live: "LiveModel") -> "list[Verdicts]":
+    def asked(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
         from probing.models.sentences.ask import ask_sentence
 
         return ask_sentence(live.encoder, probes, text, pair)
@@ -127,7 +136,7 @@ def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
     def asked(pair: MinimalPair) -> tuple[np.ndarray, str]:
-        def one(live: "LiveModel") -> tuple[np.ndarray, str]:
+        def one(_turn: "Turn", live: "LiveModel") -> tuple[np.ndarray, str]:
             from probing.models.changes.ask import pair_scores
 
             try:

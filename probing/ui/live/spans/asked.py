@@ -15,6 +15,7 @@ from probing.ui.live.spans.controls import SpanQuestion
 if TYPE_CHECKING:
     from probing.models.edges.files import TaskProbes
     from probing.models.knowledge.ask import LiveModel
+    from probing.models.runtime.request_queue import Turn
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def readers(choice: Choice, *, of_base: bool) -> Readers:
     base = live_models.choices().get(live_models.base_of(choice)) if of_base else None
     of = base if base is not None and base.here else choice
 
-    def found(live: "LiveModel") -> Readers:
+    def found(_turn: "Turn", live: "LiveModel") -> Readers:
         from probing.models.edges.files import found_probes
 
         encoder = live.encoder
@@ -66,7 +67,7 @@ def ask(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
 def _ask(choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion) -> tuple[SpanTrace, ...]:
     probes = [_probes(path, changed) for path, changed in stamps]
 
-    def answered(live: "LiveModel") -> tuple[SpanTrace, ...]:
+    def answered(_turn: "Turn", live: "LiveModel") -> tuple[SpanTrace, ...]:
         from probing.models.edges.ask import ask_sentence
 
         span1, span2 = (*question.spans, None)[:2]

@@ -6,7 +6,7 @@ things. A run on facts depends only on its row, its predictions, the facts of it
 run of edge probing or of sentence-level probing depends only on its own files and its task's data, a run of changes on its own files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
@@ -37,14 +37,33 @@ class UnusualError(Exception):
 
 @dataclass
 class Notes:
-    """What a build learns about its files: sha256 -> ids of the runs in it, and (source, name) -> why it was left out."""
+    """What a build learns about its files.
+
+    Attributes:
+        runs_of: sha256 -> ids of the runs in it.
+        left_out: (source, name) -> why the file was left out.
+        failing: run id -> why no database can be made with it.
+        warnings: a sentence for each file and run that is left out.
+    """
 
     runs_of: dict[str, list[str]] = field(default_factory=dict)
     left_out: dict[tuple[int, str], str] = field(default_factory=dict)
+    failing: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def leave_out(self, file: SourceFile, why: str) -> None:
         """Notes why a file is not in the database."""
         self.left_out[file.source, file.name] = why
+        self.warnings.append(f"left out of the database: {why}")
+
+    def leave_out_failing(self, file: SourceFile, runs: Iterable[str]) -> None:
+        """Notes a file of runs as left out if one of them fails; the words are for pages, too, so they name no folder."""
+        for run_id in sorted(self.failing.keys() & set(runs)):
+            self.leave_out(
+                file,
+                f"{file.name}: the run {run_id} cannot be counted ({self.failing[run_id]}); delete the files that have {run_id} in "
+                "their name, or make or pull the run again",
+            )
 
 
 def note_files(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> None:
@@ -63,6 +82,17 @@ def note_files(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile
     connection.register("incoming", pa.Table.from_pylist(rows, schema=_FILES))
     connection.execute("CREATE OR REPLACE TABLE files AS SELECT * FROM incoming")
     connection.unregister("incoming")
+    connection.execute("CREATE OR REPLACE TABLE failing_runs (run_id VARCHAR, why VARCHAR)")
+    for run_id, why in sorted(notes.failing.items()):
+        connection.execute("INSERT INTO failing_runs VALUES (?, ?)", [run_id, why])
+
+
+def known_failing(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> dict[str, str]:
+    """The runs that the old database was made without; none if one of its files is gone or changed, as they may then succeed."""
+    old = set(connection.execute("SELECT source, name, sha256 FROM main.files").fetchall())
+    if old - {(file.source, file.name, file.sha256) for file in files}:
+        return {}
+    return dict(connection.execute("SELECT run_id, why FROM main.failing_runs").fetchall())
 
 
 def begin(connection: duckdb.DuckDBPyConnection) -> None:

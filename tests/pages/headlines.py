@@ -6,10 +6,7 @@ tooltips and what is folded away, that holds a share in per cent. What the paper
 
 import re
 
-import pytest
 from streamlit.testing.v1 import AppTest
-
-from tests.pages.conftest import PAGES, ROOT
 
 #: What a share can be held against: guessing, another subject, a model that learnt nothing new, another read-out, or an interval of it.
 YARDSTICKS = (
@@ -30,7 +27,8 @@ def sentences(text: str) -> list[str]:
 
 def without_yardstick(text: str) -> list[str]:
     """The sentences with a share that state no yardstick, and neither does the next sentence."""
-    found = sentences(text)
+    # A badge is a verdict against the baseline, which the caption of its marks explains.
+    found = sentences(re.sub(r":\w+-badge\[[^\]]*\]", "", text))
     named = [any(word in one.lower() for word in YARDSTICKS) for one in found]
     return [
         one
@@ -44,38 +42,3 @@ def headlines(app: AppTest) -> list[str]:
     folded = {id(one) for box in app.main.get("expander") for one in box.markdown}
     texts = [str(one.value) for one in app.main.markdown if id(one) not in folded]
     return [text for text in texts if not any(words in text for words in OF_THE_PAPER)]
-
-
-@pytest.fixture
-def shipped(tmp_path_factory, monkeypatch):
-    """Opens a page on the shipped results."""
-
-    def opened(page: str, query: dict | None = None) -> AppTest:
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path_factory.getbasetemp() / "shipped-cache"))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in (query or {}).items():
-            app.query_params[name] = value
-        return app.run()
-
-    return opened
-
-
-def test_a_share_without_anything_to_hold_it_against_is_found():
-    bare = "The model gives **23.9 %** of the facts. It is quick. The capital of France is Paris."
-    assert without_yardstick(bare) == ["The model gives **23.9 %** of the facts."]
-    assert without_yardstick("It gives **23.9 %**. The majority answer gives 22.9 %.") == []
-    assert without_yardstick("It gives **23.9 %**, with a swapped subject 3.6 %.") == []
-    assert without_yardstick("It gives **23.9 %**. So it is. The majority answer gives 22.9 %.") == ["It gives **23.9 %**."]
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
-def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
-    app = shipped(page)
-    assert not app.exception
-    texts = headlines(app)
-    if page == "methods":
-        # Its other shares are settings, such as how many tokens are masked.
-        texts = [text for text in texts if re.search(r"\*\*\d", text)]
-    assert texts
-    assert [one for text in texts for one in without_yardstick(text)] == []

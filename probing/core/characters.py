@@ -1,0 +1,59 @@
+"""Characters that a text of a user cannot hold: half characters, and control characters."""
+
+import unicodedata
+
+from probing.core.errors import ProbingError
+
+
+def half_character(text: str) -> str | None:
+    """The first half of a surrogate pair that stands alone; None if there is none.
+
+    It comes from bytes that are no UTF-8 on a command line, and from ``"\\\\ud800"`` in JSON. No file can be written with it.
+
+    >>> half_character("na\\ud83dive"), half_character("naïve")
+    ('\\ud83d', None)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return text[error.start]
+    return None
+
+
+def control_character(text: str, spaces: bool = True) -> str | None:
+    """The first control character, such as NUL or the escape of a terminal; None if there is none.
+
+    Args:
+        text: the text.
+        spaces: whether tabs and line ends are allowed.
+
+    >>> control_character("red\x1b[31m"), control_character("a\tb\n"), control_character("a\tb\n", spaces=False)
+    ('\x1b', None, '\t')
+    """
+    if text.isprintable():
+        return None
+    return next((sign for sign in text if unicodedata.category(sign) == "Cc" and not (spaces and sign.isspace())), None)
+
+
+def refuse_half_characters(text: str, what: str, error: type[ProbingError]) -> None:
+    """Raises an error of the class for half a character; ``what`` names the text."""
+    if (half := half_character(text)) is not None:
+        raise error(f"{what} contains {half!r}, which is half a character; type it again, or save it as UTF-8")
+
+
+#: Letters of a label: more than any treebank's or role's name has.
+LONGEST_LABEL = 200
+
+
+def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool = True) -> None:
+    """Raises an error of the class for half a character or a control character; ``what`` names the text, ``spaces`` is as above."""
+    refuse_half_characters(text, what, error)
+    if (sign := control_character(text, spaces)) is not None:
+        raise error(f"{what} contains the control character {sign!r}; expected letters, digits and signs")
+
+
+def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:
+    """Raises an error of the class for a label with a sign that is refused, with a line end, or of more than 200 letters."""
+    refuse_signs(label, what, error, spaces=False)
+    if len(label) > LONGEST_LABEL:
+        raise error(f"{what} has {len(label):,} letters, {label[:60]!r}…; expected at most {LONGEST_LABEL}")

@@ -1,0 +1,85 @@
+"""The facts themselves that a fine-tuned model kept, gained and lost, with both models' ranks and answers."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.errors import StoreError
+from probing.core.head_kinds import HEADS, canonical_heads
+from probing.core.knowledge.transitions import PARTS
+from probing.reports.runs import PAIR, base_of, choose, nothing_common, pair_identities, pairs
+from probing.store.database import Database
+from probing.store.knowledge.pair_queries import paired_facts
+
+#: Columns of each fact, see ``store.knowledge.pair_queries.paired_facts``.
+_OF_FACT = (
+    "part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate", "prompt", "base_probability",
+    "probability", "base_answer_probability", "answer_probability", "fact_id",
+)  # fmt: skip
+COLUMNS = (*PAIR, "k", *_OF_FACT)
+
+
+def listed_facts(
+    db: Database, found: pd.DataFrame | Sequence[tuple[str, str]], ks: Sequence[int] = (1,), parts: Sequence[str] = PARTS
+) -> pd.DataFrame:
+    """The facts that both runs of each pair were asked, by outcome at the last layer.
+
+    Args:
+        db: the database.
+        found: from ``reports.runs.pairs``, or (base's run id, run id) of each.
+        ks: the ranks up to which a fact counts as known.
+        parts: the outcomes that are listed: ``kept``, ``gained``, ``lost``, ``never``.
+
+    Returns:
+        ``COLUMNS``: the pair, k, and for each fact its part and fate, both models' ranks of the right answer with its probability, and
+        both models' best tokens with theirs. The numbers of rows are those of ``transitions``.
+    """
+    tables = [
+        paired_facts(db, pair.base_run_id, pair.run_id, k, parts).assign(**pair._asdict(), k=int(k))
+        for pair in pair_identities(db, found).itertuples(index=False)
+        for k in ks
+    ]
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)] if tables else pd.DataFrame(columns=list(COLUMNS))
+
+
+def named_pairs(
+    db: Database,
+    model: str,
+    base: str | None = None,
+    heads: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    templates: str = "default",
+) -> pd.DataFrame:
+    """The runs of a model with those of the model that it is compared with, as ``reports.runs.pairs``.
+
+    Args:
+        db: the database.
+        model: the fine-tuned model.
+        base: the model that it is compared with; None takes its own base.
+        heads: kinds of heads to keep; None takes the first of ``HEADS`` that both models have.
+        probe_sets: to keep; None keeps all.
+        templates: name of the template set.
+
+    Raises:
+        StoreError: if the model has no base, the two have no such runs, or only counts of one are stored.
+    """
+    runs, heads = choose(db, templates=templates), canonical_heads(heads)
+    mine = runs[runs["model"] == model]
+    other = base or base_of(mine.iloc[0])
+    if not other:
+        raise StoreError(f"{model} has no stored base; name the model to compare with (--base)")
+    found = pairs(runs[runs["model"].isin([model, other])], (other,))
+    found = found[found["model"] == model]
+    for column, wanted in (("head", heads), ("probe_set", probe_sets)):
+        found = found if wanted is None else found[found[column].isin(list(wanted))]
+    if found.empty:
+        raise StoreError(nothing_common(runs, model, other))
+    if heads is None:
+        found = found[found["head"] == min(found["head"], key=HEADS.index)]
+    by_fact = pair_identities(db, found)
+    if by_fact.empty:
+        raise StoreError(
+            f"{model} and {other} cannot be compared fact by fact, because only counts of one are stored; probe it again with: "
+            "python -m probing probe"
+        )
+    return by_fact

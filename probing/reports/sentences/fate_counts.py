@@ -1,0 +1,54 @@
+"""Two probes on the same test sentences: the counts that a run stores, else from the stored predictions of both models."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences.example import OWN
+from probing.core.sentences.pairs import Cell, right_and_right
+from probing.core.stats.paired import PairedCounts
+from probing.reports.sentences.stored import cell_of, counted
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+#: A fine-tuned model's probe and its base's -> counts.
+Pairs = dict[tuple[Cell, Cell], PairedCounts]
+
+
+def counts_of_runs(
+    db: Database, tuned: pd.DataFrame, bases: Mapping[str, str], wanted: Mapping[str, Collection[tuple[Cell, Cell]]]
+) -> dict[str, Pairs]:
+    """Run id of a fine-tuned model -> the counts of its wanted pairs that are stored or follow from predictions.
+
+    Args:
+        db: the database.
+        tuned: the runs, with the columns ``run_id, base``.
+        bases: run id -> run id of the base on the same test sentences; a run without one has only stored counts.
+        wanted: run id -> pairs.
+    """
+    base_of = {str(row.run_id): row.base for row in tuned.itertuples()}
+    found: dict[str, Pairs] = {run: {} for run in wanted}
+    for row in queries.pairs(db, list(wanted)).to_dict("records"):
+        if row["with_model"] == base_of[row["run_id"]]:
+            found[row["run_id"]][cell_of(row), cell_of(row, "with_")] = counted(row)
+    missing = {run: lacking for run, pairs in wanted.items() if run in bases and (lacking := set(pairs) - set(found[run]))}
+    readings = {OWN, *(this.reading for pairs in missing.values() for this, _ in pairs)}
+    right = right_sentences(db, [*missing, *{bases[run] for run in missing}], readings)
+    for run, lacking in missing.items():
+        for this, other in lacking:
+            mine, theirs = right.get((run, this)), right.get((bases[run], other))
+            if mine is not None and theirs is not None:
+                found[run][this, other] = _counted(mine, theirs)
+    return found
+
+
+def right_sentences(db: Database, run_ids: Sequence[str], readings: Collection[str]) -> dict[tuple[str, Cell], np.ndarray]:
+    """Run id and probe -> (test sentences,) 1 if right, 0 if wrong, NaN if the model cannot take the sentence; of stored predictions."""
+    rows = queries.right_sentences(db, run_ids, [*readings]).to_dict("records") if run_ids else []
+    return {(row["run_id"], cell_of(row)): np.array(row["right"], dtype=np.float64) for row in rows}
+
+
+def _counted(this: np.ndarray, other: np.ndarray) -> PairedCounts:
+    asked = ~np.isnan(this)
+    return PairedCounts(*right_and_right(this[asked], other[asked]))

@@ -1,0 +1,25 @@
+"""The baselines of a table that may be shown next to its values."""
+
+import pandas as pd
+
+from probing.core.stats.baselines import may_be_shown
+
+#: Columns of reports that hold what the answers of the facts alone give, or a difference to it.
+COLUMNS = tuple(
+    f"{prefix}{name}{end}"
+    for prefix in ("", "base_")
+    for name in ("majority", "chance", "above_majority")
+    for end in ("", "_low", "_high")
+)  # fmt: skip
+
+
+def shown_baselines(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for figures and sentences: baselines from too few facts are empty. The numbers of ``report --json`` keep them.
+
+    Args:
+        table: any report. If it has no column ``n``, the number of facts of each row, or none of ``COLUMNS``, it is returned unchanged.
+    """
+    there = [name for name in COLUMNS if name in table]
+    if "n" not in table or not there:
+        return table
+    return table.assign(**{name: table[name].where(table["n"].map(may_be_shown)) for name in there})

@@ -1,0 +1,71 @@
+"""What the last layer lost against the base, which is shown with what an inner layer knows better than the last one."""
+
+import pandas as pd
+
+from probing.reports.knowledge.heads.lost import points_lost
+from probing.reports.knowledge.precision import precision_by_relation
+from probing.reports.runs import pairs
+from probing.ui.frame.page import View
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
+
+#: Columns that ``with_base`` adds.
+OF_BASE = ("base_last", "change")
+
+
+def lost_points(view: View, runs: pd.DataFrame, k: int) -> pd.DataFrame:
+    """What each fine-tuned model lost against its base, micro: the columns of ``points_lost``, one row per model.
+
+    Args:
+        view: the page.
+        runs: runs of models and of their bases.
+        k: the rank up to which a fact counts as known.
+    """
+    found = view.report(points_lost, pairs(runs), k)
+    return found.drop_duplicates("model")
+
+
+def with_base(view: View, table: pd.DataFrame, base: pd.Series | None) -> pd.DataFrame:
+    """The relations with the base's last layer (``base_last``) and the model's minus the base's (``change``), both empty without a base.
+
+    Args:
+        view: the page.
+        table: of ``relation_forgetting``.
+        base: the base's run.
+    """
+    if base is None:
+        return table
+    theirs = view.report(precision_by_relation, (base["run_id"],), view.chosen.k)
+    last = theirs.loc[theirs["layer"] == theirs["layer"].max(), ["relation", "value"]].rename(columns={"value": "base_last"})
+    table = table.merge(last, on="relation", how="left")
+    return table.assign(change=table["last"] - table["base_last"])
+
+
+def sentence(view: View, table: pd.DataFrame, runs: pd.DataFrame, base: pd.Series | None) -> Markdown:
+    """How much the model's last layer lost against the base's, over all facts and in how many relations; ``""`` without a base.
+
+    Args:
+        view: the page.
+        table: of ``with_base``.
+        runs: the chosen run and its base's.
+        base: the base's run.
+    """
+    if base is None:
+        return Markdown("")
+    own = lost_points(view, runs, view.chosen.k)
+    compared = table.dropna(subset=["change"])
+    fewer = compared[compared["change"] < 0]
+    said = filled(
+        "**Against {base}**, its last layer knows fewer facts in **{fewer}** of {relations}", base=view.called(base["model"]),
+        fewer=len(fewer), relations=count(len(compared), "relation"),
+    )  # fmt: skip
+    if own.empty:
+        return joined("", [said, Markdown(".")])
+    row = own.iloc[0]
+    points = filled(
+        "; P@{k} over all facts (micro) changed by {change:+.1f} points ({low:+.1f} to {high:+.1f}){swapped}.", k=view.chosen.k,
+        **{name: -100 * row[column] for name, column in (("change", "lost"), ("low", "lost_high"), ("high", "lost_low"))},
+        swapped=filled(", and minus the swapped subject by {change:+.1f} points", change=-100 * row["lost_above"])
+        if pd.notna(row["lost_above"])
+        else Markdown("; no swapped subject is stored to show how much of that is knowledge of the subject"),
+    )  # fmt: skip
+    return joined("", [said, points])

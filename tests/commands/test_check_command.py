@@ -1,0 +1,86 @@
+"""``check`` reads every kind of stored file, and names what is damaged or in another's place."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from probing.core.changes.minimal_pairs import read_minimal_pairs
+from probing.core.edges.published import published_edges
+from probing.models.edges.files import probes_folder as edge_folder
+from probing.models.heads.files import HeadIdentity, head_path, save_head
+from probing.models.sentences.files import probes_folder as sentence_folder
+from probing.models.sentences.files import write_probes
+from probing.workflows import check as module
+from tests.models.edges.planted_probes import plant_probes
+from tests.pages.test_live_sentence import planted
+from tests.store.planted import PlantedRun, plant_runs
+
+
+@pytest.fixture()
+def stored(cache, tiny_model):
+    """A cache with a model, heads, probes of spans and of sentences, and a run of the model, all as they should be."""
+    shutil.copytree(tiny_model, cache / "models" / "mine")
+    encoder = plant_probes(cache / "models" / "mine", cache, ("pos", "srl"))
+    write_probes(planted(encoder), sentence_folder(cache, encoder.identity, "order"))
+    for layer in range(2):
+        identity = HeadIdentity(encoder.name, encoder.identity, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration)
+        save_head(encoder.head, identity, cache / "heads" / encoder.identity[:16] / "full-seed0")
+    plant_runs(cache / "runs", [PlantedRun(model="mine", made=(("weights", encoder.identity),))])
+    return encoder
+
+
+def flip(path: Path) -> Path:
+    """Changes one bit of the last tensor."""
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def problems_of() -> dict[str, list[str]]:
+    return dict(module.check(say=lambda title: None))
+
+
+def test_what_is_as_it_should_be_has_no_problem(stored):
+    found = problems_of()
+    assert list(found) == [
+        "registry and shipped facts", "published tables and minimal pairs", "fetched data", "models", "heads", "edge and sentence probes",
+        "runs and database",
+    ]  # fmt: skip
+    assert not any(found.values())
+
+
+def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
+    heads, edges = cache / "heads" / stored.identity[:16] / "full-seed0", edge_folder(cache, stored.identity, "pos")
+    damaged = [flip(head_path(heads, 1)), flip(edges / "probes.safetensors")]
+    damaged.append(flip(sentence_folder(cache, stored.identity, "order") / "probes.safetensors"))
+    shutil.copytree(cache / "models" / "mine", cache / "models" / "cut")
+    weights = cache / "models" / "cut" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    flip(cache / "models" / "mine" / "model.safetensors")
+    for name, read in (("read_minimal_pairs", read_minimal_pairs), ("published_edges", published_edges)):
+        path = tmp_path / name
+        path.write_text("{no")
+        monkeypatch.setattr(module, name, lambda path=path, read=read: read(path))
+        damaged.append(path)
+    found = problems_of()
+    assert {title for title, problems in found.items() if problems} == {
+        "published tables and minimal pairs", "models", "heads", "edge and sentence probes",
+    }  # fmt: skip
+    text = "\n".join(problem for problems in found.values() for problem in problems)
+    assert all(str(path) in text for path in [*damaged, weights])
+    (other,) = (problem for problem in found["models"] if "cut" not in problem)
+    assert f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.identity[:12]})" in other
+    assert sum(map(len, found.values())) == 7
+
+
+def test_what_lies_in_anothers_place_is_named(stored, cache):
+    heads = cache / "heads" / stored.identity[:16]
+    shutil.copytree(heads / "full-seed0", cache / "heads" / ("0" * 16) / "full-seed0")
+    shutil.copytree(heads / "full-seed0", heads / "tied-seed0")
+    shutil.copytree(edge_folder(cache, stored.identity, "pos"), edge_folder(cache, stored.identity, "entities"))
+    shutil.copytree(edge_folder(cache, stored.identity, "srl"), edge_folder(cache, "0" * 64, "srl"))
+    found = problems_of()
+    assert [len(found[title]) for title in ("models", "heads", "edge and sentence probes")] == [0, 4, 2]
+    assert all("move or delete it" in problem for problems in found.values() for problem in problems)

@@ -1,0 +1,86 @@
+"""The running stand-in, and a program that is online with it and with nothing else."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.hub import contents
+from tests.hub.server import Hub
+from tests.models import tiny_models
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory) -> dict[str, bytes]:
+    """The files of a tiny BERT."""
+    return contents.of_folder(tiny_models.save("bert", tmp_path_factory.mktemp("hub") / "tiny-bert"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_but_the_loopback(monkeypatch) -> None:
+    """A test that reaches for another machine fails."""
+    connect = socket.socket.connect
+
+    def checked(self, address):
+        assert not isinstance(address, tuple) or address[0] in ("127.0.0.1", "::1", "localhost"), f"a connection to {address}"
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", checked)
+
+
+@pytest.fixture()
+def hub() -> Iterator[Hub]:
+    """An empty stand-in."""
+    made = Hub()
+    yield made
+    made.close()
+
+
+def settings(hub: Hub, home: Path) -> dict[str, str]:
+    """Environment of a process that is online with the stand-in, with a home of its own."""
+    return {
+        "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "TRANSFORMERS_OFFLINE": "0",
+        "PROBING_CACHE": str(home.parent / "cache"), "PROBING_SNAPSHOT": str(home.parent / "none"), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+
+
+@pytest.fixture()
+def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
+    """This process is online with the stand-in: ``hub``, and the folder ``home`` for the hub's cache.
+
+    ``login(user)`` stores a token; ``offline()`` sets ``HF_HUB_OFFLINE``; ``waits`` are the waits before further tries, which take no time.
+    """
+    import time
+
+    from huggingface_hub import constants
+    from huggingface_hub.utils import close_session
+
+    home = tmp_path / "hf"
+    home.mkdir()
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    places = {
+        "HF_HOME": "", "HF_HUB_CACHE": "hub", "HUGGINGFACE_HUB_CACHE": "hub", "HF_ASSETS_CACHE": "assets", "HF_XET_CACHE": "xet",
+        "HF_TOKEN_PATH": "token", "HF_STORED_TOKENS_PATH": "stored_tokens", "AGENT_HARNESSES_PATH": ".agents",
+    }  # fmt: skip
+    for name, place in places.items():
+        monkeypatch.setattr(constants, name, str(home / place))
+    monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    close_session()
+    yield SimpleNamespace(
+        hub=hub,
+        home=home,
+        waits=waits,
+        login=lambda user: (home / "token").write_text(f"token-of-{user}"),
+        offline=lambda: monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True),
+    )
+    close_session()

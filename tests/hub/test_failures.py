@@ -1,0 +1,135 @@
+"""What goes wrong at the hub, and what the user is told: one sentence per case that says what to do."""
+
+import subprocess
+import sys
+
+import pytest
+
+from probing.core.errors import HubError, ModelError, ProbingError
+from probing.models.encoders.load import load_encoder
+from probing.models.sources.located import without_the_hub
+from tests.hub import contents
+from tests.hub.conftest import settings
+
+COMMANDS = {
+    "ask": ("ask", "Paris is in [MASK].", "--model", "org/one", "--device", "cpu"),
+    "fetch": ("fetch", "org/one"),
+    "pull": ("pull", "org/one", "--what", "heads"),
+}
+
+
+def said(run, words) -> str:
+    """The message of the error of a command, which is one that a user can fix: one line, without the registry's names."""
+    with pytest.raises(ProbingError) as found:
+        run(*words)
+    message = str(found.value)
+    assert "\n" not in message and "org/one" in message and "nesia-mini-qa" not in message and len(message) < 400
+    return message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("user", [None, "reader"])
+def test_of_a_gated_model_the_page_that_gives_access_is_named(online, run, bert, command, user):
+    online.hub.repositories.add("org/one", bert | {"manifest.json": b"{}"}, gated=True)
+    if user:
+        online.login(user)
+    message = said(run, COMMANDS[command])
+    assert f"{online.hub.address}/org/one" in message and "gated" in message and "hf auth login" in message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("private", [True, False], ids=["private", "missing"])
+def test_a_missing_and_a_private_model_are_not_told_apart_but_login_is_named(online, run, bert, command, private):
+    if private:
+        online.hub.repositories.add("org/one", bert, private=True)
+    message = said(run, COMMANDS[command])
+    assert "no public model org/one" in message and "hf auth login" in message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_busy_hub_is_asked_again_after_the_wait_that_it_names(online, run, bert, command):
+    online.hub.repositories.add("org/one", bert)
+    online.hub.faults.add("^GET /api/models/org/one", status=429, headers={"Retry-After": "7"}, times=2)
+    if command == "pull":
+        with pytest.raises(HubError, match=r"has no manifest\.json"):
+            run(*COMMANDS[command])
+    else:
+        run(*COMMANDS[command])
+    assert online.waits == [7, 7]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_hub_that_stays_busy_is_said_to_limit_requests_and_for_how_long(online, run, bert, command):
+    online.hub.repositories.add("org/one", bert)
+    online.hub.faults.add("^GET /api/models/org/one", status=429, headers={"Retry-After": "300"})
+    message = said(run, COMMANDS[command])
+    assert "limits the number of requests" in message and "300 s" in message and online.waits == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_hub_in_trouble_is_tried_a_few_times_and_then_named_with_its_status(online, run, bert, command):
+    online.hub.repositories.add("org/one", bert)
+    online.hub.faults.add(".", status=503)
+    assert "not available (HTTP 503)" in said(run, COMMANDS[command])
+    assert online.waits == [1, 2, 4]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_hub_that_cannot_be_reached_is_named(online, run, command):
+    online.hub.close()
+    assert f"{online.hub.address} failed" in said(run, COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", ["ask", "fetch"])
+def test_a_download_that_breaks_off_for_good_is_no_traceback(online, run, bert, command):
+    online.hub.repositories.add("org/one", bert)
+    online.hub.faults.add("^GET /large/", broken_after=0)
+    assert f"{online.hub.address} failed" in said(run, COMMANDS[command])
+    online.hub.faults.clear()
+    run(*COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", ["ask", "fetch"])
+def test_without_the_hub_and_without_a_cached_copy_the_variable_is_named(online, run, command):
+    online.offline()
+    message = said(run, COMMANDS[command])
+    assert "not in the hub's cache" in message and "HF_HUB_OFFLINE" in message
+    assert online.hub.log == []
+
+
+def test_a_server_that_may_not_download_says_what_fetches_the_model(online, bert):
+    online.hub.repositories.add("org/one", bert)
+    with without_the_hub(), pytest.raises(ModelError, match="probing fetch org/one"):
+        load_encoder("org/one", device="cpu")
+    assert online.hub.log == []
+
+
+def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
+    online.hub.repositories.add("org/one", contents.as_sharded_bin(bert))
+    online.hub.faults.add("^GET /large/", broken_after=0)
+    with pytest.raises(ModelError):
+        load_encoder("org/one", device="cpu")
+    online.offline()
+    with pytest.raises(ModelError, match="not in the hub's cache"):
+        load_encoder("org/one", device="cpu")
+
+
+@pytest.mark.parametrize("name", ["org/one name", "a--b/c", "-org/one"])
+def test_a_name_that_the_hub_cannot_have_is_refused_without_a_request(online, run, name):
+    with pytest.raises(ProbingError, match=name.split("/")[0]):
+        run("fetch", name) if not name.startswith("-") else run("ask", "Paris is in [MASK].", f"--model={name}")
+    assert online.hub.log == []
+
+
+def test_no_request_is_logged_on_the_way_to_an_answer(hub, bert, tmp_path):
+    """In a process of its own, because the logging of a test's process is pytest's."""
+    hub.repositories.add("org/one", bert)
+    (tmp_path / "hf").mkdir()
+    import os
+
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PROBING_"))}
+    words = [sys.executable, "-m", "probing", "fetch", "org/one"]
+    done = subprocess.run(words, capture_output=True, text=True, env=own | settings(hub, tmp_path / "hf"), check=False)
+    assert done.returncode == 0, done.stderr
+    assert hub.repositories.kept["model", "org/one"].refs["main"] in done.stdout and hub.asked("^GET /large/")
+    assert "HTTP" not in done.stderr and "404" not in done.stderr

@@ -1,0 +1,108 @@
+"""Fates of models of which it is known what became of the base's states, with the real probes on 3,000 test sentences."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, RESCALED
+from probing.core.sentences.fates import Evidence, property_fate
+from probing.core.sentences.pairs import QUARTER, Cell, best_layers, fate_pairs, right_and_right
+from probing.core.stats.paired import PairedCounts
+from probing.models.sentences.training.answered import ModelAnswers, Split
+from probing.models.sentences.training.stored_states import SENTENCES_A_FILE, SentenceStates
+from tests.models.sentences.planted import balanced
+
+SIZES, LAYERS, HIDDEN = {"train": 1200, "dev": 400, "test": 3000}, 3, 6
+_ALL = sum(SIZES.values())
+_LABELS = balanced(_ALL)
+
+
+def states(vectors: np.ndarray) -> SentenceStates:
+    """(poolings, layers, sentences, hidden) as a model's states."""
+    starts = range(0, _ALL, SENTENCES_A_FILE)
+    blocks = [vectors[:, :, start : start + SENTENCES_A_FILE].astype(np.float16) for start in starts]
+    return SentenceStates(np.ones(_ALL, bool), blocks, np.zeros((2, LAYERS, 1, HIDDEN), np.float32))
+
+
+@cache
+def base() -> np.ndarray:
+    """States whose unit 0 knows three quarters of the labels, mixed a little; layers and poolings mostly share their noise."""
+    draw = np.random.default_rng(1)
+    found = draw.normal(size=(_ALL, HIDDEN)) + 0.1 * draw.normal(size=(2, LAYERS, _ALL, HIDDEN))
+    found[..., 0] += 1.5 * _LABELS
+    mixed = np.eye(HIDDEN) + 0.1 * draw.normal(size=(2, LAYERS, HIDDEN, HIDDEN))
+    return (found @ mixed).astype(np.float32)
+
+
+def permuted() -> np.ndarray:
+    """Every unit at another place."""
+    return np.roll(base(), 3, axis=3)
+
+
+def rotated() -> np.ndarray:
+    """All units in another basis."""
+    return base() @ np.linalg.qr(np.random.default_rng(5).normal(size=(HIDDEN, HIDDEN)))[0].astype(np.float32)
+
+
+def redrawn() -> np.ndarray:
+    """States that know nothing of the labels."""
+    return np.random.default_rng(2).normal(size=base().shape).astype(np.float32)
+
+
+def one_layer_erased() -> np.ndarray:
+    """Layer 1 knows nothing any more, layer 2 only in the mean of the tokens."""
+    found = base().copy()
+    found[:, 1] = redrawn()[:, 1]
+    found[0, 2] = redrawn()[0, 2]
+    return found
+
+
+@pytest.fixture(scope="module")
+def fates_of(tmp_path_factory):
+    """States of a fine-tuned model -> pooling -> its fates by layer."""
+    edges = np.cumsum([0, *SIZES.values()])
+    places = {part: np.arange(*edges[number : number + 2]) for number, part in enumerate(SIZES)}
+    split = Split(places, {part: _LABELS[of] for part, of in places.items()}, 2, OURS)
+    before = ModelAnswers(states(base()), split, tmp_path_factory.mktemp("base"))
+    of_base = {portion: before.own(portion)[1] for portion in (1, QUARTER)}
+
+    def fates(vectors: np.ndarray, folder: Path) -> dict[str, list[str]]:
+        after = ModelAnswers(states(vectors), split, folder)
+        said = {(OWN, portion): after.own(portion)[1] for portion in (1, QUARTER)} | {(MLP, 1): after.mlp()}
+        said |= {(reading, 1): after.of_base(reading, before) for reading in (FROZEN, RESCALED, ALIGNED)}
+        dev = {
+            Cell(pooling, layer, *which): int(answer.dev_right[place, layer])
+            for which, answer in said.items() for place, pooling in enumerate(POOLINGS) for layer in range(LAYERS)
+        }  # fmt: skip
+
+        def counts(this: Cell, other: Cell) -> PairedCounts:
+            mine, theirs = said[this.reading, this.portion].test, of_base[other.portion].test
+            pair = ((one[POOLINGS.index(cell.pooling), cell.layer]) for one, cell in ((mine, this), (theirs, other)))
+            return PairedCounts(*right_and_right(*(one == split.gold["test"] for one in pair)))
+
+        best = best_layers(dev)
+        return {
+            pooling: [
+                property_fate(Evidence(**{step: counts(*pair) for step, pair in pairs.items()}), pooling).name
+                for pairs in (fate_pairs(Cell(pooling, layer), best[pooling], dev) for layer in range(LAYERS))
+            ]
+            for pooling in POOLINGS
+        }  # fmt: skip
+
+    return fates
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "mean"),
+    [
+        (base, ["unmoved"] * LAYERS, ["unmoved"] * LAYERS),
+        (permuted, ["turned"] * LAYERS, ["turned"] * LAYERS),
+        (rotated, ["turned"] * LAYERS, ["turned"] * LAYERS),
+        (redrawn, ["no probe here reads it"] * LAYERS, ["no probe here reads it"] * LAYERS),
+        (one_layer_erased, ["unmoved", "other layer", "other tokens"], ["unmoved", "other layer", "unmoved"]),
+    ],
+)
+def test_a_model_has_the_fates_of_what_was_done_to_it(fates_of, tmp_path, model, first, mean):
+    assert fates_of(model(), tmp_path) == {FIRST: first, MEAN: mean}

@@ -1,0 +1,117 @@
+"""A user's own model: it is asked without trained heads, and once probed it appears next to the demonstration models."""
+
+import json
+from urllib.parse import parse_qs
+
+import pytest
+
+from probing.core.facts.fact import Fact
+from probing.core.registry import read_registry
+from tests.models.tiny_models import LAYERS, save
+from tests.pages.conftest import opening, words
+from tests.store.planted import PlantedRun, plant_runs
+
+MINE = "support-bert"
+FACTS = tuple(
+    Fact("support", "sells", subject, answer, "", f"{subject} sells [MASK].")
+    for subject, answer in (("Spring", "water"), ("Radio", "music"))
+)
+
+
+def shipped() -> list[str]:
+    return [entry.name for entry in read_registry().models if entry.shipped]
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    """All shipped models, and one more that only its base shares a probe set with."""
+    assert len(shipped()) >= 8, "they fill the default of an overview"
+    runs = [PlantedRun(model=name, base="" if name == "nesia-mini" else "nesia-mini") for name in shipped()]
+    own = {"head": "logit_lens", "probe_set": "support", "facts": FACTS}
+    runs += [PlantedRun(**own), PlantedRun(model=MINE, base="nesia-mini", objective="support", **own)]
+    return plant_runs(tmp_path_factory.mktemp("added"), runs)
+
+
+@pytest.fixture
+def look(snapshot, tmp_path, monkeypatch):
+    return opening(snapshot, tmp_path / "cache", monkeypatch)
+
+
+def lines(app) -> set[str]:
+    """Names of the curves of a page's first figure."""
+    return {one["name"] for one in json.loads(app.get("plotly_chart")[0].proto.spec)["data"] if one.get("mode") == "lines+markers"}
+
+
+def test_it_is_among_the_models_that_layer_curves_shows_at_first_and_has_a_line(look):
+    app = look("layer_curves")
+    assert not app.exception
+    assert MINE in app.multiselect(key="layer_curves.models").value
+    assert any(MINE in name for name in lines(app)) and len(lines(app)) <= 8
+
+
+def test_its_probe_set_alone_shows_it_with_its_base(look):
+    app = look("layer_curves", probe_sets="support")
+    assert not app.exception
+    assert app.multiselect(key="layer_curves.models").value == ["nesia-mini", MINE]
+    assert {name.split()[0] for name in lines(app)} == {"nesia-mini", MINE}
+
+
+def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_base(look):
+    app = look("home")
+    assert not app.exception
+    (said,) = [one.value.replace("\\", "") for one in app.main.markdown if "Added to the demonstration models" in one.value]
+    assert f"**{MINE}" in said and "support" in said and "nesia-mini" not in said
+    links = {one.proto.page: parse_qs(one.proto.query_string) for one in app.main.get("page_link") if "What its" in one.proto.label
+             or "compared with" in one.proto.label}  # fmt: skip
+    assert links["Layer_curves"]["models"] == ["nesia-mini", MINE]
+    assert links["Compare_models"] == {"tuned": [MINE], "head": ["logit_lens"], "probe_set": ["support"]}
+    followed = look("layer_curves", **links["Layer_curves"])
+    assert any(MINE in name for name in lines(followed))
+
+
+def test_home_names_no_model_if_there_are_only_demonstration_models(visit):
+    assert "Added to the demonstration models" not in words(visit("home"))
+
+
+@pytest.fixture
+def own_model(tmp_path):
+    """A model of the menu without trained heads."""
+    return save("bert", tmp_path / "cache" / "models" / "mine").name
+
+
+def lens_line(app) -> str:
+    """The line on the logit lens; there is one."""
+    (line,) = [one.value.replace("\\", "") for one in app.caption if "logit lens" in one.value]
+    return line
+
+
+def ranks(app) -> list[list[int]]:
+    """The ranks of the user's own facts by layer."""
+    table = next(one.value for one in app.dataframe if "layer 0" in one.value.columns)
+    return table[[f"layer {layer}" for layer in range(LAYERS + 1)]].values.tolist()
+
+
+def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_and_one_line_says_so(visit, own_model):
+    content = b"subject,relation,object,prompt\nFrance,capital,Paris,The capital of France is [MASK].\n"
+    app = visit("facts")
+    app.selectbox(key="own.model").set_value(own_model)
+    app.file_uploader(key="own.file").set_value(("mine.csv", content, "text/csv"))
+    app.run()
+    app.button(key="own.ask").click().run()
+    assert not app.exception and not app.warning
+    assert own_model in lens_line(app)
+    by_default = ranks(app)
+    app.selectbox(key="own.head").set_value("logit_lens").run()
+    app.button(key="own.ask").click().run()
+    assert by_default == ranks(app) and min(by_default[0]) >= 1
+
+
+def test_live_draws_a_model_without_trained_heads_and_the_one_it_is_compared_with_by_the_same_kind_of_heads(visit, own_model):
+    query = {"live_model": own_model, "live_models": "nesia-mini", "prompt": "Paris is in [MASK].", "watch": "france"}
+    app = visit("live", "empty", query)
+    assert not app.exception and not app.warning
+    assert own_model in lens_line(app) and "nesia" not in lens_line(app)
+    followed = next(one.value for one in app.dataframe if {"model", "word", "rank"} <= set(one.value.columns))
+    assert set(followed["model"]) == {own_model, "nesia-mini"}
+    named = visit("live", "empty", query | {"live_head": "logit_lens"})
+    assert followed.equals(next(one.value for one in named.dataframe if {"model", "word", "rank"} <= set(one.value.columns)))
