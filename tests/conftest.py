@@ -49,6 +49,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Thaws what was frozen: libraries report objects that outlive the interpreter as leaks."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
     """The folder with ``probing/`` and ``data/``."""

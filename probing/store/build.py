@@ -315,8 +315,7 @@ def _load_plain(
             connection.register("incoming", pa.concat_tables(waiting))
             connection.execute("INSERT INTO loading SELECT * FROM incoming")
             connection.unregister("incoming")
-            waiting.clear()
-            size = 0
+            waiting, size = [], 0
     if waiting:
         connection.register("incoming", pa.concat_tables(waiting))
     parts = ["SELECT * FROM loading"] * put_aside + ["SELECT * FROM incoming"] * bool(waiting)

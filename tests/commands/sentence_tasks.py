@@ -26,10 +26,13 @@ def label_of(words: str) -> str:
 def labelled(number: int = 300, seed: int = 0) -> list[tuple[str, str]]:
     """Distinct sentences of six words, half of each label."""
     draw, found = np.random.default_rng(seed), {}
+    left = dict.fromkeys(("even", "odd"), (number + 1) // 2)
     while len(found) < number:
         text = " ".join(draw.choice(CHOSEN, 6))
-        if sum(label == label_of(text) for label in found.values()) < (number + 1) // 2:
-            found[text] = label_of(text)
+        label = label_of(text)
+        if left[label] and text not in found:
+            found[text] = label
+            left[label] -= 1
     return list(found.items())
 
 

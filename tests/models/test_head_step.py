@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import shutil
 
 import numpy as np
@@ -158,6 +159,8 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(damage, bert, tmp_path, monkey
 
 def _train_in_a_process(model, folder, cache):
     torch.set_num_threads(1)
+    # As in tests/conftest.py, which a process does not read: each of its checkpoints would wait for all that other tests write.
+    os.fsync = lambda handle: None
     train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, StatesCache(cache))
 
 
