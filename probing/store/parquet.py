@@ -144,7 +144,7 @@ def rows_and_values(path: Path) -> tuple[int, int]:
 def text_size(path: Path) -> int:
     """How many bytes the texts of a file are when it is read: the file holds a text once that a million rows have.
 
-    The texts stay in their dictionaries meanwhile, so this takes little more memory than the file has bytes and rows.
+    The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
 
     Raises:
         StoreError: if it cannot be read.

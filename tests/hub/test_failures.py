@@ -1,4 +1,4 @@
-"""What goes wrong at the hub, and what the user is told: one sentence per case that says what to do."""
+"""What goes wrong at the hub, and what the user reads: one sentence per case that says what to do."""
 
 import subprocess
 import sys

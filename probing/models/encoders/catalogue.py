@@ -79,10 +79,7 @@ def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float3
 
 def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:
     """The entry of an opened model at the commits that were opened, so that what is opened later comes from the same ones."""
-    origin = base_entry(entry)
-    own = {"revision": encoder.revision} if encoder.hub_id else {}
-    of_base = {"base": origin.name, "base_source": encoder.base_source} if origin and encoder.base_source else {}
-    return entry.model_copy(update=own | of_base)
+    return _at_commits(entry, encoder.commit, encoder.base_source)
 
 
 def reopening(encoder: Encoder, model: str, base: str | None, of_base: Encoder | None = None) -> dict[str, str | None]:
@@ -103,11 +100,16 @@ def entry_again(setup: Mapping[str, Any]) -> ModelEntry:
     Raises:
         ModelError: as ``find_entry``.
     """
-    entry = find_entry(setup["model"], setup["base"])
-    entry = entry.model_copy(update={"name": setup["name"]} | ({"revision": setup["commit"]} if entry.hub_id else {}))
+    entry = find_entry(setup["model"], setup["base"]).model_copy(update={"name": setup["name"]})
+    return _at_commits(entry, setup["commit"], setup["base_source"])
+
+
+def _at_commits(entry: ModelEntry, commit: str | None, base_source: str) -> ModelEntry:
+    """An entry at its commit, unless that is None, and with its base at ``ID@COMMIT``, unless that is empty."""
     origin = base_entry(entry)
-    of_base = {"base": origin.name, "base_source": setup["base_source"]} if origin and setup["base_source"] else {}
-    return entry.model_copy(update=of_base)
+    own = {"revision": commit} if commit else {}
+    of_base = {"base": origin.name, "base_source": base_source} if origin and base_source else {}
+    return entry.model_copy(update=own | of_base)
 
 
 def require_base(entry: ModelEntry) -> None:
