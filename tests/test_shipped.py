@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.facts.fact import PROBE_SETS
+from probing.core.facts.fact import PROBE_SETS, Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
@@ -46,11 +46,18 @@ def database(shipped_database):
 def test_one_more_run_is_added_to_a_copy_of_the_database(database, tmp_path, caplog):
     caplog.set_level("DEBUG", "probing.store.build")
     folder = shutil.copytree(database.path.parent, tmp_path / "database")
-    more = plant_runs(tmp_path / "runs", [PlantedRun(model="my-bert")])
+    # Other facts of a shipped relation would let all its runs be counted again.
+    asked = tuple(
+        Fact("own", "lives in", name, place, "[X] lives in [Y] .", f"{name} lives in [MASK] .")
+        for name, place in (("Ann", "paris"), ("Ben", "rome"))
+    )
+    more = plant_runs(tmp_path / "runs", [PlantedRun(model="my-bert", probe_set="own", facts=asked)])
     (more / "exposure-nesia-mini.parquet").unlink()
     build_database([SNAPSHOT, more], folder)
     with open_database(folder) as db:
         assert set(stored_runs(db)["model"]) == {*stored_runs(database)["model"], "my-bert"}
+        (own,) = stored_runs(db).query("model == 'my-bert'")["run_id"]
+        assert totals(db, [own])["n"].tolist() == [2]
     assert "is built in full" not in caplog.text
 
 

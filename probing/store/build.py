@@ -9,16 +9,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from probing.core.errors import SchemaVersionError, StoreError
+from probing.core.errors import StoreError
 from probing.core.files.atomic import atomic_text, rename_file
 from probing.core.files.checksums import file_sha256
 from probing.core.files.disk_errors import require_writable
 from probing.store.build_steps import increment
-from probing.store.build_steps.by_fact import by_fact
 from probing.store.build_steps.failing_runs import OF_THE_ROWS, CountingError, failing_runs, refused
+from probing.store.build_steps.load import load_plain, load_predictions
 from probing.store.changes.completeness import lacking_changes
 from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
@@ -26,9 +24,8 @@ from probing.store.edges.derived import count_edges, lacking_edges
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
-from probing.store.parquet import read_table
-from probing.store.run_tables import RUNS_OF_FILES, STORED, create_run_tables, drop_runs, leave_out_of_kind, leave_out_unread, part_runs
-from probing.store.schema import CHANGES, EDGES, KEYS, SCHEMA_VERSION, SCHEMAS, SENTENCES, SORT, create_statement
+from probing.store.run_tables import create_run_tables, drop_runs, leave_out_of_kind, leave_out_unread, part_runs
+from probing.store.schema import CHANGES, EDGES, SCHEMA_VERSION, SCHEMAS, SENTENCES, create_statement
 from probing.store.sentences.completeness import lacking_sentences
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
@@ -39,10 +36,6 @@ _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
 #: DuckDB's memory limit while it builds; the rest is written to a folder next to the database.
 _MEMORY = "512MB"
-#: So many bytes of rows are held until DuckDB takes them in one statement; they come on top of its memory.
-_BYTES_AT_ONCE = 32 * 2**20
-#: The number of a row's file while a table is filled; no table has a column of this name.
-_FILE = "_file"
 #: Kind of run -> the function that finds its incomplete runs.
 _LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
@@ -232,19 +225,21 @@ def _fill(
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
                 notes.failing = increment.known_failing(connection, files)
-                increment.begin(connection)
+                notes.unchanged = increment.begin(connection, files)
+                others = [file for file in others if file.table not in notes.unchanged]
+                steps = len(others) + len(predictions) + len(STATEMENTS) + 1
             for table in SCHEMAS:
-                if table != "runs":
+                if table != "runs" and table not in notes.unchanged:
                     connection.execute(create_statement(table, SCHEMAS[table]))
             create_run_tables(connection)
             for table in _PLAIN_TABLES:
-                _load_plain(connection, table, [file for file in others if file.table == table], step, notes)
+                load_plain(connection, table, [file for file in others if file.table == table], step, notes)
             leave_out_unread(connection, notes.failing)
             part_runs(connection)
             if add:
                 predictions = increment.new_predictions(connection, predictions, notes)
                 steps = done + len(predictions) + len(STATEMENTS) + 1
-            _load_predictions(connection, predictions, step, notes)
+            load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
             _leave_out_incomplete(connection, notes)
             for kind, lacking in _LACKING.items():
@@ -256,7 +251,7 @@ def _fill(
                 connection.execute(statement)
             count_edges(connection)
             if add:
-                increment.merge(connection)
+                increment.merge(connection, notes.unchanged)
             increment.note_files(connection, files, notes)
             connection.execute("CREATE OR REPLACE TABLE meta (data_version VARCHAR, schema_version INTEGER)")
             connection.execute("INSERT INTO meta VALUES (?, ?)", [version, SCHEMA_VERSION])
@@ -269,15 +264,6 @@ def _fill(
     return notes.warnings
 
 
-def _read(file: SourceFile, notes: increment.Notes) -> pa.Table | None:
-    """The rows of a file; None, and a note, if another version of the program wrote it."""
-    try:
-        return read_table(file.path, file.table)
-    except SchemaVersionError as error:
-        notes.leave_out(file, str(error))
-        return None
-
-
 def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
     """Switches off the bars that DuckDB draws if Python is interactive: ``progress`` reports how far the build is.
 
@@ -286,74 +272,6 @@ def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
     row = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()
     if row and row[0]:
         connection.execute("SET enable_progress_bar = false")
-
-
-def _load_plain(
-    connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
-) -> None:
-    """Rows of all files; of several with the same key the first."""
-    # Most stores have files of a few tables; statements on the other thirty would be a third of a build.
-    if not files:
-        return
-    key, target = ", ".join(KEYS[table]), STORED if table == "runs" else table
-    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    # Most files have few rows, and a statement per file would take longer than they do.
-    waiting: list[pa.Table] = []
-    size, put_aside = 0, False
-    for number, file in enumerate(files):
-        step(f"reading {file.name}")
-        rows = _read(file, notes)
-        if rows is None:
-            continue
-        if notes.failing and table in RUNS_OF_FILES:
-            notes.leave_out_failing(file, rows.column("run_id").to_pylist())
-        waiting.append(rows.append_column(_FILE, pa.repeat(pa.scalar(number, pa.int32()), len(rows))))
-        size += waiting[-1].nbytes
-        if size > _BYTES_AT_ONCE:
-            if not put_aside:
-                connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS {_FILE} FROM {target}")
-                put_aside = True
-            connection.register("incoming", pa.concat_tables(waiting))
-            connection.execute("INSERT INTO loading SELECT * FROM incoming")
-            connection.unregister("incoming")
-            waiting, size = [], 0
-    if waiting:
-        connection.register("incoming", pa.concat_tables(waiting))
-    parts = ["SELECT * FROM loading"] * put_aside + ["SELECT * FROM incoming"] * bool(waiting)
-    if parts:
-        rows_of_all = f"({' UNION ALL '.join(parts)})"
-        # The first of equal keys is found by a sort of all columns, which takes ten times as long as the question if there are any.
-        if connection.execute(f"SELECT 1 FROM {rows_of_all} GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
-            rows_of_all = f"(SELECT DISTINCT ON ({key}) * FROM {rows_of_all} ORDER BY {key}, {_FILE}, {columns})"
-        connection.execute(f"INSERT INTO {target} SELECT {columns} FROM {rows_of_all} ORDER BY {', '.join(SORT[table])}")
-    if waiting:
-        connection.unregister("incoming")
-    if put_aside:
-        connection.execute("DROP TABLE loading")
-
-
-def _load_predictions(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None], notes: increment.Notes
-) -> None:
-    known = {run_id for (run_id,) in connection.execute("SELECT run_id FROM fact_runs WHERE NOT counted").fetchall()}
-    source_of: dict[str, int] = {}
-    seen: set[str] = set()
-    for file in files:
-        step(f"reading {file.name}")
-        if file.sha256 in seen:
-            continue
-        seen.add(file.sha256)
-        table = _read(file, notes)
-        if table is None:
-            continue
-        notes.runs_of[file.sha256] = pc.unique(table.column("run_id")).to_pylist()
-        runs = [run_id for run_id in notes.runs_of[file.sha256] if run_id in known]
-        runs = [run_id for run_id in runs if source_of.setdefault(run_id, file.source) == file.source]
-        if runs != notes.runs_of[file.sha256]:
-            table = table.filter(pc.is_in(table.column("run_id"), pa.array(runs, pa.string())))
-        connection.register("incoming", by_fact(table))
-        connection.execute("INSERT INTO predictions SELECT * FROM incoming")
-        connection.unregister("incoming")
 
 
 def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection, notes: increment.Notes) -> None:

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
-from probing.store import build, database, parquet, run_queries
+from probing.store import database, parquet, run_queries
 from probing.store.build import build_database, built_database
+from probing.store.build_steps import load
 from probing.store.build_steps.increment import Notes
 from probing.store.check import check_store
 from probing.store.database import current_version, open_database
@@ -90,7 +91,7 @@ def test_a_table_without_files_is_the_one_that_files_without_rows_make_and_costs
     for name in with_nothing.keys() - of_the_files:
         assert with_nothing[name] == with_no_rows[name], name
     connection = Mock(spec=duckdb.DuckDBPyConnection)
-    build._load_plain(connection, "edge_runs", [], lambda what: None, Notes())
+    load.load_plain(connection, "edge_runs", [], lambda what: None, Notes())
     assert connection.mock_calls == []
 
 
@@ -395,7 +396,7 @@ def test_of_sentences_with_equal_places_the_first_files_stay(tmp_path: Path):
     build_database([source], tmp_path / "db")
     with open_database(tmp_path / "db") as found:
         assert list(found.query("SELECT text FROM sentence_examples")["text"]) == ["The first file."]
-    assert not [table for table, schema in SCHEMAS.items() if build._FILE in schema.names]
+    assert not [table for table, schema in SCHEMAS.items() if load._FILE in schema.names]
 
 
 def test_rows_that_are_too_many_to_wait_give_the_same_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -406,5 +407,5 @@ def test_rows_that_are_too_many_to_wait_give_the_same_database(tmp_path: Path, m
         write_table("facts", [row | {"pred": "changed"} for row in read_table(path, "facts").to_pylist()], path)
     at_once = tables(build_database([source], tmp_path / "at once"))
     for most in (1, 3000):
-        monkeypatch.setattr(build, "_BYTES_AT_ONCE", most)
+        monkeypatch.setattr(load, "_BYTES_AT_ONCE", most)
         assert tables(build_database([source], tmp_path / str(most))) == at_once

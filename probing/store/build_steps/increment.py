@@ -6,7 +6,7 @@ things. A run on facts depends only on its row, its predictions, the facts of it
 run of edge probing or of sentence-level probing depends only on its own files and its task's data, a run of changes on its own files.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError
 from probing.store.parquet import read_table
-from probing.store.run_tables import RUN_TABLES, drop_runs
+from probing.store.run_tables import RUN_TABLES, RUNS_OF_FILES, drop_runs
 from probing.store.schema import SCHEMAS
 from probing.store.sources import SourceFile
 
 _NEW = "addition"
-#: Tables that are small enough to be read from all files every time.
+#: Tables that are small enough to be read from all files if one of these is new.
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
 #: Table of a kind's runs -> tables of a task's data that decide what is counted of its runs, or whether they are complete.
 _OF_TASKS = {"edge_runs": ("edge_labels", "edge_targets"), "sentence_runs": ("sentence_tasks",)}
@@ -44,12 +44,14 @@ class Notes:
         left_out: (source, name) -> why the file was left out.
         failing: run id -> why no database can be made with it.
         warnings: a sentence for each file and run that is left out.
+        unchanged: the tables that are not read again.
     """
 
     runs_of: dict[str, list[str]] = field(default_factory=dict)
     left_out: dict[tuple[int, str], str] = field(default_factory=dict)
     failing: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    unchanged: set[str] = field(default_factory=set)
 
     def leave_out(self, file: SourceFile, why: str) -> None:
         """Notes why a file is not in the database."""
@@ -95,10 +97,22 @@ def known_failing(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceF
     return dict(connection.execute("SELECT run_id, why FROM main.failing_runs").fetchall())
 
 
-def begin(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on every table that is made or named belongs to the addition."""
+def begin(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) -> set[str]:
+    """From here on every table that is made or named belongs to the addition.
+
+    Returns:
+        The tables whose files are those of the old database; the addition reads them there. Tables with a row per run are never among
+        them, as the old database lacks the rows of runs that were left out.
+    """
+    found = connection.execute("SELECT table_name, source, name, sha256, left_out FROM main.files").fetchall()
+    old = {table: {file[1:] for file in found if file[0] == table} for table in _WHOLE}
+    new = {table: {(file.source, file.name, file.sha256, None) for file in files if file.table == table} for table in _WHOLE}
+    unchanged = {table for table in _WHOLE if table not in RUNS_OF_FILES and old[table] == new[table]}
     connection.execute(f"CREATE SCHEMA {_NEW}")
     connection.execute(f"SET schema = '{_NEW}'")
+    for table in unchanged:
+        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM main.{table}")
+    return unchanged
 
 
 def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], notes: Notes) -> list[SourceFile]:
@@ -115,7 +129,7 @@ def new_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sourc
         raise UnusualError("a run is gone")
     if again := done & {run_id for file in fresh for run_id in notes.runs_of.get(file.sha256, ())}:
         raise UnusualError(f"a new file holds predictions of the run {min(again)}, which is there already")
-    touched = _touched(connection)
+    touched = _touched(connection, notes.unchanged)
     if len(touched) * 2 > len(done):
         raise UnusualError(f"{len(touched)} of {len(done)} runs must be counted again")
     counted = touched | (_ids(connection, "SELECT run_id FROM runs") - done)
@@ -144,25 +158,25 @@ def _fresh(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], n
     return fresh
 
 
-def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """The runs of the old database whose counts may change with what is new."""
+def _touched(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> set[str]:
+    """The runs of the old database whose counts may change with what is new, in the tables that are not unchanged."""
     if connection.execute("SELECT 1 FROM (SELECT * FROM main.facts EXCEPT SELECT * FROM facts) LIMIT 1").fetchone():
         raise UnusualError("facts are gone or changed")
+    of_tables = {
+        "vocabulary": "SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {differing})",
+        "exposure": "SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {differing})",
+    }
+    for runs, tables in _OF_TASKS.items():
+        of_tables |= dict.fromkeys(tables, f"SELECT run_id FROM main.{runs} WHERE task IN (SELECT task FROM {{differing}})")
+    of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
+    of_tables |= dict.fromkeys(of_runs, "SELECT run_id FROM {differing} WHERE run_id IN (SELECT run_id FROM main.runs)")
     whys = [
         *(f"SELECT run_id FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM {table})" for table in RUN_TABLES),
         # The relation's other answers are counted, too.
         "SELECT DISTINCT k.run_id FROM main.known k JOIN main.facts f ON f.fact_id = k.fact_id WHERE (f.probe_set, f.relation) "
         "IN (SELECT (probe_set, relation) FROM (SELECT * FROM facts EXCEPT SELECT * FROM main.facts))",
-        f"SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
-        f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
-        *(
-            f"SELECT run_id FROM main.{runs} WHERE task IN (SELECT task FROM {_differing(table)})"
-            for runs, tables in _OF_TASKS.items()
-            for table in tables
-        ),
+        *(why.format(differing=_differing(table)) for table, why in of_tables.items() if table not in unchanged),
     ]
-    of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
-    whys += [f"SELECT run_id FROM {_differing(table)} WHERE run_id IN (SELECT run_id FROM main.runs)" for table in of_runs]
     # One statement at a time: together, their hash tables need more memory than a build has.
     return set().union(*(_ids(connection, why) for why in whys))
 
@@ -175,11 +189,11 @@ def _differing(table: str) -> str:
     )
 
 
-def merge(connection: duckdb.DuckDBPyConnection) -> None:
+def merge(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> None:
     """Replaces the old rows by the addition: entire tables if they are read from all files, else run by run."""
     counted = "(SELECT run_id FROM counted)"
     for table in _WHOLE:
-        if connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
+        if table not in unchanged and connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
             connection.execute(f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM {_NEW}.{table}")
     for table, (_, order) in RUN_TABLES.items():
         connection.execute(
