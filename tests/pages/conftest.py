@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
@@ -34,6 +34,16 @@ PAGES = {
 
 # AppTest reads the metadata of all installed packages for every app, which takes longer than most pages.
 manifest_scanner.scan_component_manifests = remembered(manifest_scanner.scan_component_manifests)
+_wait = local_script_runner.require_widgets_deltas
+
+
+def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+    """As AppTest's own, which looks a thousand times per second through all messages of the page for the one that ends it."""
+    runner._script_thread.join(timeout)
+    _wait(runner, 0.1 if not runner._script_thread.is_alive() else 0)
+
+
+local_script_runner.require_widgets_deltas = _wait_for_the_thread
 # Else the objects of all tests and libraries are searched for garbage after every run of a page.
 config.set_option("runner.postScriptGC", False)
 
