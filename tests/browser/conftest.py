@@ -134,11 +134,19 @@ def live(windows):
         yield call("/Live")
 
 
+def follow(page, path: str) -> None:
+    """Goes to a path in a window without loading the app's script again, as the browser's "back" does, and waits until it is at rest."""
+    page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
+    title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
+    page.wait_for_function("title => document.title.startsWith(title + ' · ')", arg=title)
+    settle(page)
+    page.evaluate("""() => { document.querySelector('[data-testid="stMain"]').scrollTop = 0; }""")
+
+
 class Tour:
     """One window per width and theme that goes from link to link.
 
-    The first link is loaded. Every other is followed without loading the app's script again, as the browser's "back" does, which takes a
-    third of the time. Choices that a link does not name stay as the links before left them.
+    The first link is loaded. Every other is followed (``follow``), which takes a third of the time. Choices that a link does not name stay as the links before left them.
 
     Attributes:
         errors: what the scripts of the pages threw.
@@ -155,13 +163,8 @@ class Tour:
         if look not in self._pages:
             self._pages[look] = self._windows.open(path, self.errors, width=width, dark=dark, height=900, fresh=False)
             return self._pages[look]
-        page = self._pages[look]
-        page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
-        title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
-        page.wait_for_function("title => document.title.startsWith(title + ' · ')", arg=title)
-        settle(page)
-        page.evaluate("""() => { document.querySelector('[data-testid="stMain"]').scrollTop = 0; }""")
-        return page
+        follow(self._pages[look], path)
+        return self._pages[look]
 
     def close(self) -> None:
         for page in self._pages.values():
@@ -185,19 +188,30 @@ def tour(whole_tour):
     assert found == []
 
 
+#: Ends once an element has come within some pixels of the window's top, or after five seconds.
+AT_THE_TOP = """(element, pixels) => new Promise(done => {
+    const begun = performance.now();
+    const look = () => {
+        const place = element.getBoundingClientRect().top;
+        if ((place >= 0 && place < pixels) || performance.now() - begun > 5_000) done(); else setTimeout(look, 50);
+    };
+    look();
+})"""
 BUSY = (
     '[data-test-script-state="running"], [data-test-script-state="rerunRequested"], [data-testid="stSkeleton"], [data-testid="stSpinner"]'
 )
 
 
-#: Looks ten times per second, as often as the text is read without slowing the page, and ends once nothing has changed for a while.
+#: Ends once nothing has changed for a while, or after 90 seconds.
 AT_REST = """([busy, milliseconds]) => new Promise(done => {
-    let before = null, since = 0;
+    const begun = performance.now();
+    let before = null, since = begun;
     const look = () => {
         const now = document.querySelector('[data-testid="stMain"]').innerText;
         if (now !== before || document.querySelector(busy)) since = performance.now();
         before = now;
-        if (performance.now() - since >= milliseconds) done(true); else setTimeout(look, 100);
+        const past = performance.now();
+        if (past - since >= milliseconds || past - begun > 90_000) done(); else setTimeout(look, 100);
     };
     look();
 })"""

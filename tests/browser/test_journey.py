@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import VIEWS, settle
+from .conftest import AT_THE_TOP, VIEWS, follow, settle
 from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser
@@ -164,16 +164,23 @@ def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stay
     words = link.inner_text()
     link.focus()
     page.keyboard.press("Enter")
-    page.wait_for_timeout(1500)
-    place = page.get_by_role("heading", name=words, level=2).bounding_box()["y"]
-    assert 0 <= place < 300 and "k=10" in page.url
+    heading = page.get_by_role("heading", name=words, level=2)
+    heading.evaluate(AT_THE_TOP, 300)
+    assert 0 <= heading.bounding_box()["y"] < 300 and "k=10" in page.url
     no_trouble(page)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-@pytest.mark.parametrize("query", ["", "?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia"], ids=["first visit", "stored fact"])
-def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height, query):
-    page = visit(f"/Live{query}", width=width, height=height)
+def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height):
+    page = visit("/Live", width=width, height=height)
+    _is_visible_without_scrolling(page, width, height)
+    page.keyboard.press("Escape")
+    follow(page, "/Live?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
+    page.wait_for_function("""() => document.querySelector('[data-testid="stMain"]').innerText.includes("Philadelphia")""")
+    _is_visible_without_scrolling(page, width, height)
+
+
+def _is_visible_without_scrolling(page, width: int, height: int) -> None:
     page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
     answer = page.get_by_text("The last layer predicts").first.bounding_box()
     cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
