@@ -1,11 +1,13 @@
 """The one way to open the database: read-only, closed to the outside, one cursor per query."""
 
 import contextlib
+import functools
 import json
 import logging
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -127,6 +129,20 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:
+    """As ``query``, which is asked once per open database: reports need some tables dozens of times. Each caller gets a copy."""
+    tables: weakref.WeakKeyDictionary[Database, pd.DataFrame] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(query)
+    def asked(db: Database) -> pd.DataFrame:
+        found = tables.get(db)
+        if found is None:
+            found = tables[db] = query(db)
+        return found.copy()
+
+    return asked
 
 
 def current_version(folder: Path) -> str:

@@ -13,7 +13,7 @@ from scipy import stats
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.numbers import f1
 from probing.core.stats.intervals import CONFIDENCE
-from probing.store.database import Database
+from probing.store.database import Database, remembered
 from probing.store.edges import queries
 
 DRAWS = 1000
@@ -74,8 +74,10 @@ def number(value: float, drawn: NDArray[np.float64]) -> Number:
     return Number(value, float(low), float(high))
 
 
-def newest(runs: pd.DataFrame) -> pd.DataFrame:
-    """The newest run of each model, encoder, task, kind, labels and seed, in the given order."""
+@remembered
+def newest(db: Database) -> pd.DataFrame:
+    """The newest run of each model, encoder, task, kind, labels and seed, in the order of ``edge_runs``."""
+    runs = queries.edge_runs(db)
     when = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(["_when", "run_id"], ascending=[False, True])
     return runs.loc[when.drop_duplicates([*GROUP, "seed"]).index.sort_values()]
 
@@ -91,7 +93,7 @@ def newest_runs(
         labels: task or control.
         models, tasks: names to keep; None keeps all.
     """
-    runs = newest(queries.edge_runs(db))
+    runs = newest(db)
     runs = runs[(runs["kind"] == kind) & (runs["labels"] == labels)]
     for column, wanted in (("model", models), ("task", tasks)):
         runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]

@@ -64,20 +64,32 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(_WEIGHTS))
 
 
-def selectivity(db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False) -> pd.DataFrame:
+def selectivity(
+    db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False, on_task: Sequence[EdgeCurve] | None = None
+) -> pd.DataFrame:
     """F1 minus that of equal probes on control labels, mean over seeds; only if control labels were trained.
 
     Only the control label of a text that occurs in training can be known, and the share of such targets differs between tasks. So tasks
     are compared by ``value_seen``, on these targets alone, whatever ``unseen`` is.
+
+    Args:
+        db: the database.
+        kind: cumulative, at or full.
+        part: dev or test.
+        unseen: whether only targets count whose span text does not occur in training; ``value_seen`` has the others.
+        on_task: the curves on task labels, if they are known; None: of all models and tasks.
 
     Returns:
         model, encoder, task, kind, part, layer, last, value, f1, control; value_seen, f1_seen, control_seen: the same on targets whose
         span text occurs in training, targets_seen: their number.
     """
     on_seen = {labels: _f1_on_seen(db, kind, part, labels) for labels in (TASK, CONTROL)}
-    with_control = {_name(curve): curve for curve in curves(db, part, kind, unseen, CONTROL)}
+    on_task = curves(db, part, kind, unseen) if on_task is None else on_task
+    models, tasks = sorted({one.model for one in on_task}), sorted({one.task for one in on_task})
+    of_control = curves(db, part, kind, unseen, CONTROL, models, tasks)
+    with_control = {_name(curve): curve for curve in of_control}
     rows = []
-    for curve in curves(db, part, kind, unseen):
+    for curve in on_task:
         if (control := with_control.get(_name(curve))) is None:
             continue
         values = numbers.selectivity(curve.values, control.values)
@@ -127,7 +139,7 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
     Returns:
         model, encoder, task, kind, layer, last, seeds, value, bits and uniform (mean code lengths), targets (that were coded).
     """
-    runs = newest(queries.edge_runs(db))
+    runs = newest(db)
     runs = runs[runs["codes"].astype(bool) & (runs["labels"] == TASK) & runs["kind"].isin([kind] if kind else [CUMULATIVE, AT])]
     wanted: Any = (
         runs.assign(_kind=runs["kind"].map(KINDS.index)).sort_values("_kind", kind="stable").drop_duplicates(["model", "encoder", "task"])

@@ -38,7 +38,7 @@ def scores(
         selectivity_seen (on targets whose span text occurs in training, whatever ``unseen`` is), steps (of the training), stopped (whether
         patience ended it). Numbers that are not stored are empty.
     """
-    runs = newest(queries.edge_runs(db))
+    runs = newest(db)
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
     counts = queries.score_counts(db, list(runs["run_id"]), None, unseen)
     found = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")

@@ -53,9 +53,9 @@ def summary(
     rows: list[dict[str, Any]] = []
     for part in parts:
         beside = baselines(db, part, unseen)
-        selective = selectivity(db, part=part, unseen=unseen)
-        of_all, of_seen, top = at_the_last(selective), at_the_last(selective, "value_seen"), _top(db, part, unseen)
         found = curves(db, part, unseen=unseen, models=models, tasks=tasks)
+        selective = selectivity(db, part=part, unseen=unseen, on_task=found)
+        of_all, of_seen, top = at_the_last(selective), at_the_last(selective, "value_seen"), _top(db, part, unseen)
         random = {(one.model, one.task): float(one.values[-1]) for one in found if one.encoder == RANDOM}
         for curve in found:
             name = (curve.model, curve.encoder, curve.task)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.edges.tasks import EDGE_TASKS
-from probing.store.database import Database
+from probing.store.database import Database, remembered
 
 _OF_RUNS = (
     "s.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND ($part::VARCHAR IS NULL OR s.part = $part) AND NOT (s.seen AND $unseen) "
@@ -21,6 +21,7 @@ _COUNTED = """
 _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "fp", "fn"))
 
 
+@remembered
 def edge_runs(db: Database) -> pd.DataFrame:
     """All complete runs of edge probing with the columns of their files and of their provenance, by model, task, encoder, kind and seed.
 
@@ -38,11 +39,13 @@ def traced_parts(db: Database) -> pd.DataFrame:
     return db.query("SELECT DISTINCT run_id, part FROM edge_traces ORDER BY ALL")
 
 
+@remembered
 def edge_tasks(db: Database) -> pd.DataFrame:
     """The parts of every task's data with the columns of their files, in the order of tables."""
     return by_task(db.query("SELECT * FROM edge_tasks ORDER BY task, part"), "task", "part")
 
 
+@remembered
 def edge_labels(db: Database) -> pd.DataFrame:
     """The labels of every task: task, label (its number), name, counts, n (training targets that have it)."""
     return by_task(db.query("SELECT * FROM edge_labels ORDER BY task, label"), "task", "label")
