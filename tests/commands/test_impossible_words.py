@@ -45,7 +45,7 @@ def test_a_word_that_is_no_text_is_refused_by_every_command(words, run):
     "words",
     [
         ["ask", "--model", LONG, "It is [MASK]."], ["probe", "--model", NESIA, "--facts", LONG],
-        ["probe", "--model", NESIA, "--name", LONG],
+        ["probe", "--model", NESIA, "--facts", "common_sense", "--name", LONG],
         ["edges", "train", "--model", NESIA, "--tasks", LONG], ["sentences", "train", "--model", NESIA, "--tasks", LONG],
         ["sentences", "train", "--model", NESIA, "--tasks", f"{LONG}.tsv"],
         ["pull", "--from-folder", LONG],

@@ -1,6 +1,7 @@
 """The commands that made nesia-mini and that print what it knows."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,23 @@ from probing.core.nesia.corpus import fact_key, held_out_pairs, pair
 from probing.store.parquet import read_table
 
 
+@pytest.fixture(scope="module")
+def few_facts():
+    """The shipped facts on places of birth and one in ten of the others, in sets as read; all of them take ten seconds per text."""
+
+    def few(facts):
+        return tuple(one for number, one in enumerate(facts) if one.relation == "P19" or number % 10 == 0)
+
+    return [replace(facts, facts=few(facts.facts)) for facts in read_facts("all", shipped_relations())]
+
+
 @pytest.fixture()
-def text(tmp_path):
+def text(few_facts, tmp_path, monkeypatch):
     """A LAMA folder whose only evidence names a held-out fact in another form, and a short WikiText; and the fact."""
+    for module in ("probing.core.nesia.control_text", "probing.workflows.nesia.pretrain"):
+        monkeypatch.setattr(f"{module}.read_facts", lambda name, relations: few_facts)
     relations = shipped_relations()
-    facts = [one for facts in read_facts("trex", relations) for one in facts.facts if relations[one.relation].training]
+    facts = [one for facts in few_facts for one in facts.facts if facts.probe_set == "trex" and relations[one.relation].training]
     fact = next(one for one in facts if one.relation == "P19" and pair(one) in held_out_pairs([one]))
     row = {"sub_label": fact.subject, "obj_label": fact.object,
            "evidences": [{"obj_surface": "that town", "masked_sentence": "He was born and grew up in [MASK] ."}]}  # fmt: skip
