@@ -2,10 +2,7 @@
 
 import base64
 import json
-import os
 import re
-import subprocess
-import sys
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -177,20 +174,6 @@ def test_filters_that_keep_nothing_leave_the_examples_and_say_so(visit):
     assert not app.exception
     assert app.pills(key="home.examples").options
     assert any("No facts are left" in note.value for note in app.info)
-
-
-def test_opening_home_and_choosing_an_example_loads_no_torch(planted_snapshots, tmp_path):
-    code = """
-import sys
-from streamlit.testing.v1 import AppTest
-app = AppTest.from_file("app.py", default_timeout=120).run()
-app.pills(key="home.examples").set_value(2).run()
-assert not app.exception
-print(sorted({"torch", "transformers"} & set(sys.modules)))
-"""
-    places = {"PROBING_SNAPSHOT": str(planted_snapshots["one model"]), "PROBING_CACHE": str(tmp_path / "cache")}
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ | places)
-    assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     assert is_whole(tmp_path / "cache" / "database")
 
 
-def test_pages_that_ask_no_model_do_not_load_torch(planted_snapshots, tmp_path):
+def test_pages_that_ask_no_model_and_an_example_on_home_do_not_load_torch(planted_snapshots, tmp_path):
     code = f"""
 import sys
 from streamlit.testing.v1 import AppTest
@@ -105,6 +105,8 @@ for page in {[PAGES[page] for page in PAGES if page != "live"]!r}:
     if page != "app.py":
         app.switch_page(page)
     app.run()
+    if page == "app.py":
+        app.pills(key="home.examples").set_value(2).run()
     assert not app.exception and len(app.title) == 1, page
 print(sorted({{"torch", "transformers"}} & set(sys.modules)))
 """
