@@ -146,7 +146,8 @@ def follow(page, path: str) -> None:
 class Tour:
     """One window per width and theme that goes from link to link.
 
-    The first link is loaded. Every other is followed (``follow``), which takes a third of the time. Choices that a link does not name stay as the links before left them.
+    The first link is loaded. Every other is followed (``follow``), which takes a third of the time.
+    Choices that a link does not name stay as the links before left them.
 
     Attributes:
         errors: what the scripts of the pages threw.
