@@ -1,13 +1,33 @@
-"""Types of a caller's arguments: one that cannot be used is an error that shows what was got and what was expected."""
+"""A caller's arguments: errors name them, and one of the wrong type is an error that shows what was got and what was expected."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from operator import index
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
 
 from probing.core.characters import refuse_half_characters
-from probing.core.errors import OptionError
+from probing.core.errors import CacheError, OptionError, ProbingError
+from probing.core.files.disk_errors import cannot_write, no_room
+from probing.core.options import in_python
+
+
+@contextmanager
+def in_a_notebook() -> Iterator[None]:
+    """Errors raised inside the ``with`` block name arguments instead of options.
+
+    A full disk or a folder that cannot be written is a ``CacheError``, in any library.
+    """
+    try:
+        with in_python():
+            yield
+    except ProbingError:
+        raise
+    except Exception as error:
+        if (words := no_room(error) or cannot_write(error)) is None:
+            raise
+        raise CacheError(words.replace("run the same command again", "call the same again")) from error
 
 
 def text(name: str, given: Any, expected: str = "text") -> str:

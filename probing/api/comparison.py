@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from probing.api.wording import in_a_notebook
+from probing.api.arguments import in_a_notebook
 from probing.core.knowledge.transitions import PARTS
 from probing.reports.knowledge.pairs.listed import listed_facts
 from probing.reports.knowledge.pairs.paired import paired_by_layer

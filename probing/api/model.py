@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probing.api.answer import Answer
-from probing.api.arguments import optional_folder, optional_text, readable, text, texts, whole_number
-from probing.api.wording import as_arguments, in_a_notebook
+from probing.api.arguments import in_a_notebook, optional_folder, optional_text, readable, text, texts, whole_number
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import HEADS, LOGIT_LENS, STORED, canonical_head, listed
 from probing.core.model_folders import check_name, find_entry
@@ -247,7 +246,7 @@ def open_model(
         if folder is None and kind in STORED:
             raise _not_trained(encoder, kind, source)
         if head is None and kind == LOGIT_LENS:
-            _log.warning("%s", as_arguments(said_of_the_default(encoder)))
+            _log.warning("%s", said_of_the_default(encoder))
         return Model(load_live(encoder, kind, folder), entry, source, base)
 
 

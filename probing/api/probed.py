@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probing.api.arguments import readable
+from probing.api.arguments import in_a_notebook, readable
 from probing.api.shown import Shown, for_notebook
 from probing.api.stored.checked import checked
-from probing.api.wording import in_a_notebook
 from probing.core.errors import FactsError, OptionError
 from probing.core.facts.custom import COLUMNS, own_facts, own_probe_set
 from probing.core.facts.fact import PROBE_SETS, FactSet
@@ -28,8 +27,9 @@ from probing.reports.knowledge.written import json_table
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
-from probing.workflows.knowledge.probe import ProbedSet, ProbeRequest, probe_sets
+from probing.workflows.knowledge.probe import ProbedSet, probe_sets
 from probing.workflows.knowledge.stored_run import database_of_runs, run_files, run_row
+from probing.workflows.requests.knowledge import ProbeRequest
 
 if TYPE_CHECKING:
     from probing.api.comparison import Comparison
@@ -237,7 +237,7 @@ def probe_facts(
         sets = [_given(facts, called)]
         named = sets[0].probe_set
     request = ProbeRequest(
-        model.source, named, model.head, out=out, templates=templates, base=model.base, rebuild=False, progress=progress,
+        model.source or "", named, model.head, out=out, templates=templates, base=model.base, rebuild=False, progress=progress,
     )  # fmt: skip
     return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
 

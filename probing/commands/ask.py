@@ -5,28 +5,17 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.options import RevisionOption
+from probing.commands.options import command
 from probing.core.errors import PromptError
-from probing.core.head_kinds import listed
 from probing.core.questions import Answer, SeveralMasks
+from probing.workflows.requests.knowledge import AskRequest
 
 
-def ask(
-    prompt: Annotated[str, typer.Argument(help="A sentence with one gap, written [MASK], <mask> or ___.")],
-    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    head: Annotated[str | None, typer.Option(help=f"{listed()}; none: tied or, if none are trained, logit_lens.")] = None,
-    top: Annotated[int, typer.Option(help="Top-k per layer.", min=1)] = 10,
-    watch: Annotated[list[str] | None, typer.Option(help="A word to follow through the layers; repeatable.")] = None,
-    mask: Annotated[int | None, typer.Option(help="Which of several masks to read, from 0.")] = None,
-    revision: RevisionOption = None,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+@command(AskRequest)
+def ask(request: AskRequest, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Ask every layer to fill the mask of a sentence."""
     from probing.workflows.knowledge import ask as workflow
 
-    request = workflow.AskRequest(prompt, model, head, top, tuple(watch or ()), mask, base, device, revision)
     try:
         answer = workflow.ask(request, lambda line: typer.echo(line, err=True))
     except SeveralMasks as error:

@@ -1,14 +1,18 @@
-"""The options of the executor and of reports, shared by several commands."""
+"""A command's options, made from its request, and those of reports."""
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from probing.core.errors import OptionError, StoreError
+from probing.core.options import Declared, made, option_fields, spelled
 from probing.workflows.executors import ExecutorChoice, Who
 
 if TYPE_CHECKING:
@@ -46,25 +50,80 @@ class Whose(StrEnum):
 RevisionOption = Annotated[
     str | None, typer.Option(help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")
 ]
-WhoOption = Annotated[Who, typer.Option("--executor", help="Where the work is done: this process, Ray's workers, or Slurm's jobs.")]
 WhoseOption = Annotated[Whose, typer.Option("--executor", help="Where heads and probes are trained: this process, or Ray's workers.")]
 WorkersOption = Annotated[
     int | None,
     typer.Option(help="Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", min=1),
 ]
 AddressOption = Annotated[str | None, typer.Option(help="A running Ray cluster: auto or HOST:PORT; none starts one here.")]
-SlurmOption = Annotated[
-    list[str] | None,
-    typer.Option(help="KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here."),
-]
-ThreadsOption = Annotated[
-    int | None, typer.Option(help="Processors per shard, part of a run's fingerprint; none: as many as torch uses here.", min=1, max=1024)
-]
 
 
-def chosen(who: str, workers: int | None, address: str | None, slurm: Sequence[str] | None = None) -> ExecutorChoice:
+def chosen(who: str, workers: int | None, address: str | None) -> ExecutorChoice:
     """The executor of the options."""
-    return ExecutorChoice(Who(who), workers, address, tuple(slurm or ()))
+    return ExecutorChoice(Who(who), workers, address)
+
+
+def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with the options of a request, which its function takes first; further parameters are options of the command alone.
+
+    An ``OptionError`` ends it like any other wrong option: with its usage and exit code 2.
+    """
+
+    def of(function: Callable[..., None]) -> Callable[..., None]:
+        declared = option_fields(request)
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+
+        @wraps(function)
+        def called(**given: Any) -> None:
+            with options_refused():
+                values = {one.name: _value(one, given.pop(one.name)) for one in declared}
+                function(made(request, values), **given)
+
+        parameters = [*map(_parameter, declared), *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own)]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        return called
+
+    return of
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The parts of a text that commas separate, without blanks around them and without empty ones."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _parameter(one: Declared) -> inspect.Parameter:
+    """The parameter of a command that typer makes an option of the request from."""
+    shown, default = one.type, inspect.Parameter.empty if one.default is MISSING else one.default
+    more: dict[str, Any] = {}
+    if one.several:
+        shown = list[str] if one.option.repeated else str
+        if isinstance(default, tuple):
+            default = None if one.option.repeated else ",".join(map(str, default))
+    elif one.type in (int, float):
+        more = {"min": one.option.least, "max": one.option.most}
+    names = one.option.names
+    if one.type is bool and default is False and not names:
+        # A switch that is off needs no option that switches it off.
+        names = (f"--{one.name.replace('_', '-')}",)
+    info = typer.Argument(help=one.option.help) if one.option.argument else typer.Option(*names, help=one.option.help, **more)
+    annotation = Annotated[shown | None if default is None else shown, info]  # type: ignore[valid-type]
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _value(one: Declared, given: Any) -> Any:
+    """The value of an option of the request, of what was typed.
+
+    Raises:
+        OptionError: if a part of a list of numbers is none.
+    """
+    if not one.several or given is None:
+        return () if one.option.repeated and given is None else given
+    parts = tuple(given) if one.option.repeated else listed(given)
+    try:
+        return tuple(map(get_args(one.type)[0], parts))
+    except ValueError:
+        raise OptionError(f"got {spelled(one.name, given, one.option.names)}; expected numbers separated by commas") from None
 
 
 @contextmanager

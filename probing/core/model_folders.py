@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.errors import ModelError
+from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.core.provenance import COMMIT
 from probing.core.registry import ModelEntry, name_of_model, read_registry
@@ -143,7 +144,7 @@ def check_name(name: str, own: str = "") -> None:
         raise ModelError(f"got the name {name!r}; expected letters, digits and signs such as - and /, as in my-run/step-500")
     known = {other.name for other in read_registry().models}
     if name in known and own != name:
-        raise ModelError(f"{name} is the name of another model of the registry; choose another --name")
+        raise ModelError(f"{name} is the name of another model of the registry; choose another {spelled('name')}")
 
 
 def base_entry(entry: ModelEntry) -> ModelEntry | None:

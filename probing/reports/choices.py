@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from probing.core.errors import OptionError
+from probing.core.options import spelled
 
 What = TypeVar("What", bound=StrEnum)
 
@@ -23,4 +24,4 @@ def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: It
     """Raises an ``OptionError`` for an unknown value of an option."""
     known = tuple(known)
     if unknown := [one for one in wanted or () if one not in known]:
-        raise OptionError(f"got {option} {unknown[0]}; expected one of {', '.join(map(str, known))}")
+        raise OptionError(f"got {spelled(option, unknown[0])}; expected one of {', '.join(map(str, known))}")

@@ -4,8 +4,10 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 from probing.core.errors import OptionError
+from probing.core.options import Option, Options
 from probing.core.paths import cache_folder
 from probing.core.registry import read_registry
 from probing.jobs.coordinator import Executor
@@ -26,20 +28,18 @@ class Who(StrEnum):
 
 
 @dataclass(frozen=True)
-class ExecutorChoice:
-    """Where the work is done.
+class ExecutorChoice(Options):
+    """Where the work is done."""
 
-    Attributes:
-        who: this process, Ray's workers, or Slurm's jobs.
-        workers: of a Ray started here, or jobs in Slurm's queue at a time; None leaves it to the executor.
-        address: of a running Ray cluster; None starts one here.
-        slurm: options ``KEY=VALUE``.
-    """
-
-    who: Who = Who.local
-    workers: int | None = None
-    address: str | None = None
-    slurm: tuple[str, ...] = ()
+    who: Annotated[Who, Option("Where the work is done: this process, Ray's workers, or Slurm's jobs.", names=("--executor",))] = Who.local
+    workers: Annotated[
+        int | None, Option("Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", least=1)
+    ] = None
+    address: Annotated[str | None, Option("A running Ray cluster: auto or HOST:PORT; none starts one here.")] = None
+    slurm: Annotated[
+        tuple[str, ...],
+        Option("KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here.", repeated=True),
+    ] = ()
 
     def check(self) -> None:
         """Raises ``OptionError`` for an option of another executor, or one of Slurm that is not ``KEY=VALUE``."""
@@ -60,10 +60,8 @@ def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
     """The chosen executor, whose workers compute with this number of threads on this device.
 
     Raises:
-        OptionError: as ``ExecutorChoice.check``.
         JobError: if the executor's library is not installed.
     """
-    choice.check()
     cards = int(device.startswith("cuda"))
     if choice.who == Who.ray:
         ray_library()

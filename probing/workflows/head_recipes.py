@@ -8,6 +8,7 @@ from typing import Any
 
 from probing.core.errors import HeadError, ModelError
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED
+from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.models.encoders.load import Encoder
 from probing.models.heads.affine_maps import Target
@@ -66,7 +67,10 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
         if (found := _lies_in(place, wish, encoder)) is None:
             continue
         if found.canonical() != usual.canonical():
-            say(f"{wish.kind} heads use the recipe of those in {place}: {_told(found, usual)}; for another choose another folder (--out)")
+            say(
+                f"{wish.kind} heads use the recipe of those in {place}: {_told(found, usual)}; "
+                f"for another choose another folder ({spelled('out')})"
+            )
         return found
     unasked = "start" not in wish.asked and wish.kind not in MAPPED
     if unasked and (reason := _no_map(encoder, train, usual)):

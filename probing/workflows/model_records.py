@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.locks import exclusive_lock
+from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
@@ -36,7 +37,7 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
         run_id = row["run_id"]
         raise ModelError(
             f"run {run_id} in {folder} is of a model called {encoder.name} with different {what}; give this model another name "
-            f"with --name, or delete the files of the other's runs, such as all *-{run_id}.parquet"
+            f"with {spelled('name')}, or delete the files of the other's runs, such as all *-{run_id}.parquet"
         )
 
 
@@ -48,7 +49,7 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
         if asked != config.facts_sha256 and all(row[key] == getattr(config, key) for key in same):
             return (
                 f"note: run {row['run_id']} in {folder} has {row['n_probed']:,} other facts as {config.probe_set}; reports and pages show "
-                "the newer run only. If they are two files, give one another name with --as (in Python: called=)"
+                f"the newer run only. If they are two files, give one another name with {spelled('called', named=('--as',))}"
             )
     return None
 
@@ -94,19 +95,20 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         return []
     if entry.base_weights and base.identity != entry.base_weights:
         got = f"the base {family} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
-        raise ModelError(f"{got}; name the folder of the original base (--base)")
+        raise ModelError(f"{got}; name the folder of the original base ({spelled('base')})")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
     # Several architectures use the same names for embeddings, but not for layers.
     if not any(row["layer"] > 0 for row in rows):
         raise ModelError(
-            f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; name another (--base)"
+            f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; "
+            f"name another ({spelled('base')})"
         )
     farthest = max(rows, key=lambda row: row["drift"])
     if farthest["drift"] >= STRANGE_DRIFT:
         _log.warning(
             "warning: layer %d of %s is %.2f times the length of %s's weights away from them, like an unrelated model's; "
-            "is %s really its base? If not, name another (--base)",
+            f"is %s really its base? If not, name another ({spelled('base')})",
             farthest["layer"], encoder.name, farthest["drift"], family, family,
         )  # fmt: skip
     return [{"model": encoder.name, "base": family} | row for row in rows]

@@ -145,7 +145,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
     [
         (lambda p: p.curve(k=[1, 10]), FigureError, r"got k=\[1, 10\]; only one k can be shown here"),
         (lambda p: p.curve(average=["macro", "micro"]), FigureError, "only one average"),
-        (lambda p: p.curve(model="bert"), StoreError, "no run with model bert"),
+        (lambda p: p.curve(model="bert"), StoreError, "no run with model='bert'"),
         (lambda p: p.curve(k=3), OptionError, "expected one of 1, 10, 100"),
         (lambda p: p.forgotten(model=MODELS), FigureError, "only one model"),
         (lambda p: p.forgotten(definition=["caption", "strict"]), FigureError, "only one definition"),
@@ -168,7 +168,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.changes(model=BASE.name), OptionError, f"got model {BASE.name}; fine-tuned models are"),
         (lambda p: p.changes(heads=True), FigureError, "leave heads out"),
         (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),
-        (lambda p: p.changes(k=3), OptionError, "got k 3; expected one of 1, 10, 100"),
+        (lambda p: p.changes(k=3), OptionError, "got k=3; expected one of 1, 10, 100"),
     ],
 )  # fmt: skip
 def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, error, words):

@@ -16,7 +16,7 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.paths import FACTS_FOLDER
 from probing.store.parquet import read_table
-from probing.workflows.knowledge.probe import ProbeRequest
+from probing.workflows.requests.knowledge import ProbeRequest
 
 
 @pytest.fixture()

@@ -8,10 +8,11 @@ import pytest
 import torch
 from transformers import AlbertForMaskedLM, BertModel
 
-from probing.core.errors import JobError, ModelError, NoOwnHead, OptionError, TextError
+from probing.core.errors import JobError, ModelError, NoOwnHead, TextError
 from probing.store.parquet import read_table
 from probing.workflows.changes import work
-from probing.workflows.changes.measure import ChangesRequest, measure_changes
+from probing.workflows.changes.measure import measure_changes
+from probing.workflows.requests.changes import ChangesRequest
 from tests.commands.conftest import WORDS
 from tests.models import tiny_models
 
@@ -177,8 +178,6 @@ def test_what_is_not_there_is_named(cache, tuned, tiny_model, request_of, tmp_pa
         measure_changes(request_of(tuned, base="/nowhere", **own))
     with pytest.raises(TextError, match="cannot read"):
         measure_changes(request_of(tiny_model, text=tmp_path / "none", blocks=0))
-    with pytest.raises(OptionError, match="got -1 for --blocks"):
-        measure_changes(request_of(tiny_model, blocks=-1))
 
 
 def test_another_architecture_is_not_taken_for_a_base(text, tiny_model, request_of, tmp_path):

@@ -16,7 +16,8 @@ from probing.models.encoders.load import load_encoder
 from probing.store.check import check_store
 from probing.store.parquet import read_table
 from probing.workflows.edges.own_sentences import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
-from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.edges.train import train_edges
+from probing.workflows.requests.edges import EdgesRequest
 from tests.commands.edge_tasks import QUICK
 from tests.core.edges.edge_files import conllu, write_ewt
 

@@ -17,8 +17,9 @@ from probing.models.encoders.load import load_encoder
 from probing.models.runtime import checked_arrays
 from probing.models.sentences.files import FILE, probes_folder, read_probes
 from probing.models.sentences.training import answered, stored_states
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train, work
-from probing.workflows.sentences.train import SentencesRequest, train_sentences
+from probing.workflows.sentences.train import train_sentences
 from tests.commands.sentence_tasks import (
     accuracy,
     bytes_of,
@@ -413,24 +414,8 @@ def test_other_data_of_the_same_name_are_refused(request_of, family, parity, tmp
     train_sentences(request_of(other, protocol="quick"))
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"protocol": "theirs"}, "got the protocol 'theirs', expected ours or quick or senteval"),
-        ({"poolings": ("last",)}, "got the pooling 'last', expected first or mean"),
-        ({"poolings": ()}, "got the pooling 'none'"),
-        ({"readings": ("theirs",)}, "got the reading 'theirs'"),
-        ({"portions": (0,)}, r"got the portions \[0\], expected numbers from 1"),
-        ({"tasks": ()}, "got no task"),
-    ],
-)
-def test_what_no_probe_can_be_is_refused(request_of, parity, changed, message):
-    with pytest.raises(OptionError, match=message):
-        train_sentences(replace(request_of(parity), **changed))
-
-
 def test_one_pooling_is_compared_with_the_bases_mean_all_the_same(beside, parity):
-    out = train_sentences(beside(parity, poolings=("first",), readings=("own", "aligned"), portions=(1,), codes=False))
+    out = train_sentences(beside(parity, pooling=("first",), readings=("own", "aligned"), portions=(1,), codes=False))
     pairs = tables_of(out, "sentence_pairs")
     assert {(row["pooling"], row["with_pooling"]) for row in pairs} == {("first", "first"), ("first", "mean")}
     assert {row["pooling"] for row in tables_of(out, "sentence_scores")} == {"first"}

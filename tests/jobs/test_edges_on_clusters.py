@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from probing.jobs.on_ray import stop_ray
-from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.edges.train import train_edges
 from probing.workflows.executors import ExecutorChoice, Who
+from probing.workflows.requests.edges import EdgesRequest
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
 from tests.commands.edge_tasks import QUICK, bytes_of, task_folder
 

@@ -8,8 +8,9 @@ import torch
 
 from probing.jobs.on_ray import stop_ray
 from probing.workflows.executors import ExecutorChoice, Who
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train as module
-from probing.workflows.sentences.train import SentencesRequest, train_sentences
+from probing.workflows.sentences.train import train_sentences
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
 from tests.commands.sentence_tasks import bytes_of, labelled, write_task
 

@@ -71,7 +71,8 @@ def train_slice(source: str, folder: str, amount: int) -> None:
     import numpy as np
 
     from probing.models.edges.recipe import EdgeRecipe
-    from probing.workflows.edges.train import EdgesRequest, train_edges
+    from probing.workflows.edges.train import train_edges
+    from probing.workflows.requests.edges import EdgesRequest
 
     started, task = time.perf_counter(), Path(folder) / "slice"
     words = sentences(amount + DEV)

@@ -8,9 +8,8 @@ from functools import wraps
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
-from probing.api.arguments import readable
+from probing.api.arguments import in_a_notebook, readable
 from probing.api.stored.given import Numbers, Words
-from probing.api.wording import in_a_notebook
 from probing.core.errors import OptionError
 
 Given = ParamSpec("Given")

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.commands.options import RevisionOption, options_refused
+from probing.commands.options import command
 from probing.reports.edges.asked_spans import label_rows
 from probing.reports.table_text import as_json
+from probing.workflows.requests.edges import TraceRequest
 
 if TYPE_CHECKING:
     from probing.workflows.edges.trace import SentenceTraces
@@ -21,26 +22,16 @@ class Shape(StrEnum):
     json = "json"
 
 
+@command(TraceRequest)
 def trace(
-    sentence: Annotated[str, typer.Option(help="A sentence, to be split as in treebanks; words between blanks stay unchanged.")],
-    span1: Annotated[
-        str | None, typer.Option(help="First word, from 0, and the one after the last: 3:5. Without it the words are listed with numbers.")
-    ] = None,
-    span2: Annotated[str | None, typer.Option(help="A second span, for tasks of two.")] = None,
-    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; none: all that have probes.")] = "",
+    request: TraceRequest,
     top: Annotated[int, typer.Option(help="Labels per layer in the table.", min=1)] = 3,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json; the last two have every label.")] = Shape.table,
-    base: Annotated[str | None, typer.Option(help="Base model whose head a headless model uses.")] = None,
-    revision: RevisionOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Apply the probes of every layer to one span of a sentence, or to a pair of spans."""
-    from probing.workflows.edges import trace as workflow
+    from probing.workflows.edges.trace import trace_sentence
 
-    names = tuple(part.strip() for part in tasks.split(",") if part.strip())
-    with options_refused():
-        found = workflow.trace_sentence(workflow.TraceRequest(model, sentence, span1, span2, names, base, device, revision))
+    found = trace_sentence(request)
     if shape is Shape.json:
         typer.echo(_as_json(found), nl=False)
     elif shape is Shape.csv:

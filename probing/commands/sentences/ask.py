@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from probing.commands.options import RevisionOption, options_refused
+from probing.commands.options import command
+from probing.workflows.requests.sentences import SentenceAskRequest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,27 +20,18 @@ class Shape(StrEnum):
     json = "json"
 
 
-def ask(
-    text: Annotated[str, typer.Argument(help="A sentence.")],
-    pair: Annotated[str, typer.Option(help="A second sentence, which follows the first.")] = "",
-    model: Annotated[str, typer.Option(help="Registry name, hub id or folder.")] = "nesia-mini",
-    base: Annotated[str | None, typer.Option(help="The model that it was fine-tuned from, if that is not recorded.")] = None,
-    revision: RevisionOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,
-) -> None:
+@command(SentenceAskRequest)
+def ask(request: SentenceAskRequest, shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table) -> None:
     """Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every probe's prediction."""
     from probing.workflows.sentences import ask as workflow
 
-    with options_refused():
-        request = workflow.SentenceAskRequest(text, model, pair, base, device, revision)
-        answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
+    answer = workflow.ask_live(request, lambda line: typer.echo(line, err=True))
     parts = {
         "attention": workflow.attention_rows(answer),
         "verdicts": workflow.verdict_rows(answer),
         "same_word": workflow.similarity_rows(answer),
     }
-    typer.echo(_written(parts, shape, {"sentence": text, "pair": pair, "tokens": list(answer.attention.tokens)}), nl=False)
+    typer.echo(_written(parts, shape, {"sentence": request.text, "pair": request.pair, "tokens": list(answer.attention.tokens)}), nl=False)
 
 
 def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, object]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from probing.core.errors import SentenceDataError
+from probing.core.options import spelled
 from probing.core.sentences.example import MAX_EXAMPLES, OURS, PARTS, SENTEVAL, Example, SentenceData
 from probing.core.sentences.readers.labelled import Labelled
 
@@ -95,7 +96,7 @@ def _placed(task: str, rows: Sequence[Labelled], protocol: str) -> dict[str, lis
     if not named:
         return dict(zip(PARTS, _shared_out(rows, SHARES), strict=True))
     if len(named) == 1:
-        other = f"take another protocol (--protocol {OURS}) or another file"
+        other = f"take another protocol ({spelled('protocol', OURS)}) or another file"
         advice = "name no part, or name train and test" if protocol == OURS else other
         raise SentenceDataError(
             f"{task} has {named[0]} sentences only; expected training and test sentences, or none that name a part: {advice}"

@@ -11,6 +11,7 @@ from probing.core.changes.measures import BY_HEAD
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import MAX_IN_MATRIX, jackknife, linear_cka, rsa
 from probing.core.errors import ModelError, TextError
+from probing.core.options import spelled
 from probing.models.changes.attending import Attending, Passed
 from probing.models.changes.words import WordStates, word_places
 from probing.models.encoders.load import Encoder
@@ -100,7 +101,7 @@ def check_comparable(encoder: Encoder, base: Encoder) -> None:
     if (layers, heads, width) != (others, other_heads, other_width):
         raise ModelError(
             f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
-            "expected the model that it was fine-tuned from (--base)"
+            f"expected the model that it was fine-tuned from ({spelled('base')})"
         )
 
 

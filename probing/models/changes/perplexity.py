@@ -14,6 +14,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import TextError
+from probing.core.options import spelled
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.layer_swap import replaced_batch
@@ -92,7 +93,9 @@ def masked_blocks(
     text = _pieces(lines, tokenizer)
     there = len(text) // inside
     if there < blocks:
-        raise TextError(f"the text gives {there} blocks of {pieces} pieces, expected {blocks}; ask for fewer (--blocks) or give more text")
+        raise TextError(
+            f"the text gives {there} blocks of {pieces} pieces, expected {blocks}; ask for fewer ({spelled('blocks')}) or give more text"
+        )
     numbers = np.sort(np.random.default_rng([seed, inside]).permutation(there)[:blocks])
     labels = np.empty((blocks, pieces), np.int64)
     labels[:, :1], labels[:, 1 + inside :] = ends[:1], ends[1:]

@@ -17,14 +17,13 @@ from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file
 from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
+from probing.models.edges.recipe import BITS
 from probing.models.runtime.checked_arrays import sum_of
 
 FILE = "probes.safetensors"
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "edges"
 _VERSION = 1
-#: Bits per stored weight: 16 is float16; 8 and 6 are integers with a scale per row, and 6 is also compressed.
-BITS = (16, 8, 6)
 _SCALE, _PACKED = ".scale", ".packed"
 
 

@@ -12,6 +12,7 @@ import torch
 from probing.core.edges.target import Record
 from probing.core.errors import ModelError
 from probing.core.files.locks import LONG_WORK, exclusive_lock
+from probing.core.options import spelled
 from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder
@@ -236,5 +237,7 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
                 with np.errstate(over="ignore"):
                     found[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
     if not np.isfinite(found).all():
-        raise ModelError(f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32 (--states-dtype)")
+        raise ModelError(
+            f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32 ({spelled('states_dtype')})"
+        )
     return found

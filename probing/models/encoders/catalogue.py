@@ -9,6 +9,7 @@ import torch
 
 from probing.core.errors import ModelError
 from probing.core.model_folders import base_entry, find_entry
+from probing.core.options import spelled
 from probing.core.registry import ModelEntry, read_registry, where_data_are
 from probing.models.encoders.load import BaseSource, Encoder, load_encoder
 from probing.models.encoders.usable import read_configuration
@@ -124,7 +125,7 @@ def require_base(entry: ModelEntry) -> None:
     try:
         read_configuration(origin.location, locate_configuration(origin.location, origin.revision or None))
     except ModelError as error:
-        raise ModelError(f"the base {entry.base} cannot be used: {error}; name another (--base)") from error
+        raise ModelError(f"the base {entry.base} cannot be used: {error}; name another ({spelled('base')})") from error
 
 
 def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:

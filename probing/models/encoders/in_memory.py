@@ -8,6 +8,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, NoOwnHead
+from probing.core.options import spelled
 from probing.core.provenance import LOCAL
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import computation_digest
@@ -66,7 +67,7 @@ def encoder_of(
         own = _own_head(model)
         lent = base() if own is None and base is not None else None
         if own is None and lent is None:
-            raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used (--base)")
+            raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used ({spelled('base')})")
         if lent is not None:
             check_fits(source, model.config, lent.name, lent.body.config)
         body = copy.deepcopy(model.base_model).to(chosen, torch.float32)

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import HeadError, ModelError, NoOwnHead
+from probing.core.options import spelled
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.delta_weights import apply_difference, is_difference
@@ -187,7 +188,7 @@ def load_encoder(
         head_source: PreTrainedModel = model
         if lacks_head:
             if base is None:
-                raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used (--base)")
+                raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used ({spelled('base')})")
             base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
                 head_source = _load_base(base_found, dtype, source, model)
@@ -238,7 +239,7 @@ def _as_base_of(source: str | Path, base: str | Path) -> Iterator[None]:
             yield
     except ModelError as error:
         raise ModelError(
-            f"the base of {source}, {base}, cannot be used: {error}; if the base was moved, name its folder (--base)"
+            f"the base of {source}, {base}, cannot be used: {error}; if the base was moved, name its folder ({spelled('base')})"
         ) from error
 
 
@@ -254,7 +255,7 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
     if base.weights and got != base.weights:
         raise ModelError(
             f"the base {base.source} has weights {got[:12]}, {source} was fine-tuned from {base.weights[:12]}; "
-            "name the folder of the original base (--base)"
+            f"name the folder of the original base ({spelled('base')})"
         )
 
 
@@ -281,7 +282,7 @@ def _locate_base(source: str | Path, base: BaseSource) -> Located:
 def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
     """A body that is stored as a difference, and whether it lacks an own head (one that was trained with it)."""
     if base is None:
-        raise ModelError(f"{found.title} holds a difference from its base model; name that base (--base)")
+        raise ModelError(f"{found.title} holds a difference from its base model; name that base ({spelled('base')})")
     with _as_base_of(found.title, base.title):
         model, missing = _load(base, dtype)
         if missing:

@@ -13,6 +13,7 @@ from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file, atomic_text
 from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED, canonical_head
 from probing.core.model_folders import find_entry
+from probing.core.options import spelled
 from probing.models.encoders.catalogue import heads_of
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.load import Encoder
@@ -177,7 +178,7 @@ def train_command(encoder: Encoder, kind: str, seed: int = 0) -> str:
 def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
     """Error for missing heads: train them or, without a seed, use the pre-trained head."""
     which = f"no {kind} heads{f' of seed {seed}' if seed else ''} exist for {encoder.name}"
-    without = "" if seed else f"; without any training: --head {LOGIT_LENS}"
+    without = "" if seed else f"; without any training: {spelled('head', LOGIT_LENS)}"
     return HeadError(f"{which}; train them with: {train_command(encoder, kind, seed)}{without}")
 
 
@@ -269,6 +270,6 @@ def chosen_heads(
 def said_of_the_default(encoder: Encoder) -> str:
     """The line for a user who names no heads of a model that has no trained ones."""
     return (
-        f"no {TIED} heads are trained for {encoder.name}, so its pre-trained head reads every layer, the logit lens (--head {LOGIT_LENS}); "
-        f"train heads with: {train_command(encoder, TIED)}"
+        f"no {TIED} heads are trained for {encoder.name}, so its pre-trained head reads every layer, the logit lens "
+        f"({spelled('head', LOGIT_LENS)}); train heads with: {train_command(encoder, TIED)}"
     )

@@ -13,6 +13,7 @@ from transformers import get_linear_schedule_with_warmup
 from probing.core.errors import HeadError
 from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
+from probing.core.options import spelled
 
 #: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay the same.
@@ -125,14 +126,14 @@ class HeadRecipe(Frozen):
             if getattr(self, name) not in known:
                 raise HeadError(f"got {getattr(self, name)!r} as a head's {name}, expected one of {', '.join(map(repr, known))}")
         if not 0 <= self.learning_rate < math.inf:
-            raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 (--rate)")
+            raise HeadError(f"got a learning rate of {self.learning_rate}, expected a finite number of at least 0 ({spelled('rate')})")
         if self.version not in (1, VERSION):
             raise HeadError(f"got version {self.version} of the recipe, expected 1 or {VERSION}; update the program")
         if self.kind in MAPPED and self.start == "random":
-            raise HeadError(f"a {self.kind} head has no random start; leave --start out")
+            raise HeadError(f"a {self.kind} head has no random start; leave {spelled('start')} out")
         if self.kind == LEAST_SQUARES and self.seed:
             raise HeadError(
-                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave --seed out"
+                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave {spelled('seed')} out"
             )
 
     def rate(self, step: int, steps: int) -> float:

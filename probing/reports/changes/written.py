@@ -7,6 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from probing.core.errors import OptionError
+from probing.core.options import spelled
 from probing.reports.changes.measured import values
 from probing.reports.changes.perplexity import epoch_perplexities, perplexities
 from probing.reports.table_text import Form, as_json, latex_table, objects, text_table
@@ -50,7 +51,7 @@ class ChangeChoice:
 
     def __post_init__(self) -> None:
         if (self.measures or self.heads) and self.what is not What.values:
-            raise OptionError(f"got {'--measure' if self.measures else '--heads'} with {self.what}; only values have it")
+            raise OptionError(f"got {spelled('measure' if self.measures else 'heads')} with {self.what}; only values have it")
 
 
 def refuse_unknown(db: Database, choice: ChangeChoice) -> None:

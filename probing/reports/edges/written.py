@@ -63,8 +63,8 @@ class EdgeChoice:
     unseen: bool = False
 
     def __post_init__(self) -> None:
-        refuse_unknown_words("--part", self.parts, PARTS)
-        refuse_unknown_words("--kind", self.kinds, KINDS)
+        refuse_unknown_words("part", self.parts, PARTS)
+        refuse_unknown_words("kind", self.kinds, KINDS)
 
 
 def refuse_unknown(db: Database, choice: EdgeChoice) -> None:

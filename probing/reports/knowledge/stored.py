@@ -12,6 +12,7 @@ from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.knowledge.total import AVERAGES
 from probing.core.knowledge.transitions import PARTS
 from probing.core.metrics import RANKS
+from probing.core.options import spelled
 from probing.reports.choices import refuse_unknown_words
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.pairs.listed import listed_facts, named_pairs
@@ -69,14 +70,14 @@ class ReportChoice:
     def __post_init__(self) -> None:
         object.__setattr__(self, "heads", canonical_heads(self.heads))
         for option, wanted, known in (
-            ("--k", self.ks, RANKS),
-            ("--average", self.averages, AVERAGES),
-            ("--definition", self.definitions, DEFINITIONS),
-            ("--part", self.parts, PARTS),
+            ("k", self.ks, RANKS),
+            ("average", self.averages, AVERAGES),
+            ("definition", self.definitions, DEFINITIONS),
+            ("part", self.parts, PARTS),
         ):
             refuse_unknown_words(option, wanted, known)
         if self.what is What.facts and len(self.models or ()) != 1:
-            raise OptionError(f"got {len(self.models or ())} models for facts; name the one fine-tuned model (--model)")
+            raise OptionError(f"got {len(self.models or ())} models for facts; name the one fine-tuned model ({spelled('model')})")
 
     @property
     def sets(self) -> Sequence[str] | None:
@@ -111,19 +112,19 @@ def other_templates(db: Database, choice: ReportChoice) -> list[str]:
 def refuse_unknown(db: Database, choice: ReportChoice) -> None:
     """Raises a ``StoreError`` for a template set that no run has, or a name that none of its runs has."""
     if (there := stored_templates(db)) and choice.templates not in there:
-        raise StoreError(f"no run with --templates {choice.templates}; there are {', '.join(there)}")
-    _refuse_names(db, {"--model": choice.models, "--head": choice.heads, "--probe-set": choice.probe_sets}, choice.templates)
-    _refuse_names(db, {"--base": choice.bases}, choice.templates)
+        raise StoreError(f"no run with {spelled('templates', choice.templates)}; there are {', '.join(there)}")
+    _refuse_names(db, {"model": choice.models, "head": choice.heads, "probe_set": choice.probe_sets}, choice.templates)
+    _refuse_names(db, {"base": choice.bases}, choice.templates)
 
 
 def _refuse_names(db: Database, given: dict[str, Sequence[str] | None], templates: str) -> None:
     """Raises a ``StoreError`` for a name that no run of the template set has; it lists the sets that have it."""
     every = choose(db, templates=templates)
     for option, wanted in given.items():
-        column = "model" if option == "--base" else option.removeprefix("--").replace("-", "_")
+        column = "model" if option == "base" else option
         if unknown := sorted(set(wanted or ()) - set(every[column])):
             elsewhere = stored_templates(db, **{f"{column}s": unknown})
-            asked = f" probed with --templates {templates}" if elsewhere else ""
-            there = f"; it was probed with --templates {', '.join(elsewhere)}" if elsewhere else ""
+            asked = f" probed with {spelled('templates', templates)}" if elsewhere else ""
+            there = f"; it was probed with {spelled('templates', ', '.join(elsewhere))}" if elsewhere else ""
             names = ", ".join(sorted(set(every[column]))) or "none"
-            raise StoreError(f"no run with {option} {', '.join(unknown)}{asked}{there}; there are {names}")
+            raise StoreError(f"no run with {spelled(option, ', '.join(unknown))}{asked}{there}; there are {names}")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.errors import OptionError
+from probing.core.options import spelled
 from probing.reports.knowledge.stored import What
 from probing.reports.table_text import NO_ROWS, Form, as_json, latex_table, objects, text_table
 
@@ -76,7 +77,7 @@ def json_table(table: pd.DataFrame, what: What) -> pd.DataFrame:
         OptionError: if its rows would not state their probe set.
     """
     if _several_sets(table, what):
-        raise OptionError(f"the JSON of {what} does not contain the probe set; choose one with --probe-set")
+        raise OptionError(f"the JSON of {what} does not contain the probe set; choose one with {spelled('probe_set')}")
     return table[list(_OBJECTS.get(what, KEYS[what]))]
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from probing.core.errors import OptionError
+from probing.core.options import spelled
 from probing.core.sentences.example import OURS, OWN, POOLINGS, PROTOCOLS, READINGS
 from probing.reports.choices import refuse_unknown_words
 from probing.reports.sentences.accuracy import accuracies, learning_curve
@@ -65,13 +66,13 @@ class SentenceChoice:
 
     def __post_init__(self) -> None:
         for option, wanted, known in (
-            ("--pooling", self.poolings, POOLINGS),
-            ("--reading", self.readings, READINGS),
-            ("--protocol", (self.protocol,), PROTOCOLS),
+            ("pooling", self.poolings, POOLINGS),
+            ("reading", self.readings, READINGS),
+            ("protocol", (self.protocol,), PROTOCOLS),
         ):
             refuse_unknown_words(option, wanted, known)
         if self.readings and self.what is not What.accuracy:
-            raise OptionError(f"got --reading with {self.what}; only accuracy has it")
+            raise OptionError(f"got {spelled('reading')} with {self.what}; only accuracy has it")
 
 
 def refuse_unknown(db: Database, choice: SentenceChoice) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 from probing import __version__
 from probing.core.changes.run import ChangeRunConfig
 from probing.core.changes.text import raw_text, text_sha256
-from probing.core.errors import ModelError, OptionError, ProbingError
+from probing.core.errors import ModelError, ProbingError
 from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.options import spelled
 from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.job import Job, Shard
 from probing.models.changes.measure import check_comparable
-from probing.models.changes.perplexity import BLOCK_PIECES, BLOCKS
+from probing.models.changes.perplexity import BLOCK_PIECES
 from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder, reopening
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
@@ -25,57 +26,13 @@ from probing.models.encoders.weight_drift import weight_drift
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
 from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
-from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
+from probing.workflows.executors import executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.say import Say
 from probing.workflows.stored_job import build_if_usual, do_job
 
-#: Usual number of sentences.
-SENTENCES = 400
 _TABLES = ("change_values", "perplexity", "change_runs")
-
-
-@dataclass(frozen=True)
-class ChangesRequest:
-    """The model to measure, and the text.
-
-    Attributes:
-        model: registry name, hub id or folder.
-        base: the model that it was fine-tuned from; None: as recorded by the registry or ``finetune``. Without one it is measured alone.
-        blocks: of WikiText-2's test text for perplexity; 0: no perplexity.
-        replaced: whether perplexity is also measured with layers put back, which is most of the work.
-        sentences: maximum number for attention and similarity of states.
-        text: file with one sentence per line; None: WikiText-2's test text.
-        seed: of blocks, masks and intervals.
-        name: of the model in results; None: its registry name or its folder's.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-        out: folder of the results; None: the usual one.
-        device: auto, cpu, cuda or mps.
-        threads: processors per part; None: unchanged.
-        executor: where the work is done; a shard is a part of the run.
-        rebuild: whether the database is built if the results are in the usual folder.
-    """
-
-    model: str
-    base: str | None = None
-    blocks: int = BLOCKS
-    replaced: bool = True
-    sentences: int = SENTENCES
-    text: Path | None = None
-    seed: int = 0
-    name: str | None = None
-    revision: str | None = None
-    out: Path | None = None
-    device: str = "auto"
-    threads: int | None = None
-    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
-    rebuild: bool = True
-
-    def check(self) -> None:
-        """Raises ``OptionError`` for numbers out of range."""
-        for what, given, least in (("blocks", self.blocks, 0), ("sentences", self.sentences, 2), ("seed", self.seed, 0)):
-            if given < least:
-                raise OptionError(f"got {given} for --{what}, expected {least} or more")
 
 
 def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
@@ -89,11 +46,9 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         The folder of the results.
 
     Raises:
-        OptionError: for an option out of range.
         TextError: if a text is missing or too short.
         ProbingError: if model or base are missing or do not fit, or a name is taken.
     """
-    request.check()
     used = set_threads(request.threads)
     entry = find_entry(request.model, request.base, request.name, request.revision)
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
@@ -144,7 +99,7 @@ def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
     if entry.base_weights and base.identity != entry.base_weights:
         raise ModelError(
             f"the base {origin.name} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            "name the folder of the original base (--base)"
+            f"name the folder of the original base ({spelled('base')})"
         )
     check_comparable(encoder, base)
     return base

@@ -8,35 +8,13 @@ from probing.core.edges.tasks import SPANS_ARE, train_command
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, read_span, split_words
 from probing.core.errors import HeadError, OptionError
+from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.models.edges.ask import ask_sentence
 from probing.models.edges.files import found_probes, read_probes
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import Encoder
-
-
-@dataclass(frozen=True)
-class TraceRequest:
-    """A sentence, spans of its words, and the model.
-
-    Attributes:
-        model: registry name, hub id or folder.
-        sentence: as typed; it is cut into words as ``split_words`` does.
-        span1, span2: half-open, as ``3:5``; without the second one, tasks of two spans are skipped.
-        tasks: names of tasks; none: all that have probes.
-        base: base model whose head a headless model uses.
-        device: auto, cpu, cuda or mps.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-    """
-
-    model: str
-    sentence: str
-    span1: str | None
-    span2: str | None = None
-    tasks: tuple[str, ...] = ()
-    base: str | None = None
-    device: str = "auto"
-    revision: str | None = None
+from probing.workflows.requests.edges import TraceRequest
 
 
 @dataclass(frozen=True)
@@ -70,8 +48,8 @@ def trace_sentence(request: TraceRequest) -> SentenceTraces:
         raise OptionError("the sentence is empty; expected words, as in --sentence 'he smoked toronto'")
     if request.span1 is None:
         raise OptionError(f"no span is given; name its first word and the one after its last, as in --span1 1:2: {numbered(words)}")
-    span1 = read_span(request.span1, len(words), "--span1")
-    span2 = None if request.span2 is None else read_span(request.span2, len(words), "--span2")
+    span1 = read_span(request.span1, len(words), spelled("span1"))
+    span2 = None if request.span2 is None else read_span(request.span2, len(words), spelled("span2"))
     spans = (span1,) if span2 is None else (span1, span2)
     encoder = open_encoder(request.model, request.base, request.device, revision=request.revision)
     return trace_spans(encoder, words, spans, request.tasks, request.model)

@@ -3,97 +3,28 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from probing import __version__
-from probing.core.edges.encoders import CUMULATIVE, ENCODERS, KINDS, LABELS, TASK, TRAINED
 from probing.core.edges.run import data_sha256
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.jobs.job import Job, Shard
-from probing.models.edges.files import BITS
 from probing.models.edges.random_encoder import encoder_of_kind
-from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder, reopening
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
 from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
-from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
+from probing.workflows.executors import executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
 from probing.workflows.stored_job import build_if_usual, do_job
-
-
-@dataclass(frozen=True)
-class EdgesRequest:
-    """The probes to train, the model, and the recipe.
-
-    Attributes:
-        model: registry name, hub id or folder.
-        tasks: names of tasks, or folders in jiant's format; ``("all",)`` is the eight tasks.
-        kinds: cumulative, at, full.
-        labels: task, control.
-        encoder: trained, random or random-body.
-        codes: whether the online code is computed.
-        seeds: number of seeds, from 0 on.
-        recipe: how probes are trained.
-        predictions: whether predictions for single targets are stored.
-        probe_bits: per weight of the probes that are kept for Live: 16, 8 or 6.
-        base: base model whose head a headless model uses.
-        name: of the model in results; None: its registry name or its folder's.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-        out: folder of the results; None: the usual one.
-        device: auto, cpu, cuda or mps.
-        threads: processors per shard; None: unchanged.
-        executor: where the work is done; a shard is a task.
-        rebuild: whether the database is built if the results are in the usual folder.
-    """
-
-    model: str
-    tasks: tuple[str, ...] = ("all",)
-    kinds: tuple[str, ...] = (CUMULATIVE,)
-    labels: tuple[str, ...] = (TASK,)
-    encoder: str = TRAINED
-    codes: bool = False
-    seeds: int = 1
-    recipe: EdgeRecipe = field(default_factory=EdgeRecipe)
-    predictions: bool = True
-    probe_bits: int = 16
-    base: str | None = None
-    name: str | None = None
-    revision: str | None = None
-    out: Path | None = None
-    device: str = "auto"
-    threads: int | None = None
-    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
-    rebuild: bool = True
-
-    def check(self) -> None:
-        """Raises ``OptionError`` for options that no probe can have."""
-        for what, given, known in (("kind", self.kinds, KINDS), ("labels", self.labels, LABELS), ("encoder", (self.encoder,), ENCODERS)):
-            if strange := [one for one in given if one not in known] or (["none"] if not given else []):
-                raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
-        if not self.tasks:
-            raise OptionError("got no task, expected 'all', names of tasks, or folders")
-        if self.seeds < 1:
-            raise OptionError(f"got {self.seeds} seeds, expected 1 or more")
-        if self.probe_bits not in BITS:
-            raise OptionError(f"got {self.probe_bits} bits for stored probes, expected 16, 8 or 6")
-        if self.codes and CUMULATIVE not in self.kinds:
-            raise OptionError(f"the online code exists for {CUMULATIVE} probes only; add that kind, or leave the code out")
-        self.recipe.check()
-
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
-        given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
-        # A built-in task is meant even if a folder of its name exists here.
-        return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -109,16 +40,15 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         The folder of the results.
 
     Raises:
-        OptionError: for an option that no probe can have, or an unknown task.
+        OptionError: for an unknown task.
         ProbingError: if data or model are missing or not usable, or a name is taken.
     """
-    request.check()
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
-    stamps = _read_all(request.task_names, downloads, say)
+    stamps = _read_all(_task_names(request), downloads, say)
     opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     target = request.out or runs_folder()
     folders = [target] if request.out else result_folders()
@@ -131,7 +61,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         encoder=encoder_of_kind(opened, request.encoder),
         base=origin.name if origin else "",
         objective=entry.objective,
-        groups=_groups(request.task_names, downloads),
+        groups=_groups(_task_names(request), downloads),
         wanted=wanted,
         recipe=request.recipe,
         target=target,
@@ -141,10 +71,17 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     job = _job(work, request, used, stamps)
     # The manifest does not list the probes: if some are lost, every task is checked again.
     workers = executor(request.executor, used, opened.device.type)
-    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in request.task_names))
+    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in _task_names(request)))
     build_if_usual(request)
-    say(f"probes of {', '.join(Path(name).name for name in request.task_names)} on {opened.name} ({request.encoder}): {target}")
+    say(f"probes of {', '.join(Path(name).name for name in _task_names(request))} on {opened.name} ({request.encoder}): {target}")
     return target
+
+
+def _task_names(request: EdgesRequest) -> tuple[str, ...]:
+    """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
+    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
+    # A built-in task is meant even if a folder of its name exists here.
+    return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
 
 
 def _resolved(name: str) -> str:
@@ -201,7 +138,7 @@ def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[st
     }
     decides = json.dumps([setup, dict(stamps)], sort_keys=True)
     folder = cache_folder() / "jobs" / f"edges-{hashlib.sha256(decides.encode()).hexdigest()[:16]}"
-    shards = [Shard(Path(name).name, {"task": name}) for name in request.task_names]
+    shards = [Shard(Path(name).name, {"task": name}) for name in _task_names(request)]
     return Job(folder, OPENER, setup, shards, passed_on(), work)
 
 

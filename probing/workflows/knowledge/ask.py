@@ -1,45 +1,13 @@
 """Predicts the masked word of one sentence at every layer of a model."""
 
-from dataclasses import dataclass
-
-from probing.core.head_kinds import LOGIT_LENS, canonical_head
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import chosen_heads, said_of_the_default
 from probing.models.knowledge.ask import LiveModel, load_live
+from probing.workflows.requests.knowledge import AskRequest
 from probing.workflows.say import Say
-
-
-@dataclass(frozen=True)
-class AskRequest:
-    """One sentence, and the model.
-
-    Attributes:
-        prompt: a sentence with one mask.
-        model: registry name, hub id or folder.
-        head: one of ``HEADS``; None: tied or, if none are trained, ``logit_lens``.
-        top: tokens per layer.
-        watch: words to follow through the layers.
-        mask: which of several masks to read, from 0.
-        base: base model whose head a headless model uses.
-        device: auto, cpu, cuda or mps.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-    """
-
-    prompt: str
-    model: str = "nesia-mini"
-    head: str | None = None
-    top: int = 10
-    watch: tuple[str, ...] = ()
-    mask: int | None = None
-    base: str | None = None
-    device: str = "auto"
-    revision: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.head is not None:
-            object.__setattr__(self, "head", canonical_head(self.head))
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:

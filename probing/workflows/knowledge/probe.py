@@ -3,20 +3,18 @@
 import logging
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from probing import __version__
-from probing.core.errors import HeadError
 from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
-from probing.core.head_kinds import LOGIT_LENS, canonical_head
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders
 from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
@@ -29,7 +27,7 @@ from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, g
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
-from probing.workflows.executors import ExecutorChoice, Who, executor, passed_on, same_path
+from probing.workflows.executors import Who, executor, passed_on, same_path
 from probing.workflows.knowledge.head_training import write_training
 from probing.workflows.knowledge.shard_work import probe_job, write_asked
 from probing.workflows.knowledge.stored_run import (
@@ -41,73 +39,11 @@ from probing.workflows.knowledge.stored_run import (
     write_row,
 )
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
+from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.say import Say
 from probing.workflows.stored_job import build_if_usual
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ProbeRequest:
-    """The model, the facts, and how they are probed.
-
-    Attributes:
-        model: registry name, hub id or folder; None for one in memory.
-        facts: as for ``read_facts``: trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl or .csv file.
-        head: one of ``HEADS``; None: tied or, if none are trained, ``logit_lens``.
-        called: name of the probe set of the user's own facts; None: the file's name.
-        out: folder of the runs; None: the usual one.
-        templates: template set; None: a LAMA folder's own, else default.
-        top: number of best tokens kept per fact and layer.
-        seed: of the heads; from 1 on a replicate, of the last layer only.
-        base: base model whose head a headless model uses.
-        name: of the model in results; None: its registry name or its folder's.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-        device: auto, cpu, cuda or mps.
-        double: whether to compute in float64.
-        shard: facts per shard.
-        compact: whether to store a third of the bytes: rounded, best token only, no swapped subject.
-        lenders: rule of ``core.knowledge.swapped.RULES`` that chooses the swapped subjects.
-        threads: processors per shard; None: unchanged.
-        executor: where the work is done.
-        rebuild: whether the database is built if the runs are in the usual folder.
-        progress: whether a progress bar is shown.
-    """
-
-    model: str | None
-    facts: str = "all"
-    head: str | None = None
-    called: str | None = None
-    out: Path | None = None
-    templates: str | None = None
-    top: int = 10
-    seed: int = 0
-    base: str | None = None
-    name: str | None = None
-    revision: str | None = None
-    device: str = "auto"
-    double: bool = False
-    shard: int = 2048
-    compact: bool = False
-    lenders: str = WITHOUT_THE_ANSWER
-    threads: int | None = None
-    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
-    rebuild: bool = True
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        if self.head is not None:
-            object.__setattr__(self, "head", canonical_head(self.head))
-
-    @property
-    def target(self) -> Path:
-        """Folder of the runs."""
-        return self.out or runs_folder()
-
-    @property
-    def dtype(self) -> str:
-        """The number format of the computation."""
-        return "float64" if self.double else "float32"
 
 
 @dataclass(frozen=True)
@@ -166,12 +102,9 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         The ids of the runs, one per set of facts that has facts to probe.
 
     Raises:
-        OptionError: for an option of another executor.
         ProbingError: if facts, model, heads or base are missing or not usable, or the name is another model's.
     """
-    assert request.model is not None, "a model in memory is given to probe_sets"
-    if request.head == LOGIT_LENS and request.seed:
-        raise HeadError(f"got seed {request.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave --seed out")
+    assert request.model, "a model in memory is given to probe_sets"
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
     set_threads(request.threads)
     encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision)
@@ -215,7 +148,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
             _store(asked, kept, work, say)
         done.append(ProbedSet(kept, work.config.run_id))
         write_relations(relations, request.facts, target, say)
-        if request.model is not None:
+        if request.model:
             copy_beside(request.model, asked.entry, target)
     if any(one.run_id for one in done) and asked.heads_folder:
         write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
@@ -229,7 +162,7 @@ def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
     seed, threads = request.seed, thread_count()
     layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
-    head, folder = chosen_heads(request.model, encoder, request.head, cache_folder(), seed, layers)
+    head, folder = chosen_heads(request.model or None, encoder, request.head, cache_folder(), seed, layers)
     if request.head is None and head == LOGIT_LENS:
         say(said_of_the_default(encoder))
     if folder is None and seed:
@@ -272,7 +205,7 @@ def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig
         shard=request.shard,
         code_version=__version__,
         compact=request.compact,
-        lenders="" if request.compact else request.lenders,
+        lenders=request.lenders,
     )
 
 

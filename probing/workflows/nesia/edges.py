@@ -11,7 +11,8 @@ from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.own_sentences import OwnRequest, ask_own_sentences
-from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.edges.train import train_edges
+from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
 
 MODEL = "nesia-mini"

@@ -17,11 +17,13 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
 from probing.store.changes.tables import CHANGE_SCHEMAS
 from probing.store.sentences.tables import SENTENCE_SCHEMAS
-from probing.workflows.changes.measure import ChangesRequest, measure_changes
+from probing.workflows.changes.measure import measure_changes
 from probing.workflows.finetune import FinetuneRequest, TrainingLength, finetune
 from probing.workflows.gather import Runs, gather_tables, without_texts
+from probing.workflows.requests.changes import ChangesRequest
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.train import SentencesRequest, train_sentences
+from probing.workflows.sentences.train import train_sentences
 
 MODEL = "nesia-mini"
 #: Fine-tuned models that ship with their own heads.

@@ -15,11 +15,12 @@ from probing.reports.reproduction.edges.claims import judged_frame
 from probing.reports.reproduction.edges.laid import encoders_here, lay_beside
 from probing.store.build import build_database
 from probing.store.database import open_database
-from probing.workflows.edges.train import EdgesRequest, train_edges
+from probing.workflows.edges.train import train_edges
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.stage import Stage, stages_of
 from probing.workflows.reproduction.written import write_tables
+from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
 
 

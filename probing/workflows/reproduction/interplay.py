@@ -16,15 +16,17 @@ from probing.reports.reproduction.sentences.families import families_here
 from probing.reports.reproduction.sentences.laid import lay_beside
 from probing.store.build import build_database
 from probing.store.database import open_database
-from probing.workflows.changes.measure import ChangesRequest, measure_changes
+from probing.workflows.changes.measure import measure_changes
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.fetch import fetch_or_stand_in
 from probing.workflows.finetune import FinetuneRequest, TrainingLength, finetune
 from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.stage import Stage, stages_of
 from probing.workflows.reproduction.written import write_tables
+from probing.workflows.requests.changes import ChangesRequest
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.train import SentencesRequest, train_sentences
+from probing.workflows.sentences.train import train_sentences
 
 #: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.
 TASKS = ("bigram-shift", "coordination-inversion", "odd-man-out")

@@ -11,6 +11,7 @@ from probing.models.changes.attending import Attending
 from probing.models.encoders.load import Encoder
 from probing.models.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
 from probing.models.sentences.files import found_probes, read_probes
+from probing.workflows.requests.sentences import SentenceAskRequest
 from probing.workflows.say import Say
 from probing.workflows.sentences.opened import open_models
 
@@ -19,27 +20,6 @@ MEASURES = {
     "entropy": "entropy", "first": "to-first", "separator": "to-separator", "punctuation": "to-punctuation", "self": "to-self",
     "distance": "emd", "variation": "total-variation",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class SentenceAskRequest:
-    """One sentence, or two, and the model.
-
-    Attributes:
-        text: the sentence.
-        model: registry name, hub id or folder.
-        pair: the second sentence; empty if there is none.
-        base: the model that it was fine-tuned from, if that is not recorded.
-        device: auto, cpu, cuda or mps.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-    """
-
-    text: str
-    model: str = "nesia-mini"
-    pair: str = ""
-    base: str | None = None
-    device: str = "auto"
-    revision: str | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from probing.core.errors import ModelError, ProbingError
 from probing.core.model_folders import base_entry, find_entry, variant_and_seed
+from probing.core.options import spelled
 from probing.core.registry import ModelEntry
 from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder
 from probing.models.encoders.load import Encoder
@@ -62,20 +63,20 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
         found = open_base(entry)
     except ProbingError as error:
         raise ModelError(
-            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder (--base)"
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder ({spelled('base')})"
         ) from error
     found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
     found = replace(found, name=origin.name, device=encoder.device)
     if entry.base_weights and found.identity != entry.base_weights:
         raise ModelError(
             f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            "name the folder of the original base (--base)"
+            f"name the folder of the original base ({spelled('base')})"
         )
     if (found.layers, found.hidden) != (encoder.layers, encoder.hidden):
         raise ModelError(
             f"{encoder.name} has {encoder.layers} layers of {encoder.hidden}, {origin.name} has {found.layers} of {found.hidden}, so it is "
-            "not its base; name another (--base)"
+            f"not its base; name another ({spelled('base')})"
         )
     if found.name == encoder.name:
-        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with --name")
+        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with {spelled('name')}")
     return found

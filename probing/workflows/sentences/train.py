@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from probing import __version__
 from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import find_entry
+from probing.core.options import spelled
 from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of, stored_configuration
-from probing.core.sentences.example import MLP, OURS, OWN, POOLINGS, PROTOCOLS, READINGS
+from probing.core.sentences.example import MLP, OWN, POOLINGS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import reopening
@@ -18,103 +19,13 @@ from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.models.sentences.training.answered import BY_BASE
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
-from probing.workflows.executors import ExecutorChoice, executor, passed_on, same_path
+from probing.workflows.executors import executor, passed_on, same_path
 from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
 from probing.workflows.sentences.opened import open_models
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
 from probing.workflows.stored_job import build_if_usual, do_job
-
-#: The learning curve's portions of the training sentences; fates use the quarter, too.
-PORTIONS = (1, 4, 16)
-
-
-@dataclass(frozen=True)
-class SentencesRequest:
-    """The probes to train, the model, and the protocol.
-
-    Attributes:
-        model: registry name, hub id or folder.
-        tasks: names of tasks, or paths of files; ``("all",)`` is the six tasks.
-        protocol: ours, quick or senteval.
-        poolings: first, mean.
-        readings: own, frozen, rescaled, aligned, mlp; None: all that are possible for the model.
-        portions: n for one in n of the training sentences, for the reading ``own``.
-        predictions: whether the prediction for each test sentence is stored.
-        codes: whether the online code is computed.
-        seed: of the MLP's start.
-        base: the model that it was fine-tuned from, if that is not recorded.
-        name: of the model in results; None: its registry name or its folder's.
-        revision: branch, tag or commit of a model on the hub; None: what the registry pins, else the main branch.
-        out: folder of the results; None: the usual one.
-        device: auto, cpu, cuda or mps.
-        threads: processors per shard; None: unchanged.
-        executor: where the work is done; a shard is a task.
-        rebuild: whether the database is built if the results are in the usual folder.
-    """
-
-    model: str
-    tasks: tuple[str, ...] = ("all",)
-    protocol: str = OURS
-    poolings: tuple[str, ...] = POOLINGS
-    readings: tuple[str, ...] | None = None
-    portions: tuple[int, ...] = PORTIONS
-    predictions: bool = True
-    codes: bool = True
-    seed: int = 0
-    base: str | None = None
-    name: str | None = None
-    revision: str | None = None
-    out: Path | None = None
-    device: str = "auto"
-    threads: int | None = None
-    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
-    rebuild: bool = True
-
-    def check(self) -> None:
-        """Raises ``OptionError`` for options that no probe can have."""
-        given = {
-            "protocol": ((self.protocol,), PROTOCOLS), "pooling": (self.poolings, POOLINGS),
-            "reading": (READINGS if self.readings is None else self.readings, READINGS),
-        }  # fmt: skip
-        for what, (found, known) in given.items():
-            if strange := [one for one in found if one not in known] or (["none"] if not found else []):
-                raise OptionError(f"got the {what} {strange[0]!r}, expected {' or '.join(known)}")
-        if not self.tasks:
-            raise OptionError("got no task, expected 'all', names of tasks, or files")
-        if not self.portions or not all(1 <= one <= 255 for one in self.portions):
-            raise OptionError(f"got the portions {list(self.portions)}, expected numbers from 1 (all training sentences) to 255")
-
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
-        given = [one for name in self.tasks for one in (ALL if name == "all" else (name,))]
-        # A built-in task is meant even if a file of its name exists here.
-        return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
-
-    def wanted(self, has_base: bool) -> Wanted:
-        """The probes of a model, in the usual order.
-
-        Raises:
-            OptionError: if a reading by the base's probes is requested of a model without a base.
-        """
-        chosen = self.readings
-        if chosen is None:
-            chosen = READINGS if has_base else (OWN, MLP)
-        if not has_base and (strange := [one for one in chosen if one in BY_BASE]):
-            raise OptionError(
-                f"got the reading {strange[0]!r} for {self.model}, whose base is not known; name the model that it was fine-tuned from "
-                f"(--base), or leave {strange[0]!r} out"
-            )
-        return Wanted(
-            protocol=self.protocol,
-            poolings=tuple(one for one in POOLINGS if one in self.poolings),
-            readings=tuple(one for one in READINGS if one in chosen),
-            portions=tuple(sorted(set(self.portions))),
-            predictions=self.predictions,
-            codes=self.codes and OWN in chosen,
-            seed=self.seed,
-        )
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
@@ -130,14 +41,13 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
         The folder of the results.
 
     Raises:
-        OptionError: for an option that no probe can have, or an unknown task.
+        OptionError: for an unknown task, or a reading that the model cannot have.
         ProbingError: if data or model are missing or not usable, or a name is taken.
     """
-    request.check()
     read_cached.cache_clear()  # Files may have changed since an earlier call.
     used = set_threads(request.threads)
     downloads = cache_folder() / "downloads"
-    wanted = request.wanted(bool(find_entry(request.model, request.base, request.name, request.revision).base))
+    wanted = _wanted(request, bool(find_entry(request.model, request.base, request.name, request.revision).base))
     stamps = _read_all(request, downloads, say)
     opened = open_models(request.model, request.base, request.device, request.name, request.revision)
     target = request.out or runs_folder()
@@ -155,6 +65,38 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     return target
 
 
+def _task_names(request: SentencesRequest) -> tuple[str, ...]:
+    """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
+    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
+    # A built-in task is meant even if a file of its name exists here.
+    return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
+
+
+def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
+    """The probes of a model, in the usual order.
+
+    Raises:
+        OptionError: if a reading by the base's probes is requested of a model without a base.
+    """
+    chosen = request.readings
+    if chosen is None:
+        chosen = READINGS if has_base else (OWN, MLP)
+    if not has_base and (strange := [one for one in chosen if one in BY_BASE]):
+        raise OptionError(
+            f"got the reading {strange[0]!r} for {request.model}, whose base is not known; name the model that it was fine-tuned from "
+            f"({spelled('base')}), or leave {strange[0]!r} out"
+        )
+    return Wanted(
+        protocol=request.protocol,
+        poolings=tuple(one for one in POOLINGS if one in request.pooling),
+        readings=tuple(one for one in READINGS if one in chosen),
+        portions=tuple(sorted(set(request.portions))),
+        predictions=request.predictions,
+        codes=request.codes and OWN in chosen,
+        seed=request.seed,
+    )
+
+
 def _resolved(name: str) -> str:
     """A file's absolute path, as workers start elsewhere; any other name unchanged."""
     path = Path(name).expanduser()
@@ -168,10 +110,10 @@ def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str,
         OptionError: if two tasks have the same name.
     """
     stamps: dict[str, str] = {}
-    for name in request.task_names:
+    for name in _task_names(request):
         _, data = read_cached(name, downloads, request.protocol)
         if data.task in stamps:
-            raise OptionError(f"two of the tasks {', '.join(request.task_names)} are called {data.task}; rename one of the files")
+            raise OptionError(f"two of the tasks {', '.join(_task_names(request))} are called {data.task}; rename one of the files")
         parts = ", ".join(f"{part} {len(examples):,}" for part, examples in data.parts.items())
         dropped = ", ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
         say(f"{data.task}: {parts} sentences; {len(data.labels)} labels" + (f"; left out: {dropped}" if dropped else ""))
@@ -201,7 +143,7 @@ def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Ma
     }
     decides = canonical_json([setup, dict(stamps)])
     folder = cache_folder() / "jobs" / f"sentences-{fingerprint_of(decides)}"
-    shards = [Shard(task, {"task": name}) for task, name in zip(stamps, request.task_names, strict=True)]
+    shards = [Shard(task, {"task": name}) for task, name in zip(stamps, _task_names(request), strict=True)]
     return Job(folder, OPENER, json.loads(json.dumps(setup)), shards, passed_on(), work)
 
 

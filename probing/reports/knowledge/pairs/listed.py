@@ -7,6 +7,7 @@ import pandas as pd
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS, canonical_heads
 from probing.core.knowledge.transitions import PARTS
+from probing.core.options import spelled
 from probing.reports.runs import PAIR, base_of, choose, nothing_common, pair_identities, pairs
 from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_facts
@@ -67,7 +68,7 @@ def named_pairs(
     mine = runs[runs["model"] == model]
     other = base or base_of(mine.iloc[0])
     if not other:
-        raise StoreError(f"{model} has no stored base; name the model to compare with (--base)")
+        raise StoreError(f"{model} has no stored base; name the model to compare with ({spelled('base')})")
     found = pairs(runs[runs["model"].isin([model, other])], (other,))
     found = found[found["model"] == model]
     for column, wanted in (("head", heads), ("probe_set", probe_sets)):
