@@ -8,17 +8,17 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from probing.core.changes.minimal_pairs import read_minimal_pairs
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.core.errors import ProbingError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.checksums import file_sha256
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.provenance import stored_configuration
-from probing.core.published import read_published
 from probing.core.registry import ModelEntry, has_data, read_registry
-from probing.core.sentences.published import published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.models.edges.files import SHIPPED as EDGE_PROBES
 from probing.models.edges.files import read_probes as read_edge_probes
 from probing.models.heads.files import head_path, read_identity, read_weights, refuse_damage
@@ -205,7 +205,7 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, set[str]]:
 
 def _paper_problems() -> list[str]:
     problems = []
-    for read in (read_published, published_edges, published_sentences, read_minimal_pairs):
+    for read in (PublishedKnowledge.read, PublishedEdges.read, PublishedSentences.read, read_minimal_pairs):
         try:
             read()
         except ProbingError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probing.core.changes.minimal_pairs import read_minimal_pairs
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.models.edges.files import probes_folder as edge_folder
 from probing.models.heads.files import HeadIdentity, head_path, save_head
 from probing.models.sentences.files import probes_folder as sentence_folder
@@ -59,11 +59,13 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
     weights = cache / "models" / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     flip(cache / "models" / "mine" / "model.safetensors")
-    for name, read in (("read_minimal_pairs", read_minimal_pairs), ("published_edges", published_edges)):
-        path = tmp_path / name
+    pairs, published = tmp_path / "pairs", tmp_path / "published"
+    for path in (pairs, published):
         path.write_text("{no")
-        monkeypatch.setattr(module, name, lambda path=path, read=read: read(path))
         damaged.append(path)
+    read = PublishedEdges.read
+    monkeypatch.setattr(module, "read_minimal_pairs", lambda: read_minimal_pairs(pairs))
+    monkeypatch.setattr(PublishedEdges, "read", lambda: read(published))
     found = problems_of()
     assert {title for title, problems in found.items() if problems} == {
         "published tables and minimal pairs", "models", "heads", "edge and sentence probes",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import OptionError, RegistryError
-from probing.core.published import read_published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.registry import read_registry
 from probing.core.tasks.objectives import CALLED, TASKS, task_called, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
@@ -33,7 +33,7 @@ def test_an_objective_has_one_slug_one_label_and_a_data_set_of_the_registry():
 def test_registry_and_published_numbers_name_objectives_of_the_table():
     registry, labels = read_registry(), {task.label for task in TASKS.values()}
     assert {member.objective for family in registry.families for member in family.members} <= labels
-    assert {model.objective for model in read_published().models} <= labels | {"pre-training"}
+    assert {model.objective for model in PublishedKnowledge.read().models} <= labels | {"pre-training"}
 
 
 def test_the_guide_describes_every_objective():

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.decisions import VERDICTS
 from probing.reports.reproduction.edges.claims import RULES
 from probing.ui.reproduction.selection import EDGE_FIGURES, EDGE_TABS
 from tests.edges_planted import POS, RUNS, PlantedEdgeRun, answers, plant_edge_runs, planted_part, planted_probabilities
 from tests.pages.conftest import opening, words
 
-PAPER = published_edges()
+PAPER = PublishedEdges.read()
 LAST = 4
 
 

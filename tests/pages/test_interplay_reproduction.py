@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.core.sentences.published import published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.reports.reproduction.decisions import VERDICTS
 from probing.reports.reproduction.sentences.claims import RULES
 from probing.ui.reproduction.selection import INTERPLAY_FIGURES, INTERPLAY_TABS
 from tests.pages.conftest import opening, words
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
 
-PAPER = published_sentences()
+PAPER = PublishedSentences.read()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, plant_edge_runs, planted_gold, planted_part
 from tests.edges_planted import planted_probabilities as probabilities
 from tests.pages.conftest import opening, words
@@ -135,7 +135,7 @@ def test_the_paper_is_shown_by_share_of_depth_and_can_be_left_out(look):
     assert table.loc[("Proto-roles", "BERT-base (published)"), "f1_last"] == pytest.approx(0.8352)
     assert "share of depth" in json.dumps(charts(app)[0]["layout"])
     curve = traces(charts(app)[2], "BERT-base (published)")[0]
-    assert numbers(curve["y"]) == pytest.approx(list(published_edges().task("pos").f1["base"]))
+    assert numbers(curve["y"]) == pytest.approx(list(PublishedEdges.read().task("pos").f1["base"]))
     alone = look("pipeline", published="0", edge_models="nesia-mini")
     assert "published" not in json.dumps(charts(alone)) and "layer (0 = embeddings)" in json.dumps(charts(alone)[0]["layout"])
 

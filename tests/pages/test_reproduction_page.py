@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from probing.core.facts.fact import Fact
-from probing.core.published import read_published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.reports.reproduction.claims import RULES
 from probing.reports.reproduction.decisions import VERDICTS
 from probing.store.parquet import write_table
@@ -19,7 +19,7 @@ from probing.ui.widgets.tables import text_width
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
-PAPER = read_published()
+PAPER = PublishedKnowledge.read()
 OBJECTIVES = {
     "nesia-mini": "pre-training",
     "nesia-mini-qa-squad-1": "QA-SQuAD-1",

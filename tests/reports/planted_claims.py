@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probing.core.published import read_published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.stats.intervals import wilson
 from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence
 from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
 
 MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
-PAPER = read_published()
+PAPER = PublishedKnowledge.read()
 LAYERS = 12
 ENDS = ["value", "low", "high"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.curve_shapes import DRAWS, Curve
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, Interval, apart, most
 from probing.reports.reproduction.edges.claims import RULES, judge, judged_frame
@@ -14,7 +14,7 @@ from probing.reports.reproduction.edges.evidence import CALLED, ORDER_COLUMNS, P
 from probing.reports.reproduction.edges.papers_numbers import papers_evidence
 from probing.reports.reproduction.evidence import Finding
 
-PAPER = published_edges()
+PAPER = PublishedEdges.read()
 LAYERS = 8
 #: Wide enough that no claim on planted numbers is sure.
 NOISE = 0.2

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.edges import tables
 from probing.reports.reproduction.edges.laid import encoders_here, lay_beside
 from probing.reports.reproduction.edges.measured import evidence_of, places_of, runs_of
 from probing.store.database import open_database
 from tests.edges_planted import POS, RUNS, SRL, PlantedEdgeRun, answers, plant_edges, planted_part, planted_probabilities, run_rows
 
-PAPER = published_edges()
+PAPER = PublishedEdges.read()
 TUNED = PlantedEdgeRun(model="nesia-mini-tuned", task=POS, base="nesia-mini")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from probing.core.sentences.published import published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS
 from probing.reports.reproduction.evidence import BASE, Finding
 from probing.reports.reproduction.sentences.claims import RULES, judge, judged_by, judged_frame
@@ -23,7 +23,7 @@ from probing.reports.reproduction.sentences.evidence import (
     InterplayEvidence,
 )  # fmt: skip
 
-PAPER = published_sentences()
+PAPER = PublishedSentences.read()
 NOTHING = Finding(UNTESTED, "nothing")
 SHIFT, COORDINATION, ODD = PAPER.tasks
 L = 12

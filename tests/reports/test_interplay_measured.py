@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.sentences.published import published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.reports.reproduction.sentences.families import families_here
 from probing.reports.reproduction.sentences.laid import SentenceReproduction, lay_beside
 from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
@@ -18,7 +18,7 @@ from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, SEE
 from tests.sentences_planted import BIGRAM, COORDINATION, TASKS, PlantedSentenceRun, plant_sentence_runs, right
 from tests.sentences_planted import Cell as Probe
 
-PAPER = published_sentences()
+PAPER = PublishedSentences.read()
 MODELS = (BASE, COLA, SEED_2, SST_2, SQUAD, CONTROL)
 SCORES = [
     ("planted-cola", "CoLA", "Matthews correlation", 0.4, 1043, 0.0, "no correlation"),

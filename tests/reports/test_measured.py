@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.published import read_published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.registry import read_registry
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference
@@ -46,7 +46,7 @@ def db(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def family(db) -> Family:
-    (found,) = families(runs(db), read_registry(), read_published())
+    (found,) = families(runs(db), read_registry(), PublishedKnowledge.read())
     return found
 
 
@@ -110,7 +110,7 @@ def test_curves_hold_the_right_answers_of_every_relation_layer_and_rank(evidence
 
 def test_a_claim_about_a_model_without_its_task_names_the_stored_score(db, family, evidence):
     assert evidence.learned["QA-SQuAD-2"] == "not learned" and evidence.learned["QA-SQuAD-1"] == "no score stored"
-    judged = {one.name: one for one in lay_beside(db, family, "tied", read_published()).judged}
+    judged = {one.name: one for one in lay_beside(db, family, "tied", PublishedKnowledge.read()).judged}
     found = judged["a harder task keeps more"]
     assert found.verdict == "cannot be tested"
     assert "QA-SQuAD-2 has not learned its task (F1 50.0 per cent, never an answer 50.0)." in found.numbers

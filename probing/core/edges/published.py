@@ -2,16 +2,12 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from probing.core.files.frozen import Frozen
-from probing.core.published import Claim, numbered, read_as, refuse_twice
-from probing.core.registry import REPOSITORY
-
-EDGE_PROBING = REPOSITORY / "data" / "published" / "edge-probing.toml"
+from probing.core.published import Published, PublishedFigure, refuse_twice
 
 
 class PublishedEncoder(Frozen):
@@ -70,28 +66,21 @@ class PublishedScore(Frozen):
     f1: float
 
 
-class PublishedPlot(Frozen):
-    """What a figure of the paper shows: a summary by task, or weights and gains by layer."""
+class PublishedPlot(PublishedFigure):
+    """A figure of the paper: a summary by task, or weights and gains by layer."""
 
     number: str
     kind: Literal["summary", "layers"]
-    title: str
-    shows: str
     models: tuple[str, ...]
 
 
-class PublishedEdges(Frozen):
+class PublishedEdges(Published):
     """All that is known of the paper's results."""
 
-    title: str
-    authors: str
-    venue: str
-    url: str
-    code: str
+    file: ClassVar[str] = "edge-probing.toml"
     models: tuple[PublishedEncoder, ...]
     tasks: tuple[PublishedTask, ...]
     figures: tuple[PublishedPlot, ...] = ()
-    claims: tuple[Claim, ...] = ()
 
     @model_validator(mode="after")
     def _every_layer_is_there(self) -> "PublishedEdges":
@@ -106,14 +95,7 @@ class PublishedEdges(Frozen):
             for model, centre in task.centre_of_gravity.items():
                 if not 0 <= centre <= depths[model]:
                     raise ValueError(f"{task.name} has the centre of gravity {centre} on {model}, expected 0 to {depths[model]}")
-        refuse_twice(
-            {
-                "models": [model.name for model in self.models],
-                "tasks": [task.name for task in self.tasks],
-                "figures": [one.number for one in self.figures],
-                "claims": [claim.name for claim in self.claims],
-            }
-        )
+        refuse_twice({"models": [model.name for model in self.models], "tasks": [task.name for task in self.tasks]})
         return self
 
     def model(self, name: str) -> PublishedEncoder:
@@ -133,14 +115,6 @@ class PublishedEdges(Frozen):
         found = {task.name: next((name for name in (*task.authors, task.name) if name in there), None) for task in self.tasks}
         return {task: name for task, name in found.items() if name}
 
-    def figure(self, number: str) -> PublishedPlot:
-        """The figure of that number.
-
-        Raises:
-            PublishedError: if there is none; the message lists the numbers.
-        """
-        return numbered(self.figures, number)
-
     @cached_property
     def scores(self) -> tuple[PublishedScore, ...]:
         """Every published F1 as a row: by encoder, task and layer."""
@@ -150,12 +124,3 @@ class PublishedEdges(Frozen):
             for task in self.tasks
             for layer, value in enumerate(task.f1.get(model.name, ()))
         )
-
-
-def published_edges(path: Path = EDGE_PROBING) -> PublishedEdges:
-    """Reads and checks the published numbers.
-
-    Raises:
-        PublishedError: if the file is missing or malformed, or its numbers do not fit together.
-    """
-    return read_as(PublishedEdges, path)

@@ -1,18 +1,15 @@
 """What the paper on fine-tuning and sentence-level probing published: scores, changes of accuracy, claims. Reads ``data/published``."""
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from probing.core.files.frozen import Frozen
-from probing.core.published import Claim, numbered, read_as, refuse_twice
-from probing.core.registry import REPOSITORY
+from probing.core.published import Published, PublishedFigure, refuse_twice, refuse_unknown
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.numbers import LOWER, UPPER
 
-SENTENCE_PROBING = REPOSITORY / "data" / "published" / "sentence-probing.toml"
 #: The two groups of layers that changes are averaged over.
 GROUPS = (LOWER, UPPER)
 
@@ -73,23 +70,17 @@ class PublishedChanges(Frozen):
     mean: Mapping[str, tuple[float, float]]
 
 
-class PublishedDrawing(Frozen):
-    """What a figure of the paper shows."""
+class PublishedDrawing(PublishedFigure):
+    """A figure of the paper."""
 
     number: str
     kind: Literal["accuracy", "entropy", "distance", "epochs", "replaced", "first", "mean"]
-    title: str
-    shows: str
 
 
-class PublishedSentences(Frozen):
+class PublishedSentences(Published):
     """All that is known of the paper's results. ``settings`` is Table 3."""
 
-    title: str
-    authors: str
-    venue: str
-    url: str
-    code: str
+    file: ClassVar[str] = "sentence-probing.toml"
     probes: int
     probed_models: int
     models: tuple[PublishedEncoder, ...]
@@ -97,24 +88,14 @@ class PublishedSentences(Frozen):
     settings: Mapping[str, str] = Field(default_factory=dict)
     changes: tuple[PublishedChanges, ...]
     figures: tuple[PublishedDrawing, ...] = ()
-    claims: tuple[Claim, ...] = ()
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "PublishedSentences":
-        refuse_twice(
-            {
-                "models": [model.name for model in self.models],
-                "fine-tuning tasks": [one.name for one in self.tuned],
-                "rows of Tables 2 and 5": [(row.model, row.task) for row in self.changes],
-                "figures": [one.number for one in self.figures],
-                "claims": [claim.name for claim in self.claims],
-            }
-        )
-        models, tuned = {model.name for model in self.models}, {one.name for one in self.tuned}
-        if unknown := {row.model for row in self.changes} - models:
-            raise ValueError(f"no model is called {sorted(unknown)}, expected one of {sorted(models)}")
-        if unknown := {name for row in self.changes for name in (*row.first, *row.mean)} - tuned:
-            raise ValueError(f"no fine-tuning task is called {sorted(unknown)}, expected one of {sorted(tuned)}")
+        models, tuned = [model.name for model in self.models], [one.name for one in self.tuned]
+        rows = [(row.model, row.task) for row in self.changes]
+        refuse_twice({"models": models, "fine-tuning tasks": tuned, "rows of Tables 2 and 5": rows})
+        refuse_unknown("model", {model for model, _ in rows}, set(models))
+        refuse_unknown("fine-tuning task", {name for row in self.changes for name in (*row.first, *row.mean)}, set(tuned))
         return self
 
     @property
@@ -147,16 +128,3 @@ class PublishedSentences(Frozen):
         name = self.objectives.get(objective, "")
         row = next((row for row in self.changes if (row.model, row.task) == (model, task)), None)
         return getattr(row, pooling).get(name) if row and pooling in POOLINGS else None
-
-    def figure(self, number: str) -> PublishedDrawing:
-        """The figure of that number; raises a ``PublishedError`` that names the numbers there are."""
-        return numbered(self.figures, number)
-
-
-def published_sentences(path: Path = SENTENCE_PROBING) -> PublishedSentences:
-    """Reads and checks the published numbers.
-
-    Raises:
-        PublishedError: if the file is missing or malformed, or its numbers do not fit together.
-    """
-    return read_as(PublishedSentences, path)

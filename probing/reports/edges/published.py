@@ -5,7 +5,7 @@ from functools import cache
 import pandas as pd
 
 from probing.core.edges.numbers import expected_layer, k_gains
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 
 #: Encoder of the paper -> its name in figures.
 NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
@@ -14,7 +14,7 @@ NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
 @cache
 def scores() -> pd.DataFrame:
     """Every published F1: ``model, encoder, task, layer, last, value``."""
-    found = published_edges()
+    found = PublishedEdges.read()
     last = {model.name: model.layers for model in found.models}
     rows = [
         {"model": NAMES[one.model], "encoder": "trained", "task": one.task, "layer": one.layer, "last": last[one.model], "value": one.f1}
@@ -26,7 +26,7 @@ def scores() -> pd.DataFrame:
 @cache
 def summary() -> pd.DataFrame:
     """The summary of the published F1s, by model and task; intervals and yardsticks are not published."""
-    found = published_edges()
+    found = PublishedEdges.read()
     rows = []
     for name, shown in NAMES.items():
         for task, line in scores()[scores()["model"] == shown].groupby("task", sort=False):

@@ -6,7 +6,7 @@ per cents is exact to half a point, and the difference of two such shares to one
 
 import pandas as pd
 
-from probing.core.published import Published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.reports.reproduction.evidence import BASE, Evidence
 from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
 
@@ -17,7 +17,7 @@ LAYERS = 12
 _CELLS = ["objective", "probe_set", "n", "last_layer", "total"]
 
 
-def papers_evidence(published: Published) -> Evidence:
+def papers_evidence(published: PublishedKnowledge) -> Evidence:
     """Tables 2 and 3 under our names of models and probe sets. All models count as having learned their task."""
     cells, lost = _table_3(published), _table_2(published)
     return Evidence(
@@ -32,7 +32,7 @@ def papers_evidence(published: Published) -> Evidence:
     )
 
 
-def _table_3(published: Published) -> pd.DataFrame:
+def _table_3(published: PublishedKnowledge) -> pd.DataFrame:
     rows = []
     for row in published.table_3:
         for name, (last, total) in row.cells.items():
@@ -50,7 +50,7 @@ def _with_ends(cells: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _table_2(published: Published) -> pd.DataFrame:
+def _table_2(published: PublishedKnowledge) -> pd.DataFrame:
     rows = [
         (published.objective(row.model), k, "authors", published.table_2.divisor, count, share)
         for row in published.table_2.rows
@@ -59,7 +59,7 @@ def _table_2(published: Published) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["objective", "k", "definition", "relations", "forgotten", "share"])
 
 
-def _best_inside(published: Published, lost: pd.DataFrame) -> pd.DataFrame:
+def _best_inside(published: PublishedKnowledge, lost: pd.DataFrame) -> pd.DataFrame:
     base = lost[lost["objective"].eq(BASE) & lost["k"].eq(1)]
     rows = [
         ("authors", row.forgotten, published.table_2.divisor, row.share, row.share - ROUNDING, row.share + ROUNDING)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from probing.core.knowledge.published import PublishedKnowledge, PublishedSet
 from probing.core.metrics import RANKS
-from probing.core.published import Published, PublishedSet
 from probing.core.registry import Registry
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
@@ -64,7 +64,7 @@ class Family:
         return next((objective for objective, name in self.members.items() if name == model), model)
 
 
-def families(runs: pd.DataFrame, registry: Registry, published: Published) -> tuple[Family, ...]:
+def families(runs: pd.DataFrame, registry: Registry, published: PublishedKnowledge) -> tuple[Family, ...]:
     """The families among the stored runs, the largest first.
 
     A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
@@ -180,7 +180,7 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
     return SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
 
 
-def table_1(db: Database, gathered: Gathered, published: Published) -> pd.DataFrame:
+def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
     Returns:
@@ -210,14 +210,14 @@ def table_1(db: Database, gathered: Gathered, published: Published) -> pd.DataFr
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
 
 
-def _rows_of_models(published: Published, family: Family) -> list[tuple[str, str]]:
+def _rows_of_models(published: PublishedKnowledge, family: Family) -> list[tuple[str, str]]:
     """(objective, the paper's name or "") of every row: the paper's models, then the control and further models of the family."""
     rows = [(model.objective, model.name) for model in published.models]
     known = {objective for objective, _ in rows}
     return rows + [(one, "") for one in (*family.members, *family.others) if one not in known]
 
 
-def table_2(gathered: Gathered, published: Published) -> pd.DataFrame:
+def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 2: forgotten T-REx relations, by model and rank.
 
     Only ``authors`` is counted like the published cells, so only this column is comparable with them.
@@ -244,7 +244,7 @@ def table_2(gathered: Gathered, published: Published) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64") | {"authors": "float64"})
 
 
-def table_3(gathered: Gathered, published: Published) -> pd.DataFrame:
+def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
     Returns:
@@ -291,7 +291,7 @@ class Reproduction:
     judged: tuple[Judged, ...]
 
 
-def lay_beside(db: Database, family: Family, head: str, published: Published) -> Reproduction:
+def lay_beside(db: Database, family: Family, head: str, published: PublishedKnowledge) -> Reproduction:
     """All numbers that the Reproduction page shows for a family under one kind of head."""
     gathered = gather(db, family, head)
     tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)

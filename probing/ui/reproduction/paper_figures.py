@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.knowledge.published import PublishedFigure
 from probing.core.metrics import METRICS
-from probing.core.published import PublishedFigure
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.head_kinds import HEADS
-from probing.core.published import Published, read_published
+from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.registry import read_registry
 from probing.figures.model_looks import mark
 from probing.figures.shown_runs import set_name
@@ -25,9 +25,9 @@ NONE = "none"
 
 
 @st.cache_data(max_entries=1, show_spinner=False)
-def published() -> Published:
+def published() -> PublishedKnowledge:
     """The paper's numbers; they change only with the program."""
-    return read_published()
+    return PublishedKnowledge.read()
 
 
 @st.cache_data(max_entries=8, show_spinner="Counting the facts that the family knows …", hash_funcs=reads.BY_DATA)
@@ -65,7 +65,7 @@ def _say_what_it_is(view: View, family: Family) -> None:
     paper = published()
     missing = [model.name for model in paper.models if model.objective not in family.members]
     words = filled(
-        "Published: {authors}, *{title}*, {venue}, <{url}>.",
+        "PublishedKnowledge: {authors}, *{title}*, {venue}, <{url}>.",
         authors=paper.authors,
         title=paper.title,
         venue=paper.venue,
@@ -147,7 +147,7 @@ def _table_2(view: View, ours: Reproduction) -> None:
         column_config={
             "row": st.column_config.TextColumn("", pinned=True), "model": "here", "k": "P@k", "published": "paper",
             "authors": number("ours", format="%.2f", help="“Authors”: counted as the published cells are."),
-            "published_count": number("of 42", help="Published number of forgotten relations."),
+            "published_count": number("of 42", help="PublishedKnowledge number of forgotten relations."),
             "authors_count": number("ours of 42", help="“Authors”: counted as the published cells are."),
             "caption_count": "caption", "strict_count": "strict", "relations": number("relations", help="T-REx relations here."),
         },

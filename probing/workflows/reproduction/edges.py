@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from probing.core.edges.encoders import RANDOM, TRAINED
-from probing.core.edges.published import published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError, StoreError
 from probing.core.paths import cache_folder, database_folder, result_folders
@@ -115,7 +115,7 @@ def _build(plan: EdgePlan, say: Say) -> None:
 
 
 def _tables(plan: EdgePlan, say: Say) -> None:
-    base, published = plan.family.base, published_edges()
+    base, published = plan.family.base, PublishedEdges.read()
     with open_database(database_folder()) as db:
         if base not in encoders_here(db):
             again = f"python -m probing reproduce --paper edge-probing --family {plan.family.name}"

@@ -8,7 +8,7 @@ from probing.core.errors import OptionError, RegistryError, StoreError
 from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.registry import FamilyEntry, Registry, name_in_files, read_registry
 from probing.core.sentences.example import OURS, PROTOCOLS
-from probing.core.sentences.published import published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CALLED, Task
 from probing.reports.reproduction.sentences.claims import judged_frame
@@ -227,7 +227,7 @@ def _build(plan: InterplayPlan, say: Say) -> None:
 
 
 def _tables(plan: InterplayPlan, say: Say) -> None:
-    base, published = plan.family.base, published_sentences()
+    base, published = plan.family.base, PublishedSentences.read()
     with open_database(database_folder()) as db:
         if base not in [one.base for one in families_here(db, published)]:
             again = f"python -m probing reproduce --paper interplay --family {plan.family.name}"

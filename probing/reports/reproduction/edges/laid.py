@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.core.edges.published import PublishedEdges, published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.decisions import UNTESTED
 from probing.reports.reproduction.edges.claims import JudgedEdge, judge
 from probing.reports.reproduction.edges.evidence import EdgeEvidence
@@ -47,7 +47,7 @@ class EdgeReproduction:
 
 def encoders_here(db: Database) -> tuple[str, ...]:
     """Encoders with cumulative probes of the paper's tasks: pre-trained ones first, and among them those with most tasks first."""
-    return tuple(probed_encoders(db, published_edges())["model"])
+    return tuple(probed_encoders(db, PublishedEdges.read())["model"])
 
 
 def lay_beside(db: Database | None, encoder: str, published: PublishedEdges) -> EdgeReproduction:

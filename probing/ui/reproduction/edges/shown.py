@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.published import PublishedEdges, published_edges
+from probing.core.edges.published import PublishedEdges
 from probing.figures import theme
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
 from probing.reports.reproduction.edges.laid import EdgeReproduction
@@ -16,7 +16,7 @@ from probing.ui.widgets.export import Stamp
 @st.cache_data(max_entries=1, show_spinner=False)
 def published() -> PublishedEdges:
     """The paper's numbers; they change only with the program."""
-    return published_edges()
+    return PublishedEdges.read()
 
 
 @dataclass(frozen=True)

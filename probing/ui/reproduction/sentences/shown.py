@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from probing.core.sentences.published import PublishedSentences, published_sentences
+from probing.core.sentences.published import PublishedSentences
 from probing.figures import theme
 from probing.reports.reproduction.evidence import BASE
 from probing.reports.reproduction.sentences.laid import SentenceReproduction
@@ -15,7 +15,7 @@ from probing.ui.widgets.export import Stamp
 @st.cache_data(max_entries=1, show_spinner=False)
 def published() -> PublishedSentences:
     """The paper's numbers; they change only with the program."""
-    return published_sentences()
+    return PublishedSentences.read()
 
 
 @dataclass(frozen=True)
