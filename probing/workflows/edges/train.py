@@ -48,7 +48,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
-    stamps = _read_all(_task_names(request), downloads, say)
+    stamps = _read_all(task_names(request), downloads, say)
     opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     target = request.out or runs_folder()
     folders = [target] if request.out else result_folders()
@@ -61,7 +61,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         encoder=encoder_of_kind(opened, request.encoder),
         base=origin.name if origin else "",
         objective=entry.objective,
-        groups=_groups(_task_names(request), downloads),
+        groups=_groups(task_names(request), downloads),
         wanted=wanted,
         recipe=request.recipe,
         target=target,
@@ -71,13 +71,13 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     job = _job(work, request, used, stamps)
     # The manifest does not list the probes: if some are lost, every task is checked again.
     workers = executor(request.executor, used, opened.device.type)
-    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in _task_names(request)))
+    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in task_names(request)))
     build_if_usual(request)
-    say(f"probes of {', '.join(Path(name).name for name in _task_names(request))} on {opened.name} ({request.encoder}): {target}")
+    say(f"probes of {', '.join(Path(name).name for name in task_names(request))} on {opened.name} ({request.encoder}): {target}")
     return target
 
 
-def _task_names(request: EdgesRequest) -> tuple[str, ...]:
+def task_names(request: EdgesRequest) -> tuple[str, ...]:
     """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
     given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
     # A built-in task is meant even if a folder of its name exists here.
@@ -138,7 +138,7 @@ def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[st
     }
     decides = json.dumps([setup, dict(stamps)], sort_keys=True)
     folder = cache_folder() / "jobs" / f"edges-{hashlib.sha256(decides.encode()).hexdigest()[:16]}"
-    shards = [Shard(Path(name).name, {"task": name}) for name in _task_names(request)]
+    shards = [Shard(Path(name).name, {"task": name}) for name in task_names(request)]
     return Job(folder, OPENER, setup, shards, passed_on(), work)
 
 
