@@ -112,7 +112,8 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
     base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    parts, dev = task.read(data, own_text(lama, found.folder)), ()
+    parts = task.read(data, own_text(lama, found.folder))
+    dev: Sequence[Any] = ()
     if settings.get("looks"):
         parts, dev = with_development(task, data, parts)
     training = KINDS[task.kind](base, data, parts)

@@ -271,8 +271,10 @@ def finetune(
         **choice,
     )
     # The Trainer asks for evaluation data, which ``evaluate`` does not read.
-    held = {"eval_dataset": data} if recipe.looks else {}
-    trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0], callbacks=watched, **held)
+    held = data if recipe.looks else None
+    trainer = _Trainer(
+        model=model, args=arguments, train_dataset=data, eval_dataset=held, data_collator=lambda items: items[0], callbacks=watched
+    )  # fmt: skip
     trainer.development_score = development_score
     trainer.masked_language_modelling = data.kind == "mlm"
     torch.manual_seed(recipe.seed)
