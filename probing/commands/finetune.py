@@ -33,19 +33,39 @@ def finetune(
         Path | None,
         typer.Option(help="Text whose perplexity is measured after each pass; none: WikiText-2's raw test text, if fetched."),
     ] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="Dropout everywhere in the model; none: the objective's or the base's.", min=0, max=0.9)
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(help="Score the model this often on a development part and keep the best state.", min=1)
+    ] = None,
+    patience: Annotated[int | None, typer.Option(help="End the training after this many looks without a better score.", min=1)] = None,
+    rates: Annotated[str, typer.Option(help="Learning rates, such as 1e-4,2e-4: the best after a third of --steps, by --looks.")] = "",
+    shuffle_labels: Annotated[bool, typer.Option("--shuffle-labels", help="Train on shuffled labels: the control of the task.")] = False,
+    checkpoints: Annotated[int, typer.Option(help="Keep this many states of the training in cache/checkpoints.", min=0)] = 0,
     revision: RevisionOption = None,
     device: Annotated[str, typer.Option(help="auto or cpu.")] = "auto",
 ) -> None:
-    """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is dropped at the end."""
+    """Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart."""
     if device not in ("auto", "cpu"):
         raise typer.BadParameter(f"got device {device}; expected auto or cpu")
     if bits not in (None, 4, 8) or (bits and not difference):
         raise typer.BadParameter(f"got --bits {bits}{'' if difference else ' without --difference'}; expected --difference --bits 8 or 4")
+    try:
+        tried = tuple(float(rate) for rate in rates.split(",") if rate.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"got --rates {rates}; expected numbers such as 1e-4,2e-4,5e-4") from error
+    if any(not 0 < rate < 1 for rate in tried) or (tried and rate):
+        raise typer.BadParameter(f"got --rates {rates}{' and --rate' if rate else ''}; expected numbers between 0 and 1, without --rate")
+    if tried and not (steps and looks):
+        raise typer.BadParameter(
+            "got --rates without --steps and --looks; a rate is chosen by the development score after a third of the steps"
+        )
     from probing.workflows import finetune as workflow
 
-    length = workflow.TrainingLength(steps, tokens, batch, rate, pieces)
+    length = workflow.TrainingLength(steps, tokens, batch, rate, pieces, dropout, looks, patience)
     request = workflow.FinetuneRequest(
         model, objective.value, data, lama, out, length, freeze, difference, seed, device, pooling and pooling.value, bits or 8,
-        perplexity_text, revision,
+        perplexity_text, revision, tried, shuffle_labels, checkpoints,
     )  # fmt: skip
     workflow.finetune(request, typer.echo)

@@ -27,7 +27,7 @@ COMMANDS = {
     ),
     "finetune": (
         "probing.commands.finetune",
-        "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is dropped at the end.",
+        "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
     ),
     "train-heads": (
         "probing.commands.train_heads",

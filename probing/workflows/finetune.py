@@ -3,12 +3,12 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import FactsError, ModelError
-from probing.core.files.atomic import atomic_folder
+from probing.core.errors import FactsError, ModelError, OptionError
+from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
@@ -17,8 +17,8 @@ from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
 from probing.core.tasks.objectives import Task, task_named
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.finetuning.evaluation import Score
-from probing.models.finetuning.setup import Prepared, prepare
-from probing.models.finetuning.trainer import Finetuned, PlannedSteps
+from probing.models.finetuning.setup import Prepared, prepare, save_task_head
+from probing.models.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
 from probing.models.sources.weights import weights_identity
 from probing.store.parquet import write_table
@@ -36,6 +36,9 @@ class TrainingLength:
         batch: rows per step.
         rate: peak learning rate.
         pieces: longest input in word pieces.
+        dropout: everywhere in the model.
+        looks: how often the model is scored on the development part; the best state is kept.
+        patience: looks without a better score after which the training ends.
     """
 
     steps: int | None = None
@@ -43,11 +46,17 @@ class TrainingLength:
     batch: int | None = None
     rate: float | None = None
     pieces: int | None = None
+    dropout: float | None = None
+    looks: int | None = None
+    patience: int | None = None
 
     def settings(self, task: Task) -> dict[str, Any]:
         """Fields of the recipe: the objective's, replaced by those that are given."""
         asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
+        asked |= {"looks": self.looks, "patience": self.patience}
         settings = {**task.settings} | {name: value for name, value in asked.items() if value}
+        if self.dropout is not None:
+            settings["dropout"] = self.dropout
         if self.pieces:
             settings |= {"max_pieces": self.pieces, "stride": min(settings.get("stride", 128), self.pieces // 3)}
         return settings
@@ -72,6 +81,9 @@ class FinetuneRequest:
         bits: per weight of a difference, 8 or 4.
         perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text if it was fetched.
         revision: branch, tag or commit of a base on the hub; None: what the registry pins, else the main branch.
+        rates: learning rates of which the one with the best development score after a third of the steps is taken; needs looks.
+        shuffled_labels: train on shuffled labels, the control of the task.
+        checkpoints: number of states of the training that are kept in ``cache/checkpoints``, densest at its start.
     """
 
     model: str
@@ -88,11 +100,15 @@ class FinetuneRequest:
     bits: int = 8
     perplexity_text: Path | None = None
     revision: str | None = None
+    rates: tuple[float, ...] = ()
+    shuffled_labels: bool = False
+    checkpoints: int = 0
 
     @property
     def task(self) -> Task:
-        """The objective, with the requested pooling."""
-        return task_named(self.objective).pooled(self.pooling)
+        """The objective, with the requested pooling, on gold or shuffled labels."""
+        task = task_named(self.objective).pooled(self.pooling)
+        return task.shuffled() if self.shuffled_labels else task
 
 
 @dataclass(frozen=True)
@@ -117,7 +133,7 @@ class _Place:
 def finetune(request: FinetuneRequest, say: Say = print) -> Path:
     """Fine-tunes, scores and stores a model, and returns its folder; does nothing if it exists already.
 
-    A killed run resumes from its last checkpoint; the task's head is dropped at the end.
+    A killed run resumes from its last checkpoint; the task's head is stored apart.
 
     Args:
         request: the model to make.
@@ -136,19 +152,57 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
             _refuse_another(place.note, request, task, entry)
             say(f"{place.name} exists already: {place.target}")
             return place.target
+        request, tried = _with_best_rate(request, task, entry, place, say)
         ready, recipe = _prepared(request, task, entry)
         say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
         for reason, number in ready.training.left_out.items():
             say(f"  {number:,} training rows left out: {reason}")
         data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
         look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
-        trained = train(ready.training.model, data, place.work, request.device, look=look)
+        kept = (
+            KeptStates(cache_folder() / "checkpoints" / place.name, request.checkpoints, ready.tokenizer) if request.checkpoints else None
+        )
+        dev = ready.development_score if recipe.looks else None
+        trained = train(ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=kept)
         record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
+        record |= {"rates": tried} if tried else {}
         looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}
         scores = _stored(request, place, ready, record, looked)
     _say_scores(task, scores, say)
     say(f"wrote {place.target}")
     return place.target
+
+
+def _with_best_rate(
+    request: FinetuneRequest, task: Task, entry: ModelEntry, place: _Place, say: Say
+) -> tuple[FinetuneRequest, list[dict[str, float]]]:
+    """The request with the best of its rates, and the development score of each after a third of the steps; equal scores: the lower rate.
+
+    Raises:
+        OptionError: if the number of steps is unknown, or the model is not looked at.
+    """
+    if not request.rates:
+        return request, []
+    if not request.length.steps or not request.length.looks:
+        raise OptionError("got --rates without --steps and --looks; a rate is chosen by the development score after a third of the steps")
+    note = place.work.with_name(f"{place.work.name}-rates") / "scores.json"
+    tried: dict[str, float] = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    steps = max(1, request.length.steps // 3)
+    for rate in sorted(request.rates):
+        if str(rate) in tried:
+            continue
+        shorter = replace(request, length=replace(request.length, rate=rate, steps=steps, looks=max(1, request.length.looks // 3)))
+        ready, recipe = _prepared(shorter, task, entry)
+        data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
+        work = note.parent / f"{rate:g}"
+        train(ready.training.model, data, work, request.device, development_score=ready.development_score)
+        tried[str(rate)] = ready.development_score()
+        atomic_text(note, json.dumps(tried))
+        shutil.rmtree(work, ignore_errors=True)
+        say(f"  learning rate {rate:g}: development score {tried[str(rate)]:.4f} after {steps:,} steps")
+    best = max(sorted(request.rates), key=lambda rate: tried[str(rate)])
+    scores = [{"learning_rate": rate, "steps": steps, "development_score": tried[str(rate)]} for rate in sorted(request.rates)]
+    return replace(request, length=replace(request.length, rate=best), rates=()), scores
 
 
 def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
@@ -183,11 +237,12 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
+    names |= {name: name for name in ("dropout", "looks", "patience")}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
     if entry.hub_id and (source := made.get("base_source")):
         asked["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
-    there |= {option: recipe[name] for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    there |= {option: recipe.get(name) for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     if request.difference:
         asked["bits"], there["bits"] = request.bits, made.get("difference_bits", 8)
     other = [f"{option} {there[option]}, expected {value}" for option, value in asked.items() if value not in (None, there[option])]
@@ -223,6 +278,7 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
         **({"base_source": ready.base_source} if ready.base_source else {}),
         **({"difference_bits": request.bits} if request.difference and request.bits != 8 else {}),
         **({"left_out": dict(ready.training.left_out)} if ready.training.left_out else {}),
+        **({"looks": trained.looks, "kept_step": trained.kept_step} if trained.looks else {}),
     }  # fmt: skip
 
 
@@ -233,11 +289,14 @@ def _stored(
     names = {"model": place.name, "base": record["base"], "objective": record["objective"]}
     # A folder that looks like a model is taken as one. A folder without finetune's note is no finished model.
     with atomic_folder(place.target, replace=True) as half:
+        unrounded = {"unrounded_scores": [vars(score) for score in ready.training.score()]} if request.difference else {}
         ready.save(half, request.bits if request.difference else None)
+        save_task_head(ready.task_head(), half)
         scores = ready.training.score()
         for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
             write_table(table, rows, half / f"{table}-{place.work.name}.parquet")
-        noted = {**record, "scores": [vars(score) for score in scores]}
+        noted = {**record, "scores": [vars(score) for score in scores], **unrounded}
         (half / FINETUNING).write_text(json.dumps(noted, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(place.work, ignore_errors=True)
+    for work in (place.work, place.work.with_name(f"{place.work.name}-rates")):
+        shutil.rmtree(work, ignore_errors=True)
     return scores

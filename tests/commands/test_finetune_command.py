@@ -4,14 +4,16 @@ import json
 import shutil
 
 import pytest
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification, AutoTokenizer
 
 from probing.core.errors import FactsError, HeadError, ModelError, OptionError, TextError
 from probing.core.tasks.objectives import TASKS
+from probing.models.finetuning.setup import TASK_HEAD
 from probing.store.parquet import read_table
-from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad
+from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 
-WRITE = {"ner-conll": write_conll, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
+WRITE = {"ner-conll": write_conll, "pos-ewt": write_treebank, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
 WRITE |= dict.fromkeys(("cola", "sst-2", "rte"), write_glue)
 
 
@@ -240,3 +242,41 @@ def test_a_replicate_has_a_head_and_predictions_of_the_last_layer_only(run, cach
     assert (row["role"], row["layers"], row["n_probed"]) == ("replicate", 3, 4)
     assert [p["layer"] for p in predictions] == [2] * 4
     assert "ok  runs and database" in run("check").output
+
+
+def test_the_best_state_by_the_development_part_is_kept_at_the_best_of_three_rates(run, cache, tiny_model, data):
+    chosen = ("--looks", 3, "--rates", "1e-3,1e-5,1e-4", "--dropout", "0.1", "--difference", "--checkpoints", 2)
+    tune(run, tiny_model, "ner-conll", data("ner-conll"), *chosen, "--steps", 6)
+    record = json.loads((cache / "models" / "tiny-bert-ner-conll" / "finetuning.json").read_text())
+    tried = {one["learning_rate"]: one["development_score"] for one in record["rates"]}
+    assert sorted(tried) == [1e-5, 1e-4, 1e-3] and all(one["steps"] == 2 for one in record["rates"])
+    best = min(rate for rate in tried if tried[rate] == max(tried.values()))
+    assert (record["recipe"]["learning_rate"], record["recipe"]["dropout"], record["recipe"]["looks"]) == (best, 0.1, 3)
+    scores = {one["step"]: one["score"] for one in record["looks"]}
+    assert sorted(scores) == [2, 4, 6] and scores[record["kept_step"]] == max(scores.values())
+    assert [one["metric"] for one in record["unrounded_scores"]] == [one["metric"] for one in record["scores"]]
+    head = load_file(cache / "models" / "tiny-bert-ner-conll" / TASK_HEAD)
+    assert sorted(head) == ["classifier.bias", "classifier.weight"]
+    states = sorted((cache / "checkpoints" / "tiny-bert-ner-conll").iterdir())
+    assert [path.name for path in states] == ["checkpoint-4", "checkpoint-6"]
+    last = AutoModelForTokenClassification.from_pretrained(states[1])
+    assert sorted(dict(last.named_parameters())) == sorted(
+        dict(AutoModelForTokenClassification.from_pretrained(states[0]).named_parameters())
+    )
+    assert not (cache / "finetune" / "tiny-bert-ner-conll-rates").exists()
+
+
+def test_a_control_with_shuffled_labels_has_a_name_and_text_has_no_such_control(run, cache, tiny_model, data):
+    tune(run, tiny_model, "sst-2", data("sst-2"), "--shuffle-labels", "--difference")
+    record = json.loads((cache / "models" / "tiny-bert-sst-2-shuffled" / "finetuning.json").read_text())
+    assert (record["objective"], record["recipe"]["shuffled_labels"]) == ("SST-2 (shuffled labels)", True)
+    with pytest.raises(OptionError, match="mlm-squad has no labels to shuffle"):
+        tune(run, tiny_model, "mlm-squad", data("mlm-squad"), "--shuffle-labels")
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--rates", "1e-4,fast"), ("--rates", "1e-4", "--rate", "1e-3"), ("--rates", "1e-4,2e-4"), ("--rates", "-1")]
+)
+def test_rates_that_cannot_be_tried_are_refused_before_anything_is_read(wrong, run, tiny_model, data):
+    refused = run("finetune", "--model", tiny_model, "--objective", "ner-conll", "--data", data("ner-conll"), *wrong, code=2)
+    assert "--rates" in refused.output

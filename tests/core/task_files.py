@@ -14,8 +14,20 @@ def write_conll(folder: Path) -> Path:
     lines = ["-DOCSTART- -X- -X- O", ""]
     lines += [f"{word} NN I-NP {tag}" for word, tag in _SENTENCE] + [""]
     lines += ["Paris NNP I-NP I-LOC", "Berlin NNP I-NP B-LOC", "Rome NNP I-NP I-ORG", ""]
-    for name in ("eng.train", "eng.testb"):
+    for name in ("eng.train", "eng.testa", "eng.testb"):
         (folder / name).write_text("\n".join(lines * 3), encoding="utf-8")
+    return folder
+
+
+def write_treebank(folder: Path) -> Path:
+    """The three parts of UD English EWT with universal tags; "saw" is a noun once and a verb twice in training."""
+    folder.mkdir(parents=True, exist_ok=True)
+    noun, verb = (("a", "DET"), ("saw", "NOUN")), (("we", "PRON"), ("saw", "VERB"))
+    blocks = []
+    for words in (noun, verb, verb):
+        blocks += [f"{n}\t{word}\t{word}\t{tag}\tX\t_\t0\troot\t_\t_" for n, (word, tag) in enumerate(words, 1)] + [""]
+    for part in ("train", "dev", "test"):
+        (folder / f"en_ewt-ud-{part}.conllu").write_text("\n".join(blocks) + "\n", encoding="utf-8")
     return folder
 
 

@@ -335,7 +335,9 @@ def test_a_difference_holds_the_change_of_the_word_embeddings_wherever_they_are_
     before, tuned = AutoModelForMaskedLM.from_pretrained(folder), head.from_pretrained(folder)
     with torch.no_grad():
         tuned.get_input_embeddings().weight[7] += 1
-    ready = Prepared(Training(tuned, "tags", [], "", list), before, load_encoder(folder).tokenizer, "", weights_identity(folder), "", 24)
+    ready = Prepared(
+        Training(tuned, "tags", [], [], "", list), before, load_encoder(folder).tokenizer, "", weights_identity(folder), "", 24
+    )
     ready.save(tmp_path, 8)
     found = load_encoder(tmp_path, base=BaseSource(folder), device="cpu").body.get_input_embeddings().weight
     assert torch.allclose(found, tuned.get_input_embeddings().weight, atol=1e-6)
@@ -490,3 +492,62 @@ def test_a_body_without_a_head_still_needs_its_base(folder_of, tmp_path):
     with pytest.raises(HeadError, match="base"):
         load_encoder(tmp_path, device="cpu")
     assert json.loads((tmp_path / "config.json").read_text())["architectures"] == ["BertForQuestionAnswering"]
+
+
+def test_shuffled_labels_are_as_frequent_and_say_nothing_about_the_input(tokenizer):
+    classes = [examples.Row((n,), labels=(n % 3,), origin=n) for n in range(300)]
+    shuffled = examples.shuffled_labels(classes, "class", 1)
+    assert sorted(row.labels for row in shuffled) == sorted(row.labels for row in classes)
+    assert [row.ids for row in shuffled] == [row.ids for row in classes]
+    assert 70 < sum(a.labels == b.labels for a, b in zip(classes, shuffled, strict=True)) < 130
+    assert shuffled == examples.shuffled_labels(classes, "class", 1) != examples.shuffled_labels(classes, "class", 2)
+
+    tags = examples.tag_rows(
+        [TaggedSentence(("rocky", "zz", "paris"), ("B-PER", "O", "B-LOC"))] * 40, tokenizer, ["B-LOC", "B-PER", "O"], 32
+    )
+    drawn = examples.shuffled_labels(tags, "tags", 1)
+    assert sorted(label for row in drawn for label in row.labels) == sorted(label for row in tags for label in row.labels)
+    assert all([a == -100 for a in row.labels] == [b == -100 for b in was.labels] for row, was in zip(drawn, tags, strict=True))
+    assert len({row.labels for row in drawn}) > 3
+
+    context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
+    question = Question("1", "t", "the capital of france", context, (("the capital", context.index("the capital")),))
+    windows = examples.question_rows([question] * 20, tokenizer, 24, 6)
+    spans = examples.shuffled_labels(windows, "span", 1)
+    lengths = {last - first for first, last in (row.labels for row in windows) if last}
+    for row, was in zip(spans, windows, strict=True):
+        assert (row.labels == (0, 0)) == (was.labels == (0, 0))
+        if row.labels != (0, 0):
+            assert all(end > start for start, end in row.offsets[row.labels[0] : row.labels[1] + 1])
+            assert row.labels[1] - row.labels[0] in lengths
+    assert len({row.labels for row in spans}) > len({row.labels for row in windows})
+    with pytest.raises(ModelError, match="no labels to shuffle"):
+        examples.shuffled_labels(classes, "mlm", 1)
+
+
+def test_words_are_scored_next_to_the_commonest_tag_and_that_of_each_form(folder_of, tokenizer):
+    train = [TaggedSentence(("rocky", "paris"), ("NOUN", "VERB"))] * 3 + [TaggedSentence(("rocky",), ("VERB",))]
+    test = [TaggedSentence(("Rocky", "red"), ("NOUN", "NOUN")), TaggedSentence(("paris",), ("VERB",))]
+    model = AutoModelForTokenClassification.from_pretrained(folder_of("bert"), num_labels=2)
+    with torch.no_grad():
+        model.classifier.weight.zero_()
+        model.classifier.bias.copy_(torch.tensor([1.0, 0.0]))
+    by_name = {one.chance_name: one for one in evaluation.score_words(model, tokenizer, test, ["NOUN", "VERB"], 32, train)}
+    assert all(one.value == pytest.approx(2 / 3) and one.n == 3 for one in by_name.values())
+    # VERB is the commonest tag (4 of 7); by form: rocky NOUN, red unknown and so VERB, paris VERB.
+    assert by_name["majority label"].chance == pytest.approx(1 / 3)
+    assert by_name["each word's commonest tag"].chance == pytest.approx(2 / 3)
+
+
+def test_a_training_that_was_stopped_keeps_the_best_look_and_its_patience(folder_of, tokenizer, tmp_path):
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
+    recipe = RECIPE.model_copy(update={"steps": 8, "looks": 4, "patience": 2})
+    scores = iter((0.2, 0.5, 0.4, 0.3))
+    model = mlm(folder_of)
+    done = finetune(model, PlannedSteps(rows, recipe, tokenizer, "mlm"), tmp_path / "all", "cpu", development_score=lambda: next(scores))
+    assert [(one["step"], one["score"]) for one in done.looks] == [(2, 0.2), (4, 0.5), (6, 0.4), (8, 0.3)] and done.kept_step == 4
+    kept = mlm(folder_of)
+    ended = iter((0.1, 0.5, 0.4, 0.3, 0.2, 0.1))
+    longer = RECIPE.model_copy(update={"steps": 12, "looks": 6, "patience": 2})
+    early = finetune(kept, PlannedSteps(rows, longer, tokenizer, "mlm"), tmp_path / "early", "cpu", development_score=lambda: next(ended))
+    assert (early.steps, early.kept_step) == (8, 4)

@@ -1,4 +1,4 @@
-"""CoNLL-2003: words and their entity tags."""
+"""Words and their tags: entities of CoNLL-2003, parts of speech of UD English EWT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,16 @@ from itertools import chain
 from pathlib import Path
 
 from probing.core.errors import FactsError
+from probing.core.files.conllu import conllu_sentences
 from probing.core.tasks.data_files import first_of, lines_of
+
+#: Place of the universal part of speech among the columns of CoNLL-U.
+_UPOS = 3
 
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """Words and their entity tags (IOB2: every entity begins with ``B-``)."""
+    """Words and their tags; those of entities are in IOB2, where every entity begins with ``B-``."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
@@ -55,3 +59,26 @@ def iob2(tags: Sequence[str]) -> list[str]:
 def conll_parts(folder: Path) -> tuple[list[TaggedSentence], list[TaggedSentence]]:
     """Training and test sentences (testb) of a CoNLL-2003 folder."""
     return read_conll(first_of(folder, ("eng.train", "train.txt"))), read_conll(first_of(folder, ("eng.testb", "test.txt")))
+
+
+def conll_dev(folder: Path) -> list[TaggedSentence]:
+    """Development sentences (testa) of a CoNLL-2003 folder."""
+    return read_conll(first_of(folder, ("eng.testa", "valid.txt", "dev.txt")))
+
+
+def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
+    """Sentences of a CoNLL-U file with the universal tag of every word.
+
+    Raises:
+        FactsError: if it is missing, empty or not CoNLL-U.
+    """
+    lines = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines_of(path), 1))
+    sentences = [TaggedSentence(one.column(1), one.column(_UPOS)) for one in conllu_sentences(lines, path, FactsError)]
+    if not sentences:
+        raise FactsError(f"{path} has no sentences; expected CoNLL-U's columns")
+    return sentences
+
+
+def ewt_part(folder: Path, part: str) -> list[TaggedSentence]:
+    """A part of the treebank, ``train``, ``dev`` or ``test``, in its folder."""
+    return read_parts_of_speech(folder / f"en_ewt-ud-{part}.conllu")

@@ -1,15 +1,18 @@
-"""What is held out for scoring if a data set comes without a test part."""
+"""What is held out for scoring if a data set comes without a test part, and for choosing among states of a training."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 #: Share of queries or articles that is held out.
 TEST_SHARE = 0.2
+#: Share of the training sentences, articles or queries of the development part, if a data set has none of its own.
+DEVELOPMENT_SHARE = 0.1
 
 
 def in_test_part(key: str) -> bool:
     """Whether an article or query is held out, decided by its hash: the same for every model and run."""
-    return int(hashlib.sha256(f"task test part\t{key}".encode()).hexdigest()[:8], 16) / 16**8 < TEST_SHARE
+    return _share_below("task test part", key) < TEST_SHARE
 
 
 def split_texts(texts: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -18,3 +21,15 @@ def split_texts(texts: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]
     for key, text in texts:
         parts[in_test_part(key)].append(text)
     return parts
+
+
+def development_part(train: Sequence[Any], group: Callable[[Any], str]) -> tuple[list[Any], list[Any]]:
+    """Training examples without and of the development part, decided by the hash of ``group(example)``: equal for every model and run."""
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for example in train:
+        parts[_share_below("task development part", group(example)) < DEVELOPMENT_SHARE].append(example)
+    return parts
+
+
+def _share_below(purpose: str, key: str) -> float:
+    return int(hashlib.sha256(f"{purpose}\t{key}".encode()).hexdigest()[:8], 16) / 16**8

@@ -19,7 +19,7 @@ Verdict = Literal["learned", "partly", "not learned", "cannot tell", "no score s
 #: What a score is compared with, by the names that are stored. BM25 is another system, not a baseline: it never decides.
 NO_ENTITY, RANDOM_SPAN, NO_ANSWER, RANDOM_ORDER = "O for every word", "random span", "never an answer", "random order"
 BM25, COMMONEST_TOKEN, BEFORE = "BM25's order", "most frequent token", "before fine-tuning"
-MAJORITY, NO_CORRELATION = "majority label", "no correlation"
+MAJORITY, NO_CORRELATION, WORDS_TAG = "majority label", "no correlation", "each word's commonest tag"
 #: A model whose gain over the baseline is at most this, by the upper end of its interval, has not learned.
 NEGLIGIBLE = 0.05
 #: The share of the way from the baseline to the published score from which on a model above its baseline has learned, and not partly.
@@ -51,6 +51,7 @@ class Rule:
 RULES: Mapping[Kind, Rule] = MappingProxyType(
     {
         "tags": Rule("words tagged right", (NO_ENTITY,), units="entity F1"),
+        "words": Rule("words tagged right", (MAJORITY, WORDS_TAG)),
         "spans": Rule("F1", (RANDOM_SPAN, NO_ANSWER)),
         "ranking": Rule("nDCG@10", (RANDOM_ORDER,)),
         "blocks": Rule("masked accuracy", (BEFORE, COMMONEST_TOKEN)),

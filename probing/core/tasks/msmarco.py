@@ -1,7 +1,7 @@
 """MS MARCO and TREC: queries with ranked passages, and the same as running text."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +101,16 @@ def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str,
         for passage in found.passages
     ]
     return pairs[:limit], [found for found in judged if in_test_part(found.query)]
+
+
+def ranked_lists(pairs: Iterable[tuple[str, str, bool]]) -> list[RankedList]:
+    """The pairs (query, passage, relevant) of each query as a list; queries without a relevant passage are left out."""
+    found: dict[str, list[Passage]] = {}
+    for query, text, relevant in pairs:
+        passages = found.setdefault(query, [])
+        passages.append(Passage(str(len(passages)), text, int(relevant)))
+    lists = (RankedList(query, query, tuple(kept), tuple(one.grade for one in kept if one.grade), 1) for query, kept in found.items())
+    return [one for one in lists if one.judged]
 
 
 def ranking_texts(folder: Path, passages_per_text: int = 10) -> list[tuple[str, str]]:

@@ -8,19 +8,21 @@ from typing import Any, Literal
 
 from probing.core.errors import OptionError, RegistryError
 from probing.core.nesia.control_text import OwnText, control_texts
-from probing.core.tasks.conll import conll_parts
+from probing.core.tasks.conll import conll_dev, conll_parts, ewt_part
 from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.core.tasks.held_out import split_texts
 from probing.core.tasks.msmarco import ranking_parts, ranking_texts
 from probing.core.tasks.squad import squad_parts, squad_texts
 
-#: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: tagged sentences, questions about
-#: passages, pairs of query and passage, running text cut into blocks, a row for each text, or one label of a sentence or a pair of them,
-#: which is scored by its accuracy or, in judgements of acceptability, by its correlation with the gold labels.
-Kind = Literal["tags", "spans", "ranking", "blocks", "texts", "classes", "acceptability"]
+#: How examples become rows of token ids and are scored, see ``models.finetuning.kinds``: sentences with tagged entities, sentences with a
+#: tag for every word, questions about passages, pairs of query and passage, running text cut into blocks, a row for each text, or one label
+#: of a sentence or a pair of them, scored by accuracy or, in judgements of acceptability, by the correlation with the gold labels.
+Kind = Literal["tags", "words", "spans", "ranking", "blocks", "texts", "classes", "acceptability"]
 #: What a head for whole sentences reads: the first token's state, or the mean over all.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
+#: Ends what results call a control whose labels are shuffled.
+SHUFFLED = " (shuffled labels)"
 #: Training and test examples.
 Parts = tuple[Sequence[Any], Sequence[Any]]
 
@@ -52,6 +54,7 @@ class Task:
         read: (data folder, a base's own text or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
         settings: default fields of ``FinetuneRecipe``.
+        dev: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
         published: the score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
     """
 
@@ -63,6 +66,7 @@ class Task:
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
     published: PublishedScore | None = None
+    dev: Callable[[Path], Sequence[Any]] | None = field(default=None, repr=False)
 
     @property
     def labels_sentences(self) -> bool:
@@ -71,9 +75,21 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling."""
+        """What ``finetune`` names its models after: slug and, if it is not the first token's, pooling; a control is marked."""
         pooling = self.settings.get("pooling", FIRST)
-        return self.slug if pooling == FIRST else f"{self.slug}-{pooling}"
+        ends = [pooling] * (pooling != FIRST) + ["shuffled"] * bool(self.settings.get("shuffled_labels"))
+        return "-".join([self.slug, *ends])
+
+    def shuffled(self) -> "Task":
+        """The control of the objective: the same training on labels that say nothing about the input.
+
+        Raises:
+            OptionError: for an objective without labels.
+        """
+        if self.kind in ("blocks", "texts"):
+            labelled = ", ".join(task.slug for task in TASKS.values() if task.kind not in ("blocks", "texts"))
+            raise OptionError(f"{self.slug} has no labels to shuffle; its control is 'control'; expected one of {labelled}")
+        return replace(self, label=f"{self.label}{SHUFFLED}", settings=MappingProxyType({**self.settings, "shuffled_labels": True}))
 
     def pooled(self, pooling: str | None) -> "Task":
         """The objective with a head of that pooling; None: unchanged.
@@ -111,7 +127,7 @@ _ALL = (
     Task(
         "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, _: conll_parts(data),
         ("entity F1", "words tagged right"), _settings(5e-5, 32, 256, epochs=3.0),
-        PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"),
+        PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"), conll_dev,
     ),
     Task(
         "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _: squad_parts(data, impossible=False),
@@ -149,12 +165,18 @@ _ALL = (
         "rte", "RTE", "glue", "classes", lambda data, _: rte_parts(data),
         (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES), PublishedScore(ACCURACY, 0.646, _MOSBACH),
     ),
+    Task(
+        "pos-ewt", "POS-EWT", "ud-english-ewt", "words", lambda data, _: (ewt_part(data, "train"), ewt_part(data, "test")),
+        ("words tagged right",), _settings(5e-5, 32, 256, epochs=3.0), dev=lambda data: ewt_part(data, "dev"),
+    ),
 )  # fmt: skip
 #: Slug -> objective, in the order of the command line's help.
 TASKS: Mapping[str, Task] = MappingProxyType({task.slug: task for task in _ALL})
-#: What results and the registry call an objective -> the objective, those that read the mean over all tokens among them.
+#: What results and the registry call an objective -> the objective, those that read the mean over all tokens and the controls with
+#: shuffled labels among them.
 CALLED: Mapping[str, Task] = MappingProxyType(
     {pooled.label: pooled for task in _ALL for pooled in map(task.pooled, POOLINGS if task.labels_sentences else (None,))}
+    | {task.shuffled().label: task.shuffled() for task in _ALL if task.kind not in ("blocks", "texts")}
 )
 #: Objective of a model trained further on its base's own text and objective: it shows what more steps alone forget.
 CONTROL = TASKS["control"].label

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field
 from probing.core.files.frozen import Frozen
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
-_LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler")
+_LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler", "looks", "patience", "shuffled_labels")
 
 
 class FinetuneRecipe(Frozen):
@@ -24,6 +24,10 @@ class FinetuneRecipe(Frozen):
         beta2: of Adam.
         dropout: everywhere in the model; None: the base's.
         fresh_pooler: whether the dense layer below such a head is initialised at random, even if the base has one.
+        looks: how often the model in training is scored on the development part, at equal intervals; the state with the best score is kept.
+            0: never, and the last state is kept.
+        patience: looks without a better score after which the training ends; 0: it takes all its steps.
+        shuffled_labels: whether the training rows have exchanged their labels: the control of the task.
     """
 
     objective: str
@@ -49,6 +53,9 @@ class FinetuneRecipe(Frozen):
     beta2: float = Field(0.999, gt=0, lt=1)
     dropout: float | None = Field(None, ge=0, lt=1)
     fresh_pooler: bool = False
+    looks: int = Field(0, ge=0)
+    patience: int = Field(0, ge=0)
+    shuffled_labels: bool = False
 
     def fields(self) -> dict[str, Any]:
         """The canonical fields, as noted in a model's folder."""

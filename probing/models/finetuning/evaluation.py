@@ -19,6 +19,7 @@ from probing.core.tasks.learned import (
     NO_ENTITY,
     RANDOM_ORDER,
     RANDOM_SPAN,
+    WORDS_TAG,
 )
 from probing.core.tasks.msmarco import RankedList
 from probing.core.tasks.objectives import ACCURACY, MATTHEWS
@@ -27,6 +28,7 @@ from probing.core.tasks.scores import (
     answer_f1,
     entity_f1,
     labelled_right,
+    majority_class,
     matthews,
     ndcg,
     random_order,
@@ -71,14 +73,7 @@ def score_tags(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[TaggedSentence], tags: Sequence[str], limit: int
 ) -> list[Score]:
     """Entity F1; a model that predicts O everywhere has 0."""
-    rows = tag_rows(sentences, tokenizer, tags, limit)
-    guessed: list[list[str]] = [["O"] * len(s.words) for s in sentences]
-    for batch, output in _outputs(model, rows, tokenizer):
-        best = output.logits.argmax(-1).cpu().tolist()  # type: ignore[attr-defined]
-        for n, line in zip(batch, best, strict=True):
-            first = [tag for tag, label in zip(line, rows[n].labels, strict=False) if label != IGNORED]
-            for word, tag in enumerate(first):
-                guessed[rows[n].origin][word] = tags[tag]
+    guessed = _tagged(model, tokenizer, sentences, tags, limit, "O")
     gold = [s.tags for s in sentences]
     words = sum(len(s.words) for s in sentences)
     none = sum(tag == "O" for s in sentences for tag in s.tags)
@@ -86,6 +81,51 @@ def score_tags(
         Score("entity F1", entity_f1(gold, guessed), 0.0, NO_ENTITY, len(sentences)),
         Score("words tagged right", words_tagged_right(gold, guessed), none / words, NO_ENTITY, words),
     ]
+
+
+def score_words(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[TaggedSentence],
+    tags: Sequence[str],
+    limit: int,
+    train: Sequence[TaggedSentence],
+) -> list[Score]:
+    """Share of words with the right tag, with that of the commonest tag in training, for every word and for each word by its form."""
+    seen: dict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in train:
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            seen[word.lower()][tag] += 1
+    commonest = majority_class([tag for sentence in train for tag in sentence.tags])
+    by_form = {word: majority_class(list(counted.elements())) for word, counted in seen.items()}
+    gold = [s.tags for s in sentences]
+    value = words_tagged_right(gold, _tagged(model, tokenizer, sentences, tags, limit, commonest))
+    words = sum(len(s.words) for s in sentences)
+    guesses = {
+        WORDS_TAG: [[by_form.get(word.lower(), commonest) for word in s.words] for s in sentences],
+        MAJORITY: [[commonest] * len(s.words) for s in sentences],
+    }
+    return [Score("words tagged right", value, words_tagged_right(gold, guessed), name, words) for name, guessed in guesses.items()]
+
+
+def _tagged(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    sentences: Sequence[TaggedSentence],
+    tags: Sequence[str],
+    limit: int,
+    unread: str,
+) -> list[list[str]]:
+    """The tag of every word; ``unread`` for words that a cut sentence has lost."""
+    rows = tag_rows(sentences, tokenizer, tags, limit)
+    guessed = [[unread] * len(s.words) for s in sentences]
+    for batch, output in _outputs(model, rows, tokenizer):
+        best = output.logits.argmax(-1).cpu().tolist()  # type: ignore[attr-defined]
+        for n, line in zip(batch, best, strict=True):
+            first = [tag for tag, label in zip(line, rows[n].labels, strict=False) if label != IGNORED]
+            for word, tag in enumerate(first):
+                guessed[rows[n].origin][word] = tags[tag]
+    return guessed
 
 
 def score_spans(

@@ -1,12 +1,13 @@
 """Turns task data into rows of token ids and labels, and rows into batches."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from probing.core.errors import ModelError
 from probing.core.tasks.conll import TaggedSentence
 from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.squad import Question
@@ -93,6 +94,36 @@ def class_rows(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase
     encoded = tokenizer(first, second if any(second) else None, truncation="longest_first", max_length=limit)
     number = {label: place for place, label in enumerate(classes)}
     return [Row(tuple(encoded["input_ids"][n]), _types(encoded, n), (number[one.label],), n) for n, one in enumerate(texts)]
+
+
+def shuffled_labels(rows: Sequence[Row], kind: str, seed: int) -> list[Row]:
+    """The rows with labels that say nothing about the input: the control of a task.
+
+    Classes are exchanged among rows and tags among words, so each is as frequent as before. An answer becomes a span at a random place of
+    the passage, as long in tokens as another row's answer; a window without an answer keeps none.
+
+    Raises:
+        ModelError: for rows of text, which have no labels.
+    """
+    rng = np.random.default_rng([seed, 7])
+    if kind == "class":
+        return [replace(row, labels=rows[n].labels) for row, n in zip(rows, rng.permutation(len(rows)), strict=True)]
+    if kind == "tags":
+        words = [label for row in rows for label in row.labels if label != IGNORED]
+        drawn = iter(rng.permutation(words).tolist())
+        return [replace(row, labels=tuple(label if label == IGNORED else next(drawn) for label in row.labels)) for row in rows]
+    if kind != "span":
+        raise ModelError("running text has no labels to shuffle; its control is the objective 'control'")
+    lengths = [row.labels[1] - row.labels[0] for row in rows if row.labels != (0, 0)]
+    found = []
+    for row in rows:
+        if row.labels != (0, 0):
+            inside = [place for place, (first, last) in enumerate(row.offsets) if last > first]
+            length = min(int(rng.choice(lengths)), len(inside) - 1)
+            start = int(rng.integers(len(inside) - length))
+            row = replace(row, labels=(inside[start], inside[start + length]))
+        found.append(row)
+    return found
 
 
 def text_rows(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, *, joined: bool) -> list[Row]:

@@ -18,8 +18,9 @@ from transformers import (
 
 from probing.core.errors import FactsError, ModelError
 from probing.core.tasks.glue import without_scored
-from probing.core.tasks.held_out import TEST_SHARE
-from probing.core.tasks.objectives import FIRST, Kind, Parts
+from probing.core.tasks.held_out import DEVELOPMENT_SHARE, TEST_SHARE, development_part
+from probing.core.tasks.msmarco import ranked_lists
+from probing.core.tasks.objectives import FIRST, Kind, Parts, Task
 from probing.core.tasks.scores import majority_class
 from probing.models.encoders.head import layout_of
 from probing.models.finetuning import evaluation, examples
@@ -41,7 +42,7 @@ class Base:
         stride: overlap of the windows of a long passage.
         masked_share: share of tokens that masked language modelling masks.
         pooling: the input of a head that labels sentences, ``first`` or ``mean``.
-        dropout: dropout of a model that labels sentences; None: the base's own, and none in the head.
+        dropout: everywhere in the model; None: the base's own, and none in a head that labels sentences.
     """
 
     where: Path
@@ -63,7 +64,8 @@ class Base:
             task = head.__name__.removeprefix("AutoModelFor")
             kind = self.before.config.model_type
             raise ModelError(f"transformers has no {task} head for {kind!r}, which {self.where} is; choose another objective or base")
-        return head.from_pretrained(self.where, dtype=torch.float32, **layout_of(self.before.config), **more)
+        changed = {} if self.dropout is None else dropouts(self.before.config, self.dropout)
+        return head.from_pretrained(self.where, dtype=torch.float32, **layout_of(self.before.config), **changed, **more)
 
 
 @dataclass(frozen=True)
@@ -74,27 +76,50 @@ class Training:
         model: the base's body with the task's head.
         labels: kind of the rows' labels, see ``models.finetuning.trainer.PlannedSteps``.
         rows: training rows.
-        test_words: description of the test part.
-        score: computes the task's scores.
+        test: what the model is scored on.
+        what: name of the items of ``test``.
+        scores: computes the task's scores on such examples, the main one first.
         left_out: reason -> number of training examples that are left out for it.
     """
 
     model: PreTrainedModel | SentenceClassifier
     labels: str
     rows: Sequence[examples.Row]
-    test_words: str
-    score: Callable[[], list[evaluation.Score]]
+    test: Sequence[Any]
+    what: str
+    scores: Callable[[Sequence[Any]], list[evaluation.Score]]
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def test_words(self) -> str:
+        """Description of the test part."""
+        return f"{len(self.test):,} {self.what}"
+
+    def score(self) -> list[evaluation.Score]:
+        """The scores on the test part."""
+        return self.scores(self.test)
 
 
 def _tags(base: Base, data: Path, parts: Parts) -> Training:
+    return _tagged(base, data, parts, lambda model, tags, scored: evaluation.score_tags(model, base.tokenizer, scored, tags, base.limit))
+
+
+def _words(base: Base, data: Path, parts: Parts) -> Training:
+    return _tagged(
+        base,
+        data,
+        parts,
+        lambda model, tags, scored: evaluation.score_words(model, base.tokenizer, scored, tags, base.limit, parts[0]),
+    )
+
+
+def _tagged(base: Base, data: Path, parts: Parts, score: Callable[[Any, Sequence[str], Sequence[Any]], list[evaluation.Score]]) -> Training:
     train, test = parts
     check_parts(data, train, test)
     tags = sorted({tag for sentence in (*train, *test) for tag in sentence.tags})
     model = base.with_head(AutoModelForTokenClassification, num_labels=len(tags))
     rows = examples.tag_rows(train, base.tokenizer, tags, base.limit)
-    score = partial(evaluation.score_tags, model, base.tokenizer, test, tags, base.limit)
-    return Training(model, "tags", rows, f"{len(test):,} sentences", score)
+    return Training(model, "tags", rows, test, "sentences", partial(score, model, tags))
 
 
 def _spans(base: Base, data: Path, parts: Parts) -> Training:
@@ -103,8 +128,8 @@ def _spans(base: Base, data: Path, parts: Parts) -> Training:
     check_parts(data, lengths, test)
     model = base.with_head(AutoModelForQuestionAnswering)
     rows = examples.question_rows(train, base.tokenizer, base.limit, base.stride)
-    score = partial(evaluation.score_spans, model, base.tokenizer, test, lengths, base.limit, base.stride)
-    return Training(model, "span", rows, f"{len(test):,} questions", score)
+    score = partial(evaluation.score_spans, model, base.tokenizer, lengths=lengths, limit=base.limit, stride=base.stride)
+    return Training(model, "span", rows, test, "questions", score)
 
 
 def _ranking(base: Base, data: Path, parts: Parts) -> Training:
@@ -112,17 +137,19 @@ def _ranking(base: Base, data: Path, parts: Parts) -> Training:
     check_parts(data, pairs, lists)
     model = base.with_head(AutoModelForSequenceClassification, num_labels=2)
     rows = examples.pair_rows(pairs, base.tokenizer, base.limit)
-    score = partial(evaluation.score_ranking, model, base.tokenizer, lists, base.limit)
-    return Training(model, "class", rows, f"{len(lists):,} ranked lists", score)
+    return Training(model, "class", rows, lists, "ranked lists", partial(evaluation.score_ranking, model, base.tokenizer, limit=base.limit))
 
 
 def _masked(base: Base, data: Path, parts: Parts, *, joined: bool) -> Training:
     check_parts(data, *parts)
     rows, held = (examples.text_rows(part, base.tokenizer, base.limit, joined=joined) for part in parts)
-    test = held[:_TEST_BLOCKS]
     model = base.with_head(AutoModelForMaskedLM)
-    score = partial(evaluation.score_masked, model, base.before, base.tokenizer, test, base.masked_share)
-    return Training(model, "mlm", rows, f"{len(test):,} blocks of held-out text", score)
+
+    def score(scored: Sequence[Any]) -> list[evaluation.Score]:
+        blocks = scored if isinstance(scored[0], examples.Row) else examples.text_rows(scored, base.tokenizer, base.limit, joined=joined)
+        return evaluation.score_masked(model, base.before, base.tokenizer, blocks[:_TEST_BLOCKS], base.masked_share)
+
+    return Training(model, "mlm", rows, held[:_TEST_BLOCKS], "blocks of held-out text", score)
 
 
 def _classes(base: Base, data: Path, parts: Parts, *, correlation: bool) -> Training:
@@ -131,17 +158,21 @@ def _classes(base: Base, data: Path, parts: Parts, *, correlation: bool) -> Trai
     classes = sorted({one.label for one in (*train, *test)})
     if len(classes) < 2:
         raise FactsError(f"{data} has the label {classes[0]!r} alone; expected sentences of two labels or more")
-    changed = {} if base.dropout is None else dropouts(base.before.config, base.dropout)
-    model = SentenceClassifier(base.with_head(AutoModelForMaskedLM, **changed), len(classes), base.pooling, base.dropout or 0.0)
-    rows, held = (examples.class_rows(part, base.tokenizer, classes, base.limit) for part in (train, test))
+    model = SentenceClassifier(base.with_head(AutoModelForMaskedLM), len(classes), base.pooling, base.dropout or 0.0)
+    rows = examples.class_rows(train, base.tokenizer, classes, base.limit)
     majority = classes.index(majority_class([one.label for one in train]))
-    score = partial(evaluation.score_classes, model, base.tokenizer, held, majority, correlation=correlation)
+
+    def score(scored: Sequence[Any]) -> list[evaluation.Score]:
+        held = examples.class_rows(scored, base.tokenizer, classes, base.limit)
+        return evaluation.score_classes(model, base.tokenizer, held, majority, correlation=correlation)
+
     repeated = len(parts[0]) - len(train)
-    return Training(model, "class", rows, f"{len(test):,} examples", score, {"also scored": repeated} if repeated else {})
+    return Training(model, "class", rows, test, "examples", score, {"also scored": repeated} if repeated else {})
 
 
 KINDS: Mapping[Kind, Callable[[Base, Path, Parts], Training]] = {
     "tags": _tags,
+    "words": _words,
     "spans": _spans,
     "ranking": _ranking,
     "blocks": partial(_masked, joined=True),
@@ -149,6 +180,33 @@ KINDS: Mapping[Kind, Callable[[Base, Path, Parts], Training]] = {
     "classes": partial(_classes, correlation=False),
     "acceptability": partial(_classes, correlation=True),
 }
+#: Kind -> what decides whether an example is in the development part; equal examples are in one part.
+_GROUPS: Mapping[Kind, Callable[[Any], str]] = {
+    "tags": lambda sentence: " ".join(sentence.words),
+    "words": lambda sentence: " ".join(sentence.words),
+    "spans": lambda question: question.context,
+    "ranking": lambda pair: pair[0],
+    "blocks": lambda text: text,
+    "texts": lambda text: text,
+    "classes": lambda one: one.text,
+    "acceptability": lambda one: one.text,
+}
+
+
+def with_development(task: Task, data: Path, parts: Parts) -> tuple[Parts, Sequence[Any]]:
+    """Parts without the development part, and that part: the data set's own, or a tenth of the training part.
+
+    Of ranking, the pairs of a query become its list.
+
+    Raises:
+        FactsError: if the development part is empty.
+    """
+    if task.dev:
+        return parts, task.dev(data)
+    train, held = development_part(parts[0], _GROUPS[task.kind])
+    if not held:
+        raise FactsError(f"{data} has {len(parts[0]):,} training examples, too few for a development part of {DEVELOPMENT_SHARE:.0%}")
+    return (train, parts[1]), ranked_lists(held) if task.kind == "ranking" else held
 
 
 def check_parts(data: Path, train: Sequence[Any], test: Sequence[Any]) -> None:

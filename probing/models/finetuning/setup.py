@@ -2,12 +2,13 @@
 
 import copy
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
@@ -18,8 +19,12 @@ from probing.models.encoders.delta_weights import apply_difference, parameters_o
 from probing.models.encoders.head import layout_of
 from probing.models.encoders.load import load_encoder
 from probing.models.encoders.usable import read_configuration
-from probing.models.finetuning.kinds import KINDS, Base, Training
+from probing.models.finetuning.examples import shuffled_labels
+from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
 from probing.models.sources.located import locate
+
+#: The weights of a task's head, next to a model; without a file for masked language modelling, which has none of its own.
+TASK_HEAD = "task_head.safetensors"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Prepared:
         base_weights: identity of the base.
         base_source: hub id and commit of the base, as ``ID@COMMIT``; empty for a folder.
         max_pieces: maximum length of the base's input in word pieces.
+        dev: what a model in training is scored on; empty if the recipe has no looks.
     """
 
     training: Training
@@ -43,6 +49,16 @@ class Prepared:
     base_weights: str
     base_source: str
     max_pieces: int
+    dev: Sequence[Any] = ()
+
+    def development_score(self) -> float:
+        """The main score of the model in training on the development part."""
+        return self.training.scores(self.dev)[0].value
+
+    def task_head(self) -> dict[str, torch.Tensor]:
+        """The weights of the task's head: those that the base as a masked language model does not have."""
+        known = self.before.state_dict()
+        return {name: value.detach().clone() for name, value in self.training.model.state_dict().items() if name not in known}
 
     def save(self, folder: Path, bits: int | None) -> None:
         """Writes body and tokenizer. With ``bits`` the body is stored as a difference, and the model in memory takes the stored weights, so
@@ -60,6 +76,12 @@ class Prepared:
             for name, value in parameters_of(stored).items():
                 if name in after:
                     after[name].copy_(value)
+
+
+def save_task_head(weights: Mapping[str, torch.Tensor], folder: Path) -> None:
+    """Writes the weights of a task's head, if there are any."""
+    if weights:
+        save_file({name: value.contiguous().cpu() for name, value in weights.items()}, folder / TASK_HEAD)
 
 
 def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settings: Mapping[str, Any], seed: int) -> Prepared:
@@ -90,8 +112,14 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
     base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    training = KINDS[task.kind](base, data, task.read(data, own_text(lama, found.folder)))
-    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.identity, found.at_commit, longest)
+    parts = task.read(data, own_text(lama, found.folder))
+    dev: Sequence[Any] = ()
+    if settings.get("looks"):
+        parts, dev = with_development(task, data, parts)
+    training = KINDS[task.kind](base, data, parts)
+    if settings.get("shuffled_labels"):
+        training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))
+    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.identity, found.at_commit, longest, dev)
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:

@@ -6,16 +6,17 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
+from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
 
 from probing.core.errors import ModelError
-from probing.core.files.atomic import atomic_text
+from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.head import masked_loss
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
@@ -109,9 +110,20 @@ class PlannedSteps(Dataset):
 
 
 class _Trainer(Trainer):
-    """Decodes masked positions only, if the task is masked language modelling."""
+    """Decodes masked positions only, if the task is masked language modelling; evaluates by the task's own score."""
 
     masked_language_modelling = False
+    development_score: Callable[[], float] | None = None
+
+    def evaluate(self, *_, **__):
+        # An evaluation must not change the random state of the training.
+        with torch.random.fork_rng():
+            self.model.eval()
+            score = self.development_score() if self.development_score else float("nan")
+        metrics = {"eval_score": score}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         if not self.masked_language_modelling:
@@ -122,10 +134,19 @@ class _Trainer(Trainer):
 
 @dataclass(frozen=True)
 class Finetuned:
-    """The result of a fine-tuning: the loss history, ``{"step", "loss"}`` each, and the number of steps."""
+    """The result of a fine-tuning.
+
+    Attributes:
+        history: the losses, ``{"step", "loss"}`` each.
+        steps: number of steps that were taken.
+        looks: the scores on the development part, ``{"step", "score"}`` each; empty without looks.
+        kept_step: the step whose weights the model has.
+    """
 
     history: list[dict]
     steps: int
+    looks: list[dict]
+    kept_step: int
 
 
 #: Gets the model in training, the step and the epochs by then.
@@ -152,13 +173,44 @@ class _Looks(TrainerCallback):
                 self.look(model, step, self.at[step])
 
 
+class KeptStates(TrainerCallback):
+    """Keeps states of a training as model folders, ``checkpoint-STEP``, at steps that are densest at the start.
+
+    Args:
+        folder: their folder.
+        number: how many, the last one among them.
+        tokenizer: is written next to each.
+    """
+
+    def __init__(self, folder: Path, number: int, tokenizer: PreTrainedTokenizerBase):
+        self.folder, self.number, self.tokenizer = folder, number, tokenizer
+
+    def steps(self, last: int) -> set[int]:
+        """The steps of a training of ``last`` steps: equal ratios, rounded."""
+        return {max(1, round(step)) for step in np.geomspace(min(last, 4), last, self.number)}
+
+    def on_step_end(self, args, state, control, model=None, **_):
+        target = self.folder / f"checkpoint-{state.global_step}"
+        if state.global_step in self.steps(state.max_steps) and not target.is_dir():
+            with atomic_folder(target) as half:
+                model.save_pretrained(half)
+                self.tokenizer.save_pretrained(half)
+
+
 def freeze_word_embeddings(model: Model) -> None:
     """Freezes the word embeddings, and with them a tied vocabulary matrix, at the base's values."""
     model.get_input_embeddings().weight.requires_grad_(False)
 
 
 def finetune(
-    model: Model, data: PlannedSteps, folder: Path, device: str = "auto", save_every: int = 200, look: Look | None = None
+    model: Model,
+    data: PlannedSteps,
+    folder: Path,
+    device: str = "auto",
+    save_every: int = 200,
+    look: Look | None = None,
+    development_score: Callable[[], float] | None = None,
+    kept: KeptStates | None = None,
 ) -> Finetuned:
     """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same weights.
 
@@ -169,6 +221,8 @@ def finetune(
         device: ``auto`` or ``cpu``.
         save_every: steps between checkpoints.
         look: called at ``data.looks``; it must not change the weights.
+        development_score: scores the model on its development part; needed if the recipe has looks.
+        kept: keeps states of the training.
 
     Raises:
         ModelError: if the folder's checkpoints belong to another recipe, or the loss is not a number.
@@ -181,6 +235,17 @@ def finetune(
     atomic_text(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
+    watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
+    watched += [kept] if kept else []
+    choice: dict[str, Any] = {"save_steps": save_every, "save_total_limit": 1}
+    if recipe.looks:
+        every = max(1, len(data) // recipe.looks)
+        # The best and the last checkpoint are kept, and a resumed training knows how long the score has not risen.
+        choice = {
+            "eval_strategy": "steps", "eval_steps": every, "save_steps": every, "save_total_limit": 2, "load_best_model_at_end": True,
+            "metric_for_best_model": "score", "greater_is_better": True, "restore_callback_states_from_checkpoint": True,
+        }  # fmt: skip
+        watched += [EarlyStoppingCallback(recipe.patience)] if recipe.patience else []
     arguments = TrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=1,
@@ -196,8 +261,6 @@ def finetune(
         logging_steps=min(50, len(data)),
         # By default the Trainer logs a NaN loss as the mean of the others.
         logging_nan_inf_filter=False,
-        save_steps=save_every,
-        save_total_limit=1,
         seed=recipe.seed,
         data_seed=recipe.seed,
         use_cpu=device == "cpu",
@@ -205,9 +268,14 @@ def finetune(
         remove_unused_columns=False,
         dataloader_pin_memory=False,
         disable_tqdm=False,
+        **choice,
     )
-    watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
-    trainer = _Trainer(model=model, args=arguments, train_dataset=data, data_collator=lambda items: items[0], callbacks=watched)
+    # The Trainer asks for evaluation data, which ``evaluate`` does not read.
+    held = data if recipe.looks else None
+    trainer = _Trainer(
+        model=model, args=arguments, train_dataset=data, eval_dataset=held, data_collator=lambda items: items[0], callbacks=watched
+    )  # fmt: skip
+    trainer.development_score = development_score
     trainer.masked_language_modelling = data.kind == "mlm"
     torch.manual_seed(recipe.seed)
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))
@@ -215,7 +283,10 @@ def finetune(
     if lost := next((entry for entry in history if not np.isfinite(entry["loss"])), None):
         raise ModelError(f"the loss is {lost['loss']} up to step {lost['step']}; lower the learning rate (--rate) and delete {folder}")
     model.eval()
-    return Finetuned(history, trainer.state.global_step)
+    looks = [
+        {"step": entry["step"], "score": round(entry["eval_score"], 6)} for entry in trainer.state.log_history if "eval_score" in entry
+    ]
+    return Finetuned(history, trainer.state.global_step, looks, trainer.state.best_global_step or trainer.state.global_step)
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
