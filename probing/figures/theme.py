@@ -56,7 +56,7 @@ OBJECTIVE_COLOURS = {
     "CoLA": ("#8448B4", "#9048D8", "#B46CE4"),
     "SST-2": ("#CC189C", "#E454C0", "#A830A8"),
     "RTE": ("#6C8424", "#3C9C18", "#848454"),
-    "POS-EWT": ("#1C7C9C", "#2E9CB4", "#4C6C9C"),
+    "POS-EWT": ("#5B4FDB", "#685C96", "#7865FF"),
     "control": ("#6F767D", "#9890A0", "#6E6654"),
 }
 #: For models of other objectives, in turn, and for those of further families.

@@ -6,7 +6,7 @@ from typing import Any
 
 #: Share of queries or articles that is held out.
 TEST_SHARE = 0.2
-#: Share of the training sentences, articles or queries of the development part, if a data set has none of its own.
+#: Share of the training sentences, articles or queries of the development part, if a data set has no such part.
 DEVELOPMENT_SHARE = 0.1
 
 

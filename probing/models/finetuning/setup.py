@@ -23,7 +23,7 @@ from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
 from probing.models.sources.located import locate
 
-#: The weights of a task's head, next to a model; without a file for masked language modelling, which has none of its own.
+#: The weights of a task's head, next to a model; without a file for masked language modelling, which has no such head.
 TASK_HEAD = "task_head.safetensors"
 
 

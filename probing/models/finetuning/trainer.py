@@ -117,8 +117,10 @@ class _Trainer(Trainer):
 
     def evaluate(self, *_, **__):
         # An evaluation must not change the random state of the training.
+        model = self.model
+        assert model is not None
         with torch.random.fork_rng():
-            self.model.eval()
+            model.eval()
             score = self.development_score() if self.development_score else float("nan")
         metrics = {"eval_score": score}
         self.log(metrics)
