@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import SchemaVersionError
+from probing.store.kinds import KINDS
 from probing.store.parquet import read_table
 from probing.store.run_tables import RUN_TABLES, drop_runs
 from probing.store.schema import SCHEMAS
@@ -22,8 +23,6 @@ from probing.store.sources import SourceFile
 _NEW = "addition"
 #: Tables that are small enough to be read from all files every time.
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
-#: Table of a kind's runs -> tables of a task's data that decide what is counted of its runs, or whether they are complete.
-_OF_TASKS = {"edge_runs": ("edge_labels", "edge_targets"), "sentence_runs": ("sentence_tasks",)}
 #: The files that a database was made from, with the runs in files of predictions, and the reason why a file was left out.
 _FILES = pa.schema(
     [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
@@ -156,9 +155,9 @@ def _touched(connection: duckdb.DuckDBPyConnection) -> set[str]:
         f"SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {_differing('vocabulary')})",
         f"SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {_differing('exposure')})",
         *(
-            f"SELECT run_id FROM main.{runs} WHERE task IN (SELECT task FROM {_differing(table)})"
-            for runs, tables in _OF_TASKS.items()
-            for table in tables
+            f"SELECT run_id FROM main.{kind.runs[0]} WHERE task IN (SELECT task FROM {_differing(table)})"
+            for kind in KINDS.values()
+            for table in kind.of_tasks
         ),
     ]
     of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
