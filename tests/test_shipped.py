@@ -226,7 +226,7 @@ def test_the_card_prints_the_gate(database, run, monkeypatch):
     for head in ("tied", "logit_lens", "full"):
         conditions, numbers = run("model-card", "--head", head).output.split("\n\n", 1)
         assert f"### {head}\n\n{numbers.rstrip()}" in card
-        assert (conditions in card) == (head == "tied")
+        assert (conditions in card) == (head == "logit_lens")
 
 
 def test_the_card_prints_what_guessing_finds(database):

@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "model-card": (
         "probing.commands.nesia.model_card",
-        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of an instrument.",
+        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
     ),
     "facts": (
         "probing.commands.nesia.facts",

@@ -60,7 +60,7 @@ def reproduce(
             wanted = ReproduceEdgesRequest(family, names, out, source, seeds, device, chosen(who, workers, address))
             reproduce_edges(wanted, only, typer.echo)
             return
-        from probing.workflows.finetune import TrainingLength
+        from probing.workflows.requests.finetune import TrainingLength
 
         if paper == Paper.interplay:
             from probing.workflows.reproduction.interplay import Measuring, ReproduceInterplayRequest, reproduce_interplay

@@ -3,18 +3,18 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import FactsError, ModelError, OptionError
+from probing.core.errors import FactsError, ModelError
 from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
 from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
-from probing.core.tasks.objectives import Task, task_named
+from probing.core.tasks.objectives import Task
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.setup import Prepared, prepare, save_task_head
@@ -23,92 +23,8 @@ from probing.models.finetuning.trainer import finetune as train
 from probing.models.sources.weights import weights_identity
 from probing.store.parquet import write_table
 from probing.workflows.changes.epochs import epoch_perplexity
+from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.say import Say
-
-
-@dataclass(frozen=True)
-class TrainingLength:
-    """Length and settings of the training, if they differ from the objective's.
-
-    Attributes:
-        steps: training steps.
-        tokens: padded tokens per step instead of rows per step.
-        batch: rows per step.
-        rate: peak learning rate.
-        pieces: longest input in word pieces.
-        dropout: everywhere in the model.
-        looks: how often the model is scored on the development part; the best state is kept.
-        patience: looks without a better score after which the training ends.
-    """
-
-    steps: int | None = None
-    tokens: int | None = None
-    batch: int | None = None
-    rate: float | None = None
-    pieces: int | None = None
-    dropout: float | None = None
-    looks: int | None = None
-    patience: int | None = None
-
-    def settings(self, task: Task) -> dict[str, Any]:
-        """Fields of the recipe: the objective's, replaced by those that are given."""
-        asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
-        asked |= {"looks": self.looks, "patience": self.patience}
-        settings = {**task.settings} | {name: value for name, value in asked.items() if value}
-        if self.dropout is not None:
-            settings["dropout"] = self.dropout
-        if self.pieces:
-            settings |= {"max_pieces": self.pieces, "stride": min(settings.get("stride", 128), self.pieces // 3)}
-        return settings
-
-
-@dataclass(frozen=True)
-class FinetuneRequest:
-    """A requested fine-tuning.
-
-    Attributes:
-        model: the base: registry name, hub id or folder.
-        objective: a slug of ``core.tasks.objectives.TASKS``.
-        data: folder of the data set (control: a text file); None: the fetched one.
-        lama: for the control of a model made here: LAMA folder of that model's training text.
-        out: folder of the finished model; None: ``cache/models/MODEL-OBJECTIVE``.
-        length: length of the training, if it differs from the objective's.
-        freeze_embeddings: leave the word embeddings unchanged.
-        difference: store the difference from the base.
-        seed: of order, masks and the task's head.
-        device: ``auto`` or ``cpu``.
-        pooling: input of a head that labels sentences: ``first`` or ``mean``; None: the objective's.
-        bits: per weight of a difference, 8 or 4.
-        perplexity_text: text whose perplexity is measured after each pass; None: WikiText-2's raw test text if it was fetched.
-        revision: branch, tag or commit of a base on the hub; None: what the registry pins, else the main branch.
-        rates: learning rates of which the one with the best development score after a third of the steps is taken; needs looks.
-        shuffled_labels: train on shuffled labels, the control of the task.
-        checkpoints: number of states of the training that are kept in ``cache/checkpoints``, densest at its start.
-    """
-
-    model: str
-    objective: str
-    data: Path | None = None
-    lama: Path | None = None
-    out: Path | None = None
-    length: TrainingLength = field(default_factory=TrainingLength)
-    freeze_embeddings: bool = False
-    difference: bool = False
-    seed: int = 1
-    device: str = "auto"
-    pooling: str | None = None
-    bits: int = 8
-    perplexity_text: Path | None = None
-    revision: str | None = None
-    rates: tuple[float, ...] = ()
-    shuffled_labels: bool = False
-    checkpoints: int = 0
-
-    @property
-    def task(self) -> Task:
-        """The objective, with the requested pooling, on gold or shuffled labels."""
-        task = task_named(self.objective).pooled(self.pooling)
-        return task.shuffled() if self.shuffled_labels else task
 
 
 @dataclass(frozen=True)
@@ -140,7 +56,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         say: called with a line for each step.
 
     Raises:
-        OptionError: for an objective that is not in ``TASKS``, or a pooling that it does not have.
+        OptionError: for a pooling that the objective does not have.
         ModelError: if another model is in the folder, or the base is no base or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
@@ -176,22 +92,17 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
 def _with_best_rate(
     request: FinetuneRequest, task: Task, entry: ModelEntry, place: _Place, say: Say
 ) -> tuple[FinetuneRequest, list[dict[str, float]]]:
-    """The request with the best of its rates, and the development score of each after a third of the steps; equal scores: the lower rate.
-
-    Raises:
-        OptionError: if the number of steps is unknown, or the model is not looked at.
-    """
+    """The request with its best rate, and the development score of each after a third of the steps; equal scores: the lower rate."""
     if not request.rates:
         return request, []
-    if not request.length.steps or not request.length.looks:
-        raise OptionError("got --rates without --steps and --looks; a rate is chosen by the development score after a third of the steps")
     note = place.work.with_name(f"{place.work.name}-rates") / "scores.json"
     tried: dict[str, float] = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
-    steps = max(1, request.length.steps // 3)
+    length = request.length
+    steps, looks = max(1, (length.steps or 0) // 3), max(1, (length.looks or 0) // 3)
     for rate in sorted(request.rates):
         if str(rate) in tried:
             continue
-        shorter = replace(request, length=replace(request.length, rate=rate, steps=steps, looks=max(1, request.length.looks // 3)))
+        shorter = replace(request, rates=(), length=replace(length, rate=rate, steps=steps, looks=looks))
         ready, recipe = _prepared(shorter, task, entry)
         data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
         work = note.parent / f"{rate:g}"
@@ -202,7 +113,7 @@ def _with_best_rate(
         say(f"  learning rate {rate:g}: development score {tried[str(rate)]:.4f} after {steps:,} steps")
     best = max(sorted(request.rates), key=lambda rate: tried[str(rate)])
     scores = [{"learning_rate": rate, "steps": steps, "development_score": tried[str(rate)]} for rate in sorted(request.rates)]
-    return replace(request, length=replace(request.length, rate=best), rates=()), scores
+    return replace(request, length=replace(length, rate=best), rates=()), scores
 
 
 def _say_scores(task: Task, scores: Sequence[Score], say: Say) -> None:
@@ -244,7 +155,7 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
         asked["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
     there |= {option: recipe.get(name) for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     if request.difference:
-        asked["bits"], there["bits"] = request.bits, made.get("difference_bits", 8)
+        asked["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
     other = [f"{option} {there[option]}, expected {value}" for option, value in asked.items() if value not in (None, there[option])]
     if other:
         raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
@@ -276,7 +187,7 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
         "steps": trained.steps, "training_rows": len(ready.training.rows), "history": trained.history,
         "stored_as_difference": request.difference,
         **({"base_source": ready.base_source} if ready.base_source else {}),
-        **({"difference_bits": request.bits} if request.difference and request.bits != 8 else {}),
+        **({"difference_bits": request.bits} if request.bits and request.bits != 8 else {}),
         **({"left_out": dict(ready.training.left_out)} if ready.training.left_out else {}),
         **({"looks": trained.looks, "kept_step": trained.kept_step} if trained.looks else {}),
     }  # fmt: skip
@@ -290,7 +201,7 @@ def _stored(
     # A folder that looks like a model is taken as one. A folder without finetune's note is no finished model.
     with atomic_folder(place.target, replace=True) as half:
         unrounded = {"unrounded_scores": [vars(score) for score in ready.training.score()]} if request.difference else {}
-        ready.save(half, request.bits if request.difference else None)
+        ready.save(half, (request.bits or 8) if request.difference else None)
         save_task_head(ready.task_head(), half)
         scores = ready.training.score()
         for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():

@@ -16,6 +16,7 @@ from probing.core.options import in_python, made, option_fields, spelled
 from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.requests.edges import EdgesRequest, TraceRequest
+from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import AskRequest, ProbeRequest
 from probing.workflows.requests.sentences import SentenceAskRequest, SentencesRequest
@@ -27,6 +28,7 @@ COMMANDS = {
     "edges trace": ("probing.commands.edges.trace", "trace", TraceRequest),
     "sentences train": ("probing.commands.sentences.train", "train", SentencesRequest),
     "sentences ask": ("probing.commands.sentences.ask", "ask", SentenceAskRequest),
+    "finetune": ("probing.commands.finetune", "finetune", FinetuneRequest),
     "train-heads": ("probing.commands.train_heads", "train-heads", HeadsRequest),
     "probe": ("probing.commands.probe", "probe", ProbeRequest),
     "ask": ("probing.commands.ask", "ask", AskRequest),
@@ -64,7 +66,7 @@ def test_an_option_has_the_default_the_help_and_the_range_of_the_request(name, o
 
 def a_request_of(request, **given):
     """A request with the required options."""
-    needed = {one.name: "x" for one in option_fields(request) if one.default is MISSING}
+    needed = {one.name: (*one.option.known, "x")[0] for one in option_fields(request) if one.default is MISSING}
     usual = {one.name: one.default for one in option_fields(request) if one.default is not MISSING}
     return made(request, needed | usual | given)
 
@@ -95,7 +97,9 @@ def test_an_empty_list_is_refused_unless_it_is_the_default(name, one):
 def test_a_wrong_option_ends_the_command_before_torch_is_imported(name, monkeypatch):
     bounded = [one for of, one in (param.values for param in BOUNDED) if of == name]
     needed = [
-        ["x"] if one.option.argument else [spelled(one.name), "x"] for one in option_fields(COMMANDS[name][2]) if one.default is MISSING
+        ["x"] if one.option.argument else [spelled(one.name), (*one.option.known, "x")[0]]
+        for one in option_fields(COMMANDS[name][2])
+        if one.default is MISSING
     ]
     for one in bounded:
         typed = names_in(name, one).opts[0]
@@ -127,11 +131,13 @@ def test_what_is_typed_reaches_the_request():
     ("request_of", "message"),
     [
         (lambda: EdgesRequest("x", codes=True, kinds=("at",)), "the online code exists for cumulative probes only"),
+        (lambda: FinetuneRequest("x", "cola", bits=4), "got --bits 4 without --difference"),
+        (lambda: FinetuneRequest("x", "cola", rates=(1e-4, 2e-4)), "got --rates without --steps and --looks"),
         (lambda: ProbeRequest("x", compact=True, swapped_as="0.2"), "leave one of them out"),
         (lambda: ExecutorChoice(workers=2), "got --workers 2 with --executor local"),
         (lambda: ExecutorChoice(Who.slurm, slurm=("gpu",)), "got --slurm gpu; expected KEY=VALUE"),
     ],
-    ids=["codes", "compact", "workers", "slurm"],
+    ids=["codes", "bits", "rates", "compact", "workers", "slurm"],
 )
 def test_options_that_exclude_each_other_are_refused_when_the_request_is_made(request_of, message):
     with pytest.raises(OptionError, match=message):

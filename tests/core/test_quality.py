@@ -1,11 +1,12 @@
-"""A model is fit to be an instrument under four conditions, whose numbers can be worked out by hand."""
+"""A model is fit to be a demonstration under five conditions, whose numbers can be worked out by hand."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from probing.core.nesia.quality import LayerCounts, conditions, contrast, contrasts
+from probing.core.nesia.quality import LayerCounts, conditions, contrast, contrasts, subject_points
 from probing.core.stats.intervals import RelationCounts, standardised_difference
 
 
@@ -43,8 +44,8 @@ def test_stated_and_evidence_are_set_against_held_out_facts_one_by_one_and_by_re
     of_stated, of_evidence = contrasts({"stated": stated, "evidence": evidence, "held out": held})
     assert of_stated.value == pytest.approx(0.1) and of_stated.shown
     assert of_evidence.value == pytest.approx(0) and not of_evidence.shown and "not shown" in str(of_evidence)
-    assert conditions(stated, {"stated": stated, "evidence": evidence, "held out": held})[3].holds
-    unmoved = conditions(stated, {"stated": held, "evidence": stated, "held out": held})[3]
+    assert conditions({8: stated}, by_layer(stated=stated, evidence=evidence, held_out=held))[4].holds
+    unmoved = conditions({8: stated}, by_layer(stated=held, evidence=stated, held_out=held))[4]
     assert not unmoved.holds, "the condition rests on stated facts, which were chosen by hash"
 
 
@@ -59,30 +60,57 @@ def test_facts_held_out_in_part_are_counted_apart_and_together():
     assert "no relation has facts of both kinds" in str(found[1])
 
 
-def test_all_four_conditions_hold_for_a_model_that_knows_what_it_has_seen():
-    last = [counts(f"P{number}") for number in range(15)]
-    parts = {"stated": last, "held out": [counts("P1", n=100, hits_1=5)]}
-    found = conditions(last, parts)
-    assert [condition.holds for condition in found] == [True] * 4
-    assert found[0].measured == "40.0 - 10.0 = 30.0 points"
-    assert found[2].measured == "15 of 15 relations"
-    assert found[3].measured.startswith("stated minus held out: 35.0 points")
+def by_layer(**parts):
+    """Exposure -> layer -> counts, the same at layers 0 to 8."""
+    return {name.replace("_", " "): dict.fromkeys(range(9), rows) for name, rows in parts.items()}
 
 
-def test_each_condition_fails_by_itself():
-    last = [counts(f"P{number}") for number in range(15)]
-    parts = {"stated": last, "held out": [counts(hits_1=5)]}
-    assert not conditions([counts(f"P{n}", other_1=36) for n in range(15)], parts)[0].holds
-    assert not conditions([counts(f"P{n}", hits_10=29, hits_1=20) for n in range(15)], parts)[1].holds
-    assert not conditions(last[:14], parts)[2].holds
-    assert not conditions(last, {"stated": last, "held out": [counts(hits_1=40)]})[3].holds
+KNOWN = [counts(f"P{number}", hits_1=60) for number in range(15)]
+HELD = [counts("P1", n=100, hits_1=5)]
+
+
+def test_all_conditions_hold_for_a_model_that_knows_what_it_was_told_at_inner_layers_too():
+    found = conditions(dict.fromkeys(range(9), KNOWN), by_layer(stated=KNOWN, held_out=HELD))
+    assert [condition.holds for condition in found] == [True] * 5
+    assert [re.search(r"layer (\d)", condition.name)[1] for condition in found] == ["8", "6", "4", "8", "8"]
+    assert found[0].measured.startswith("60.0 - 10.0 = 50.0 points, 95 % interval 4")
+    assert found[3].measured.startswith("60.0 - 20.0 = 40.0 points")
+    assert found[4].measured.startswith("stated minus held out: 55.0 points")
+
+
+@pytest.mark.parametrize(
+    ("failing", "layers", "stated", "held"),
+    [
+        (0, {}, {8: [counts(f"P{n}", hits_1=49) for n in range(15)]}, HELD),
+        (1, {}, {6: [counts(f"P{n}", hits_1=34) for n in range(15)]}, HELD),
+        (2, {}, {4: [counts(f"P{n}", hits_1=24) for n in range(15)]}, HELD),
+        (3, {8: [counts(f"P{n}", hits_1=27) for n in range(15)]}, {}, HELD),
+        (4, {}, {}, [counts("P1", hits_1=60)]),
+    ],
+)
+def test_each_condition_fails_by_itself(failing, layers, stated, held):
+    every = dict.fromkeys(range(9), KNOWN)
+    found = conditions({**every, **layers}, {"stated": {**every, **stated}, "held out": dict.fromkeys(range(9), held)})
+    assert [number for number, condition in enumerate(found) if not condition.holds] == [failing]
 
 
 def test_a_model_whose_swapped_subject_is_not_measured_does_not_pass():
-    (first, *_) = conditions([replace(counts(), other_n=0, other_1=0)], {})
-    assert not first.holds and first.measured == "the swapped subject is not measured"
+    unmeasured = [replace(counts(), other_n=0, other_1=0)]
+    first, *_ = conditions({8: unmeasured}, by_layer(stated=unmeasured))
+    assert not first.holds and "not measured" in first.measured
+
+
+def test_the_points_over_the_swapped_subject_have_an_interval_that_holds_the_truth():
+    random = np.random.default_rng(5)
+    own, swapped, sizes = random.uniform(0.1, 0.7, 20), random.uniform(0.0, 0.1, 20), random.integers(40, 600, 20)
+    hits = 0
+    for _ in range(200):
+        drawn = zip(sizes.tolist(), random.binomial(sizes, own).tolist(), random.binomial(sizes, swapped).tolist(), strict=True)
+        found = subject_points([counts(f"P{r}", n=n, hits_1=a, other_1=b) for r, (n, a, b) in enumerate(drawn)])
+        hits += found.low <= (own - swapped).mean() <= found.high
+    assert 0.91 <= hits / 200 <= 1
 
 
 def test_a_model_without_held_out_facts_does_not_pass():
-    assert not conditions([counts()], {"stated": [counts()]})[3].holds
+    assert not conditions({8: [counts()]}, by_layer(stated=[counts()]))[4].holds
     assert contrast("stated", [counts()], []).value is None

@@ -43,7 +43,7 @@ def test_the_guide_describes_every_objective():
 
 @pytest.mark.parametrize("note", KEPT, ids=lambda path: path.parent.name)
 def test_a_recipe_of_version_0_2_is_made_again_byte_for_byte(note):
-    from probing.workflows.finetune import TrainingLength
+    from probing.workflows.requests.finetune import TrainingLength
 
     kept = json.loads(note.read_text(encoding="utf-8"))
     was = json.dumps(kept["recipe"], sort_keys=True, separators=(",", ":"))

@@ -1,13 +1,17 @@
-"""Is a model trained here an instrument? Four conditions on its last layer, printed whether they hold or not."""
+"""What a model trained here must know to be a demonstration: four conditions by layer, printed whether they hold or not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from probing.core.stats.intervals import Estimate, RelationCounts, macro, standardised_difference
+import numpy as np
 
-MIN_SUBJECT_POINTS = 0.05
-MIN_P_AT_10 = 0.30
-MIN_RELATIONS = 15
+from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_draws, standardised_difference
+
+#: Points by which stated facts are known more often with their own subject than with a swapped one: at the last layer, at three
+#: quarters of the depth and at half of it.
+LAST, THREE_QUARTERS, HALF = 0.40, 0.25, 0.15
+#: Points by which all facts together are above the majority answer, at the last layer.
+ABOVE_MAJORITY = 0.08
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,50 @@ class Condition:
     holds: bool
 
 
+@dataclass(frozen=True)
+class Difference:
+    """A macro share minus another one, with its 95 % interval."""
+
+    first: float
+    second: float
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        return self.first - self.second
+
+    def __str__(self) -> str:
+        interval = f"95 % interval {100 * self.low:.1f} to {100 * self.high:.1f}"
+        return f"{100 * self.first:.1f} - {100 * self.second:.1f} = {100 * self.value:.1f} points, {interval}"
+
+
 def p_at(counts: Sequence[LayerCounts], field: str) -> Estimate:
     """Macro share of facts counted by ``field``; the swapped subject's share is over the facts that have one."""
     size = "other_n" if field == "other_1" else "n"
     return macro([RelationCounts(c.relation, getattr(c, size), getattr(c, field)) for c in counts])
+
+
+def subject_points(counts: Sequence[LayerCounts]) -> Difference | None:
+    """Macro P@1 with the own subject minus that with the swapped one; None if the swapped subject was not measured.
+
+    The interval treats the two as independent. They are about the same facts, so it is rather too wide.
+    """
+    own = [RelationCounts(c.relation, c.n, c.hits_1) for c in counts]
+    swapped = [RelationCounts(c.relation, c.other_n, c.other_1) for c in counts]
+    first, second = macro(own).value, macro(swapped).value
+    if first is None or second is None:
+        return None
+    low, high = np.quantile(macro_draws(own, 0) - macro_draws(swapped, 1), [0.025, 0.975])
+    return Difference(first, second, min(float(low), first - second), max(float(high), first - second))
+
+
+def majority_points(counts: Sequence[LayerCounts]) -> Difference | None:
+    """Macro P@1 minus the macro share of each relation's most frequent answer, which counts as known; None without facts."""
+    known, frequent = p_at(counts, "hits_1"), p_at(counts, "majority_hits").value
+    if known.value is None or known.low is None or known.high is None or frequent is None:
+        return None
+    return Difference(known.value, frequent, known.low - frequent, known.high - frequent)
 
 
 @dataclass(frozen=True)
@@ -109,32 +153,35 @@ def added(first: Sequence[LayerCounts], second: Sequence[LayerCounts]) -> list[L
     return list(sums.values())
 
 
-def conditions(last: Sequence[LayerCounts], by_exposure: Mapping[str, Sequence[LayerCounts]]) -> list[Condition]:
-    """What a model must fulfil at its last layer to be an instrument.
+def conditions(
+    layers: Mapping[int, Sequence[LayerCounts]], by_exposure: Mapping[str, Mapping[int, Sequence[LayerCounts]]]
+) -> list[Condition]:
+    """What a model must fulfil to be a demonstration of knowledge.
 
     Args:
-        last: last layer, all facts, relations with evidence.
-        by_exposure: the same by exposure; the last condition needs ``stated`` and ``held out``, both chosen by hash.
+        layers: layer -> counts of all facts of the relations with evidence, for all layers 0 to L.
+        by_exposure: the same by exposure; the conditions are about ``stated`` and ``held out``, both chosen by hash.
     """
-    own, other, ten = p_at(last, "hits_1"), p_at(last, "other_1"), p_at(last, "hits_10")
-    own_value, ten_value = own.value or 0.0, ten.value or 0.0
-    points = None if other.value is None else own_value - other.value
-    above = sum(c.answer_hits > c.majority_hits for c in last)
-
-    stated = contrast("stated", by_exposure.get("stated", ()), by_exposure.get("held out", ()))
-    return [
+    depth = max(layers)
+    stated, held = by_exposure.get("stated", {}), by_exposure.get("held out", {})
+    found = []
+    for layer, least in ((depth, LAST), (depth * 3 // 4, THREE_QUARTERS), (depth // 2, HALF)):
+        points = subject_points(stated.get(layer, ()))
+        found.append(
+            Condition(
+                f"stated facts, layer {layer}: P@1 with the own minus P@1 with the swapped subject is at least {100 * least:.0f} points",
+                "the swapped subject of stated facts is not measured" if points is None else str(points),
+                points is not None and points.value >= least,
+            )
+        )
+    above = majority_points(layers[depth])
+    found.append(
         Condition(
-            "P@1 with the right subject minus P@1 with the swapped subject is at least 5 points",
-            "the swapped subject is not measured"
-            if points is None
-            else f"{100 * own_value:.1f} - {100 * (own_value - points):.1f} = {100 * points:.1f} points",
-            points is not None and points >= MIN_SUBJECT_POINTS,
-        ),
-        Condition("P@10 is at least 30 %", f"{100 * ten_value:.1f} %", ten_value >= MIN_P_AT_10),
-        Condition(
-            "rank 1 among the relation's answers is above the majority answer in at least 15 relations",
-            f"{above} of {len(last)} relations",
-            above >= MIN_RELATIONS,
-        ),
-        Condition("P@1 of stated minus held-out facts is above 0, standardised by relation", str(stated), stated.shown),
-    ]
+            f"all facts, layer {depth}: P@1 is at least {100 * ABOVE_MAJORITY:.0f} points above the majority answer",
+            "there are no facts" if above is None else str(above),
+            above is not None and above.value >= ABOVE_MAJORITY,
+        )
+    )
+    effect = contrast("stated", stated.get(depth, ()), held.get(depth, ()))
+    name = f"layer {depth}: P@1 of stated minus held-out facts is above 0, standardised by relation"
+    return [*found, Condition(name, str(effect), effect.shown)]

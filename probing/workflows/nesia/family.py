@@ -18,9 +18,10 @@ from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_pr
 from probing.store.changes.tables import CHANGE_SCHEMAS
 from probing.store.sentences.tables import SENTENCE_SCHEMAS
 from probing.workflows.changes.measure import measure_changes
-from probing.workflows.finetune import FinetuneRequest, TrainingLength, finetune
+from probing.workflows.finetune import finetune
 from probing.workflows.gather import Runs, gather_tables, without_texts
 from probing.workflows.requests.changes import ChangesRequest
+from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
 from probing.workflows.sentences.train import train_sentences

@@ -1,4 +1,4 @@
-"""The knowledge of a model trained here, by layer and exposure, and whether it meets the conditions of an instrument."""
+"""The knowledge of a model trained here, by layer and exposure, and whether it meets the conditions of a demonstration."""
 
 import json
 from collections.abc import Sequence
@@ -15,9 +15,13 @@ from probing.core.nesia.quality import Condition, Contrast, LayerCounts, conditi
 from probing.core.paths import database_folder
 from probing.store.database import Database, open_database
 from probing.store.run_queries import aggregate, majority, runs
+from probing.workflows.knowledge.ask import ask
+from probing.workflows.requests.knowledge import AskRequest
 
 #: Layer -> counts of each relation with evidence.
 Layers = dict[int, list[LayerCounts]]
+#: Sentences whose right word is followed through the layers, whatever comes of it.
+FOLLOWED = (("Rocky Balboa was born in [MASK].", "philadelphia"), ("The capital of France is [MASK].", "paris"))
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Quality:
     """The numbers on a model's card.
 
     Attributes:
-        conditions: those that a model must meet to be an instrument, at the last layer.
+        conditions: those that a model must meet to be a demonstration.
         contrasts: of facts of an exposure with held-out ones, at the last layer.
         layers: of all facts.
         parts: exposure -> the same of its facts.
@@ -46,7 +50,7 @@ def quality(model: str, head: str | None = None) -> Quality:
 
     Args:
         model: its name.
-        head: kind of the heads that read the layers; None: tied or, if there are no such runs, ``logit_lens``.
+        head: kind of the heads that read the layers; None: ``logit_lens``, which is not trained, or, if there are no such runs, tied.
 
     Raises:
         ModelError: if it was not made here, or has no runs with these heads.
@@ -61,7 +65,20 @@ def quality(model: str, head: str | None = None) -> Quality:
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}
     last = max(layers)
     at_last = {name: part.get(last, []) for name, part in parts.items()}
-    return Quality(conditions(layers[last], at_last), contrasts(at_last), layers, parts, head, ids)
+    return Quality(conditions(layers, parts), contrasts(at_last), layers, parts, head, ids)
+
+
+def followed_words(model: str, head: str) -> dict[str, list[int]]:
+    """Sentence with its right word -> the word's rank at every layer.
+
+    Raises:
+        ProbingError: as ``ask``.
+    """
+    found = {}
+    for sentence, word in FOLLOWED:
+        answer = ask(AskRequest(prompt=sentence, model=model, head=head, watch=(word,), device="cpu"))
+        found[f"{sentence} ({word})"] = [layer.watched[0].rank for layer in answer.layers]
+    return found
 
 
 def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, list[str]]:
@@ -72,7 +89,7 @@ def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, li
         & (found["template_set"] == "default")
         & found["probe_set"].isin(["trex", "google_re"])
     ]
-    for kind in (head,) if head else (TIED, LOGIT_LENS):
+    for kind in (head,) if head else (LOGIT_LENS, TIED):
         if ids := list(primary.loc[primary["head"] == kind, "run_id"]):
             return kind, ids
     option = f" --head {head}" if head else ""

@@ -19,11 +19,12 @@ from probing.store.database import open_database
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.executors import ExecutorChoice, executor
 from probing.workflows.fetch import fetch_or_stand_in
-from probing.workflows.finetune import FinetuneRequest, TrainingLength, finetune
+from probing.workflows.finetune import finetune
 from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.stage import Stage, stages_of
 from probing.workflows.reproduction.written import write_tables
 from probing.workflows.requests.changes import ChangesRequest
+from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
 from probing.workflows.sentences.train import train_sentences

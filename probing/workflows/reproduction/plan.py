@@ -9,7 +9,7 @@ from probing.core.paths import cache_folder
 from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
 from probing.core.tasks.objectives import task_called
 from probing.workflows.executors import ExecutorChoice, executor
-from probing.workflows.finetune import TrainingLength
+from probing.workflows.requests.finetune import TrainingLength
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,13 @@ from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.workflows.fetch import fetch_or_stand_in
-from probing.workflows.finetune import FinetuneRequest, finetune
+from probing.workflows.finetune import finetune
 from probing.workflows.heads import train_heads
 from probing.workflows.knowledge.probe import probe
 from probing.workflows.reproduction.fetching import fetch_all
 from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
 from probing.workflows.reproduction.stage import Stage, stages_of
+from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.say import Say
