@@ -385,8 +385,8 @@ def test_committed_binaries_are_within_the_budget():
         if path.suffix in {".safetensors", ".parquet", ".png", ".duckdb"}
         and not {".venv", "cache", ".git"} & set(path.relative_to(ROOT).parts)
     }
-    # The base of the next family is here beside the shipped family until it replaces that.
+    # The next family, 22 models and their base, is here beside the shipped family until it replaces that.
     following = {path: size for path, size in sizes.items() if ROOT / "data" / "next" in path.parents}
     assert sum(sizes.values()) - sum(following.values()) < 109_000_000
-    assert sum(following.values()) < 13_000_000
+    assert sum(following.values()) < 52_000_000
     assert not [path for path in sizes if path.suffix == ".duckdb"]
