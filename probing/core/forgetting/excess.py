@@ -24,11 +24,13 @@ class Outcomes:
         subjects: (facts,) number of each fact's subject; equal subjects have equal numbers in all groups.
         came_back: (seeds, facts) whether; one row for a way that nothing is drawn for, NaN where a seed did not ask the fact.
         confidence: (facts,) the base's probability of the answer.
+        facts: (facts,) numbers of the facts.
     """
 
     subjects: NDArray[np.int64]
     came_back: NDArray[np.float64]
     confidence: NDArray[np.float64]
+    facts: NDArray[np.int64]
 
     @property
     def n(self) -> int:
@@ -37,7 +39,7 @@ class Outcomes:
 
     def of(self, chosen: NDArray[np.bool_]) -> "Outcomes":
         """Some of the facts."""
-        return Outcomes(self.subjects[chosen], self.came_back[:, chosen], self.confidence[chosen])
+        return Outcomes(self.subjects[chosen], self.came_back[:, chosen], self.confidence[chosen], self.facts[chosen])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The ways by which a lost fact can come back, from the cheapest to the dearest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,23 +22,23 @@ STEPS = (5, 15, 45)
 
 
 @dataclass(frozen=True)
-class Returned:
-    """How the facts of a group come back by one way.
+class Part:
+    """What one model, or one series of them, answered.
 
     Attributes:
         way: one of ``WAYS``.
-        levels: what is counted: layers, numbers of layers put back, or training steps; ascending in cost.
-        ranks: (levels, facts) rank of the answer at each, from 1.
+        protocol: one of ``core.forgetting.protocols.PROTOCOLS``; without relearning, ``RIGHT`` means the fine-tuned model.
+        seed: of the split; fold: the held-out one, -1 for all.
+        levels: layers, layers put back, or steps.
+        ranks: group -> (levels, facts of the group in this fold).
     """
 
     way: str
+    protocol: str
+    seed: int
+    fold: int
     levels: tuple[int, ...]
-    ranks: NDArray[np.int64]
-
-    def first(self, k: int = 1) -> NDArray[np.int64]:
-        """(facts,) the cheapest level at which each fact is known, -1 for none."""
-        known = self.ranks <= k
-        return np.where(known.any(0), np.array(self.levels, np.int64)[known.argmax(0)], -1)
+    ranks: Mapping[str, NDArray[np.int64]]
 
 
 def cheapest(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:

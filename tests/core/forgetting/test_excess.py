@@ -9,9 +9,8 @@ from probing.core.forgetting.excess import POOLED, Outcomes, excess, excess_at_e
 def outcomes(came_back, confidence=None, subjects=None):
     rows = np.atleast_2d(np.array(came_back, float))
     n = rows.shape[1]
-    return Outcomes(
-        np.arange(n) if subjects is None else np.array(subjects), rows, np.full(n, 0.5) if confidence is None else np.array(confidence)
-    )
+    confidence = np.full(n, 0.5) if confidence is None else np.array(confidence)
+    return Outcomes(np.arange(n) if subjects is None else np.array(subjects), rows, confidence, np.arange(n))
 
 
 def test_an_excess_is_the_difference_of_two_shares():
@@ -51,9 +50,8 @@ def test_the_interval_holds_the_truth_also_if_the_facts_of_a_subject_hang_togeth
         for number, chance in enumerate((0.7, 0.4)):
             by_subject = random.uniform(size=120) < chance
             seeds = np.stack([np.repeat(by_subject, of_one_subject)] * 3)
-            sides.append(
-                Outcomes(np.repeat(np.arange(120) + 120 * number, of_one_subject), seeds.astype(float), np.full(seeds.shape[1], 0.5))
-            )
+            subjects = np.repeat(np.arange(120) + 120 * number, of_one_subject)
+            sides.append(outcomes(seeds, subjects=subjects))
         found = excess(*sides)
         held += found.low <= truth <= found.high
     assert 0.90 <= held / 200 <= 0.99
