@@ -8,7 +8,7 @@ from probing.commands.main import CommandsOnCall
 FORGETTING_COMMANDS = {
     "recover": (
         "probing.commands.forgetting.recover",
-        "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, beside what guessing brings; resumable.",
+        "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.",
     ),
 }
 

@@ -16,7 +16,7 @@ _HEADER = ("way", "lost facts that come back", "wrong answers", "points above, e
 
 @command(RecoverRequest)
 def recover(request: RecoverRequest) -> None:
-    """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, beside what guessing brings; resumable.
+    """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.
 
     A fact that comes back was out of reach. A fact that does not is "not recovered by any of these": no way here shows that it is gone.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 #: Facts that the base knows and the fine-tuned model does not.
 LOST = "lost"
@@ -75,7 +75,7 @@ def subject_folds(subjects: Sequence[str], folds: int, seed: int) -> NDArray[np.
     return np.array([drawn[name] for name in subjects], np.int64)
 
 
-def matched(asked: Answered, lost: Sequence[int], candidates: Sequence[int], seed: int, most: int) -> NDArray[np.int64]:
+def matched(asked: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, most: int) -> NDArray[np.int64]:
     """(pairs, 2) numbers of a lost fact and of a fact that was never known, with the same relation and right answer.
 
     Every fact is in one pair at most; pairs are drawn at random, at most ``most``.
@@ -84,7 +84,7 @@ def matched(asked: Answered, lost: Sequence[int], candidates: Sequence[int], see
     free: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number in random.permutation(np.asarray(candidates, np.int64)).tolist():
         free[asked.relations[number], int(asked.answers[number])].append(number)
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     for number in random.permutation(np.asarray(lost, np.int64)).tolist():
         if len(pairs) < most and (there := free[asked.relations[number], int(asked.answers[number])]):
             pairs.append((number, there.pop()))

@@ -83,10 +83,11 @@ def split(asked: Answered, facts: Sequence[Asked], k: int, sizes: Sizes, seed: i
         inside = np.flatnonzero(fold == number)
         pairs.append(matched(asked, np.intersect1d(lost, inside), np.intersect1d(never, inside), seed, each))
         kept.append(drawn(np.intersect1d(wrong, inside), each, seed))
-        lenders = dict(zip(inside.tolist(), swapped_subjects([facts[n] for n in inside]), strict=True))
-        able = [n for n in np.intersect1d(lost, inside).tolist() if lenders[n] is not None]
+        found = zip(inside.tolist(), swapped_subjects([facts[n] for n in inside.tolist()]), strict=True)
+        lenders = {n: int(inside[place]) for n, place in found if place is not None}
+        able = [n for n in np.intersect1d(lost, inside).tolist() if n in lenders]
         chosen = drawn(np.array(able, np.int64), each, seed)
-        swapped.append(np.array([(n, inside[lenders[n]]) for n in chosen.tolist()], np.int64).reshape(-1, 2))
+        swapped.append(np.array([(n, lenders[n]) for n in chosen.tolist()], np.int64).reshape(-1, 2))
     paired, errors, lent = np.concatenate(pairs), np.concatenate(kept), np.concatenate(swapped)
     groups = {
         LOST: Group(lost, lost, asked.answers[lost]),

@@ -1,4 +1,4 @@
-"""From the ranks that every way gave to verdicts on single facts and shares beside their yardsticks."""
+"""From the ranks that every way gave to verdicts on single facts and shares with their yardsticks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,16 +131,16 @@ class _Facts:
         for part in parts:
             if group not in part.ranks:
                 continue
-            known = part.ranks[group] <= self.k
-            back = known.any(0) if level == ANY else known[part.levels.index(level)]
+            known = np.asarray(part.ranks[group] <= self.k)
+            back = np.asarray(known.any(0) if level == ANY else known[part.levels.index(level)])
             numbers = self.numbers(part, group)
             kept = np.isin(numbers, only[part.seed]) if only is not None else np.ones(len(numbers), bool)
             seen |= {(part.seed, int(n)): bool(one) for n, one in zip(numbers[kept], back[kept], strict=True)}
         facts = np.array(sorted({number for _, number in seen}), np.int64)
         place = {number: column for column, number in enumerate(facts.tolist())}
         rows = np.full((len(seeds), len(facts)), np.nan)
-        for (seed, number), back in seen.items():
-            rows[seeds.index(seed), place[number]] = back
+        for (seed, number), whether in seen.items():
+            rows[seeds.index(seed), place[number]] = whether
         chances = self.asked.probability_of_said if group == WRONG else self.asked.probability
         return Outcomes(self.subject[facts], rows, chances[facts], facts)
 
@@ -247,5 +247,5 @@ def _verdicts(facts: _Facts, parts: Sequence[Part]) -> list[FactBack]:
         levels[last] = np.where(often, level, levels[last])
     share_of_seeds = np.max([*of_steps.values(), np.zeros(len(lost))], axis=0) / max(seeds, 1)
     way = cheapest(list(came_back))
-    level = np.where(way < len(WAYS), levels[np.minimum(way, len(WAYS) - 1), np.arange(len(lost))], ANY)
-    return [FactBack(*row) for row in zip(lost.tolist(), way.tolist(), level.tolist(), share_of_seeds.tolist(), strict=True)]
+    reached = np.where(way < len(WAYS), levels[np.minimum(way, len(WAYS) - 1), np.arange(len(lost))], ANY)
+    return [FactBack(*row) for row in zip(lost.tolist(), way.tolist(), reached.tolist(), share_of_seeds.tolist(), strict=True)]

@@ -1,10 +1,12 @@
-"""Every way back of every lost fact, beside its yardsticks; resumable, one file per model that was asked."""
+"""Every way back of every lost fact, with its yardsticks; resumable, one file per model that was asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import Fact
@@ -19,6 +21,8 @@ from probing.models.forgetting.asking import Prompts, answered, ranks, ranks_wit
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
 from probing.models.runtime.checked_arrays import kept_arrays
 
+#: Asks prompts for tokens: (levels, prompts) ranks.
+Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]
 #: Fewer lost facts are too few to speak of.
 LEAST_LOST = 50
 
@@ -119,18 +123,15 @@ def _without_training(work: RecoveryWork, splits: Mapping[int, Split]) -> Iterat
     below = dict.fromkeys(reversed(range(last)), work.tuned.head)
     half = tuple(range(1, last // 2 + 1))
     for protocol, fitted in ((RIGHT, work.fitted), (RANDOM_BODY, work.fitted_random)):
-        tuned = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
-        ways = {
-            OTHER_LAYER: (tuple(below), lambda prompts, targets, model=tuned: ranks(model, prompts, targets, below)),
-            LAYERS_BACK: (
-                half, lambda prompts, targets, model=tuned: ranks_with_layers_back(model, work.base, prompts, targets, len(half)),
-            ),
-        }  # fmt: skip
+        model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
+        ways: dict[str, tuple[tuple[int, ...], Ask]] = {
+            OTHER_LAYER: (tuple(below), partial(ranks, model, heads=below)),
+            LAYERS_BACK: (half, partial(ranks_with_layers_back, model, work.base, most=len(half))),
+        }
         if fitted is not None:
-            ways[FITTED_HEAD] = ((last,), lambda prompts, targets, model=tuned, head=fitted: ranks(model, prompts, targets, {last: head}))
+            ways[FITTED_HEAD] = ((last,), partial(ranks, model, heads={last: fitted}))
         for way, (levels, ask) in ways.items():
-            path = work.folder / f"{way}-{protocol}.safetensors".replace(" ", "-").replace("'", "")
-            found = kept_arrays(path, lambda ask=ask: _by_group(work, splits[seed].groups, ask))
+            found = kept_arrays(_path(work, way, protocol), partial(_by_group, work, splits[seed].groups, ask))
             yield Part(way, protocol, seed, -1, levels, found)
 
 
@@ -146,14 +147,19 @@ def _relearned(work: RecoveryWork, asked: Answered, of_seed: Split, protocol: st
         taught = lessons(asked, of_seed, protocol, fold, recipe.k, recipe, seed)
         start = encoder_of_kind(work.tuned, WITH_RANDOM_BODY) if protocol == RANDOM_BODY else work.tuned
         learning = relearned(start, _prompts(work, taught), taught.targets.tolist(), recipe.relearning, seed)
-        found = [_by_group(work, groups, lambda prompts, targets, now=model: ranks(now, prompts, targets)) for _, model in learning]
+        found = [_by_group(work, groups, partial(ranks, model)) for _, model in learning]
         return {name: np.concatenate([at[name] for at in found]) for name in groups}
 
-    path = work.folder / f"relearned-{protocol}-seed-{seed}-fold-{fold}.safetensors".replace(" ", "-").replace("'", "")
+    path = _path(work, RELEARNED, protocol, f"seed {seed}", f"fold {fold}")
     return Part(RELEARNED, protocol, seed, fold, recipe.relearning.steps, kept_arrays(path, made))
 
 
-def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask) -> dict[str, np.ndarray]:
+def _path(work: RecoveryWork, *words: str) -> Path:
+    """The file of a part."""
+    return work.folder / ("-".join(words).replace(" ", "-").replace("'", "") + ".safetensors")
+
+
+def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
     """Group -> (levels, facts) ranks."""
     return {name: ask(_prompts(work, group), group.targets.tolist()) for name, group in groups.items()}
 

@@ -80,7 +80,8 @@ def _loss(learner: Encoder, prompts: Prompts, targets: Sequence[int]) -> torch.T
 
 def _order(size: int, recipe: RelearnRecipe, seed: int) -> Iterator[list[int]]:
     """The numbers of the facts of each step: passes in a new order each, joined without a gap."""
-    random, queue = np.random.default_rng(seed), []
+    random = np.random.default_rng(seed)
+    queue: list[int] = []
     while True:
         while len(queue) < min(recipe.batch, size):
             queue += random.permutation(size).tolist()

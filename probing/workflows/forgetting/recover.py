@@ -15,7 +15,7 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
 from probing.core.forgetting.summary import Summary, summary
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.nesia.corpus import fact_key
+from probing.core.nesia.corpus import fact_key, wikitext_sentences
 from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.core.provenance import RANDOM_BODY
@@ -29,7 +29,7 @@ from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, a
 from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
-from probing.workflows.head_work import head_text
+from probing.workflows.head_work import fetched_text
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.say import Say
 
@@ -65,17 +65,17 @@ def recover(request: RecoverRequest, say: Say = print) -> Recovered:
         ProbingError: if model, facts or text are missing or not usable.
     """
     used = set_threads(request.threads)
-    train, _ = head_text(request.text, None)
+    text = list(wikitext_sentences(request.text or fetched_text("valid")))
     tuned, base, entry = _opened(request)
     kept, gold = askable(_facts(request), base)
     recipe = RecoveryRecipe(
         k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
     )  # fmt: skip
-    folder = cache_folder() / "forgetting" / _identity(tuned, base, kept.facts, train, recipe, request.positions, used)
+    folder = cache_folder() / "forgetting" / _identity(tuned, base, kept.facts, text, recipe, request.positions, used)
     require_writable(folder)
-    say(f"{tuned.name} beside {base.name}, {len(kept.facts):,} facts of {kept.probe_set}")
-    fitted = fitted_head(tuned, base, train, request.positions)
-    fitted_random = fitted_head(encoder_of_kind(tuned, RANDOM_BODY), base, train, request.positions)
+    say(f"{tuned.name} and its base {base.name}, {len(kept.facts):,} facts of {kept.probe_set}")
+    fitted = fitted_head(tuned, base, text, request.positions)
+    fitted_random = fitted_head(encoder_of_kind(tuned, RANDOM_BODY), base, text, request.positions)
     work = RecoveryWork(base, tuned, kept.facts, gold, fitted, fitted_random, folder, recipe)
     asked = asked_of(work)
     splits = splits_of(work, asked)
