@@ -47,7 +47,7 @@ UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
-CAPABILITIES = ("knowledge", "edges", "sentences", "changes")
+CAPABILITIES = ("knowledge", "edges", "sentences", "changes", "forgetting")
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
     **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
@@ -56,6 +56,7 @@ PAGES = {
 }
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
+    "core/forgetting": "what is forgotten are facts, whose swapped subjects are those of every run",
     "core/metrics.py": "one table of the quantities of all capabilities",
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",

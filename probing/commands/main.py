@@ -44,6 +44,7 @@ COMMANDS = {
         "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
     ),
     "changes": ("probing.commands.changes.group", "Effects of fine-tuning, layer by layer."),
+    "forgetting": ("probing.commands.forgetting.group", "Facts that fine-tuning lost: forgotten, or only out of reach?"),
     "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": ("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
     "reproduce": (

@@ -14,6 +14,10 @@ LOCAL = "local"
 #: A commit of the hub.
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
+#: The encoders that are asked: the trained one, and baselines of its shape, with all weights random or with a random body on top of the
+#: trained embeddings.
+TRAINED, RANDOM, RANDOM_BODY = ENCODERS = ("trained", "random", "random-body")
+
 
 class Provenance(Frozen):
     """The part of a run's configuration that does not depend on what the model is asked.

@@ -127,10 +127,15 @@ def head_text(train: Path | None, valid: Path | None) -> tuple[list[str], list[s
     Raises:
         FactsError: if there is no text, naming the command that fetches it.
     """
-    return list(wikitext_sentences(train or _fetched("train"))), list(wikitext_sentences(valid or _fetched("valid")))
+    return list(wikitext_sentences(train or fetched_text("train"))), list(wikitext_sentences(valid or fetched_text("valid")))
 
 
-def _fetched(part: str) -> Path:
+def fetched_text(part: str) -> Path:
+    """The file of a part of the fetched WikiText-2, ``train`` or ``valid``.
+
+    Raises:
+        FactsError: if it was not fetched.
+    """
     folder = cache_folder() / "downloads" / "wikitext-2"
     for name in FETCHED[part]:
         if found := sorted(folder.rglob(name)):

@@ -19,7 +19,6 @@ from probing.core.tasks.glue import LabelledText
 from probing.core.tasks.msmarco import read_ranked_lists
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.squad import Question
-from probing.models.encoders.delta_weights import FILE, apply_difference, parameters_of, save_difference
 from probing.models.encoders.head import own_head
 from probing.models.encoders.load import BaseSource, load_encoder
 from probing.models.encoders.usable import with_offsets
@@ -29,6 +28,7 @@ from probing.models.finetuning.kinds import Base, Training
 from probing.models.finetuning.sentence_classifier import SentenceClassifier, dropouts
 from probing.models.finetuning.setup import Prepared
 from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
+from probing.models.sources.delta_weights import FILE, apply_difference, parameters_of, save_difference
 from probing.models.sources.weights import weights_identity
 from tests.core.task_files import write_msmarco
 

@@ -1,7 +1,8 @@
-"""The kinds of encoders, probes and labels that a run of edge probing can have."""
+"""The kinds of probes and labels that a run of edge probing can have."""
 
-#: The trained model; one of its shape with all weights random; one with a random body on top of the trained embeddings.
-TRAINED, RANDOM, RANDOM_BODY = ENCODERS = ("trained", "random", "random-body")
+from probing.core.provenance import ENCODERS, RANDOM, RANDOM_BODY, TRAINED
+
+__all__ = ["AT", "CONTROL", "CUMULATIVE", "ENCODERS", "FULL", "KINDS", "LABELS", "RANDOM", "RANDOM_BODY", "TASK", "TRAINED"]
 #: P(l) mixes the layers 0..l; a probe at l reads layer l alone; the full mix reads all layers.
 CUMULATIVE, AT, FULL = KINDS = ("cumulative", "at", "full")
 #: The gold labels, and those of the control task (Hewitt and Liang 2019).

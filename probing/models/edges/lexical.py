@@ -49,12 +49,6 @@ def lexical_states(body: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
     return states
 
 
-def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
-    """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
-    projections = {"albert": ("encoder.embedding_hidden_mapping_in",), "electra": ("embeddings_project",)}
-    return "embeddings", *(name for name in projections.get(body.config.model_type, ()) if _has(body, name))
-
-
 def _has(body: PreTrainedModel, name: str) -> bool:
     try:
         return attrgetter(name)(body) is not None

@@ -59,6 +59,17 @@ def all_hidden_states(
         encoder: a frozen encoder.
         types: token types of each row, if the encoder has them; None: all 0.
     """
+    inputs = padded_inputs(rows, encoder, types)
+    with torch.inference_mode():
+        output = encoder.body(**inputs, output_hidden_states=True)
+    states = output.hidden_states
+    if len(states) != encoder.layers + 1:
+        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
+    return states
+
+
+def padded_inputs(rows: Sequence[Sequence[int]], encoder: Encoder, types: Sequence[Sequence[int]] | None = None) -> dict[str, torch.Tensor]:
+    """Input ids, attention mask and, if given, token types of one batch, each (rows, tokens), on the encoder's device."""
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), encoder.tokenizer.pad_token_id or 0, dtype=torch.long)
     attention_mask = torch.zeros((len(rows), width), dtype=torch.long)
@@ -68,12 +79,7 @@ def all_hidden_states(
     inputs = {"input_ids": ids, "attention_mask": attention_mask}
     if types is not None:
         inputs["token_type_ids"] = torch.tensor([[*row, *[0] * (width - len(row))] for row in types])
-    with torch.inference_mode():
-        output = encoder.body(**{name: given.to(encoder.device) for name, given in inputs.items()}, output_hidden_states=True)
-    states = output.hidden_states
-    if len(states) != encoder.layers + 1:
-        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
-    return states
+    return {name: given.to(encoder.device) for name, given in inputs.items()}
 
 
 def states_at(

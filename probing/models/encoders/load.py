@@ -15,7 +15,6 @@ from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.options import spelled
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
-from probing.models.encoders.delta_weights import apply_difference, is_difference
 from probing.models.encoders.head import DecodingHead, has_other_layout, pretrained_head
 from probing.models.encoders.usable import (
     broken_files_named,
@@ -30,6 +29,7 @@ from probing.models.encoders.usable import (
     with_offsets,
 )
 from probing.models.runtime.quiet_loading import quiet_loading
+from probing.models.sources.delta_weights import apply_difference, is_difference
 from probing.models.sources.located import Located, locate
 from probing.models.sources.weights import joint_identity
 

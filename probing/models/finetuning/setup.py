@@ -15,12 +15,12 @@ from probing.core.errors import ModelError
 from probing.core.nesia.control_text import own_text
 from probing.core.registry import ModelEntry
 from probing.core.tasks.objectives import Task
-from probing.models.encoders.delta_weights import apply_difference, parameters_of, save_difference
 from probing.models.encoders.head import layout_of
 from probing.models.encoders.load import load_encoder
 from probing.models.encoders.usable import read_configuration
 from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
+from probing.models.sources.delta_weights import apply_difference, parameters_of, save_difference
 from probing.models.sources.located import locate
 
 #: The weights of a task's head, next to a model; without a file for masked language modelling, which has no such head.

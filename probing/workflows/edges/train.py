@@ -13,8 +13,8 @@ from probing.core.errors import OptionError, ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.jobs.job import Job, Shard
-from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.encoders.catalogue import open_encoder, reopening
+from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table
 from probing.store.sources import files_of

@@ -26,12 +26,12 @@ from probing.models.edges.arrays import PartArrays, part_arrays
 from probing.models.edges.codes import online_codes
 from probing.models.edges.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from probing.models.edges.probes import ProbeKey, keys_of
-from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, word_states
 from probing.models.edges.training import Trained, TrainingData, train_probes
 from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables

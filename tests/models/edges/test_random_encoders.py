@@ -5,8 +5,8 @@ import torch
 
 from probing.core.edges.target import Record, Target
 from probing.core.errors import OptionError
-from probing.models.edges.random_encoder import encoder_of_kind
 from probing.models.edges.states import word_states
+from probing.models.encoders.random_encoder import encoder_of_kind
 
 
 def weights(encoder) -> dict[str, torch.Tensor]:

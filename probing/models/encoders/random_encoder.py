@@ -2,15 +2,15 @@
 
 import copy
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, PreTrainedModel
 
-from probing.core.edges.encoders import RANDOM, RANDOM_BODY, TRAINED
 from probing.core.errors import OptionError
-from probing.models.edges.lexical import embedding_modules
+from probing.core.provenance import RANDOM, RANDOM_BODY, TRAINED
 from probing.models.encoders.load import Encoder
 
 #: Seed of the random weights. It is fixed, because another draw is another encoder.
@@ -46,3 +46,12 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
     body = body.eval().requires_grad_(False).to(encoder.device)
     identity = hashlib.sha256(f"{encoder.identity}+{kind}+{SEED}".encode()).hexdigest()
     return replace(encoder, body=body, identity=identity)
+
+
+def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:
+    """Names of the modules of the embeddings, the only trained ones that a ``random-body`` encoder keeps."""
+    projection = {"albert": "encoder.embedding_hidden_mapping_in", "electra": "embeddings_project"}.get(body.config.model_type, "")
+    with suppress(AttributeError):
+        if projection and attrgetter(projection)(body) is not None:
+            return "embeddings", projection
+    return ("embeddings",)

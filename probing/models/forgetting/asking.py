@@ -1,0 +1,145 @@
+"""Ranks of answers at the mask, by layer, for prompts that many models are asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from probing.core.facts.fact import Fact
+from probing.core.forgetting.groups import Answered
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length, mask_positions, tokenize
+from probing.models.encoders.layer_swap import replaced_batch
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import ranks_of
+
+#: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.
+TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Tokenised prompts.
+
+    Attributes:
+        rows: token ids of each.
+        positions: position of the mask in each.
+    """
+
+    rows: Sequence[Sequence[int]]
+    positions: Sequence[int]
+
+    @classmethod
+    def of(cls, prompts: Sequence[str], encoder: Encoder) -> "Prompts":
+        """The prompts of facts, each with one mask, in the model's tokens.
+
+        Raises:
+            ModelError: if a prompt does not have one mask.
+        """
+        rows = tokenize(prompts, encoder)
+        return cls(rows, mask_positions(rows, encoder))
+
+    def some(self, numbers: Iterable[int]) -> "Prompts":
+        """Some of the prompts, in this order."""
+        chosen = [int(number) for number in numbers]
+        return Prompts([self.rows[n] for n in chosen], [self.positions[n] for n in chosen])
+
+
+@dataclass(frozen=True)
+class First:
+    """What a model answers at its last layer.
+
+    Attributes:
+        said: (prompts,) token id of the first answer; of equal scores the lowest id.
+        probability: (prompts,) its probability.
+        rank, gold_probability: (prompts,) of the right answer.
+    """
+
+    said: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    gold_probability: NDArray[np.float64]
+
+
+def first_answers(encoder: Encoder, prompts: Prompts, gold: Sequence[int]) -> First:
+    """The first answers and the ranks of the right ones, by the model's pre-trained head."""
+    size = len(prompts.rows)
+    said, rank = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    probability, of_gold = np.zeros(size), np.zeros(size)
+    for batch, states in _batches(encoder, prompts):
+        logits = encoder.head(states[encoder.layers]).float()
+        norm, wanted = logits.logsumexp(1), torch.tensor([gold[n] for n in batch], device=logits.device)
+        best = logits.argmax(1)
+        said[batch], rank[batch] = best.cpu().numpy(), ranks_of(logits, wanted).cpu().numpy()
+        for values, ids in ((probability, best), (of_gold, wanted)):
+            values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).exp().cpu().numpy()
+    return First(said, probability, rank, of_gold)
+
+
+def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None) -> NDArray[np.int64]:
+    """(heads, prompts) rank of a token at the mask, from 1, in the order of ``heads``.
+
+    Args:
+        encoder: the model.
+        prompts: what it is asked.
+        targets: token id of each prompt.
+        heads: layer -> the head that reads it; None: the pre-trained head reads the last layer.
+    """
+    heads = {encoder.layers: encoder.head} if heads is None else heads
+    found = np.zeros((len(heads), len(prompts.rows)), np.int64)
+    for batch, states in _batches(encoder, prompts):
+        for place, (layer, head) in enumerate(heads.items()):
+            found[place, batch] = _ranks(head, states[layer], [targets[n] for n in batch])
+    return found
+
+
+def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int) -> NDArray[np.int64]:
+    """(most, prompts) rank of a token at the last layer when the last 1 to ``most`` layers are the base's.
+
+    Raises:
+        NotReplaceable: if the two models have different shapes.
+    """
+    found = np.zeros((most, len(prompts.rows)), np.int64)
+    # Rows of equal length, as ``replaced_batch`` takes no padding.
+    lengths: dict[int, list[int]] = {}
+    for number, row in enumerate(prompts.rows):
+        lengths.setdefault(len(row), []).append(number)
+    for length, numbers in sorted(lengths.items()):
+        size = max(1, TOKENS // length)
+        for start in range(0, len(numbers), size):
+            batch = numbers[start : start + size]
+            where = torch.tensor([prompts.positions[n] for n in batch], device=encoder.device)
+            rows = torch.arange(len(batch), device=encoder.device)
+            for n, states in replaced_batch([prompts.rows[number] for number in batch], encoder, base):
+                if n > most:
+                    break
+                if n:
+                    found[n - 1, batch] = _ranks(encoder.head, states[rows, where], [targets[number] for number in batch])
+    return found
+
+
+def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
+    """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
+    before, after = first_answers(base, prompts, gold), first_answers(tuned, prompts, gold)
+    again = ranks(tuned, prompts, before.said.tolist())[0]
+    subjects, relations = [fact.subject for fact in facts], [fact.relation for fact in facts]
+    answers = np.asarray(gold, np.int64)
+    chances = before.gold_probability, before.probability
+    return Answered(subjects, relations, answers, before.said, before.rank, after.rank, again, *chances)
+
+
+def _batches(encoder: Encoder, prompts: Prompts):
+    """Numbers of the prompts of each batch, and (layers, prompts, hidden) states at their masks."""
+    with torch.inference_mode():
+        for batch in batches_by_length([len(row) for row in prompts.rows], TOKENS):
+            states = all_hidden_states([prompts.rows[n] for n in batch], encoder)
+            where = torch.tensor([prompts.positions[n] for n in batch], device=encoder.device)
+            rows = torch.arange(len(batch), device=encoder.device)
+            yield batch, [state[rows, where] for state in states]
+
+
+def _ranks(head: DecodingHead, states: torch.Tensor, targets: Sequence[int]) -> NDArray[np.int64]:
+    with torch.inference_mode():
+        return ranks_of(head(states), torch.tensor(targets, device=states.device)).cpu().numpy()

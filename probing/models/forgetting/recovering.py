@@ -1,0 +1,168 @@
+"""Every way back of every lost fact, with its yardsticks; resumable, one file per model that was asked."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probing.core.errors import FactsError
+from probing.core.facts.fact import Fact
+from probing.core.forgetting.groups import LOST, NEVER_KNOWN, Answered
+from probing.core.forgetting.protocols import OWN, RANDOM_BODY, RIGHT, Group, Split, lessons, split
+from probing.core.forgetting.ways import FITTED_HEAD, LAYERS_BACK, OTHER_LAYER, RELEARNED, Part
+from probing.core.provenance import RANDOM_BODY as WITH_RANDOM_BODY
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.load import Encoder
+from probing.models.encoders.random_encoder import encoder_of_kind
+from probing.models.forgetting.asking import Prompts, answered, ranks, ranks_with_layers_back
+from probing.models.forgetting.relearning import RelearnRecipe, relearned
+from probing.models.runtime.checked_arrays import kept_arrays
+
+#: Asks prompts for tokens: (levels, prompts) ranks.
+Ask = Callable[[Prompts, Sequence[int]], NDArray[np.int64]]
+#: Fewer lost facts are too few to speak of.
+LEAST_LOST = 50
+
+
+@dataclass(frozen=True)
+class RecoveryRecipe:
+    """How lost facts are looked for.
+
+    Attributes:
+        k: the rank up to which an answer counts as known.
+        seeds: of folds, pairs and relearning.
+        folds: parts of the subjects; each is held out once.
+        most_relearned: facts that a model relearns.
+        most_pairs: matched pairs, wrong answers and swapped subjects of one seed.
+        relearning: the training.
+    """
+
+    k: int = 1
+    seeds: tuple[int, ...] = (1, 2, 3)
+    folds: int = 5
+    most_relearned: int = 1000
+    most_pairs: int = 2000
+    relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
+
+
+@dataclass(frozen=True)
+class RecoveryWork:
+    """The inputs.
+
+    Attributes:
+        base, tuned: the two models; the fine-tuned one is read by its pre-trained head, or its base's.
+        facts: those that both can be asked.
+        gold: (facts,) token id of each right answer.
+        fitted: a head fitted to the fine-tuned model's last layer without facts; None: that way is left out.
+        fitted_random: the same for the body with random layers.
+        folder: where finished parts are kept; it belongs to this work alone.
+    """
+
+    base: Encoder
+    tuned: Encoder
+    facts: Sequence[Fact]
+    gold: Sequence[int]
+    fitted: DecodingHead | None
+    fitted_random: DecodingHead | None
+    folder: Path
+    recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
+
+
+def asked_of(work: RecoveryWork) -> Answered:
+    """What both models answer.
+
+    Raises:
+        FactsError: if too few facts were lost.
+    """
+    prompts = Prompts.of([fact.prompt for fact in work.facts], work.base)
+
+    def made() -> dict[str, np.ndarray]:
+        found = answered(work.base, work.tuned, prompts, work.facts, work.gold)
+        return {name: np.asarray(value) for name, value in vars(found).items() if isinstance(value, np.ndarray)}
+
+    columns = kept_arrays(work.folder / "answered.safetensors", made)
+    found = Answered([fact.subject for fact in work.facts], [fact.relation for fact in work.facts], **columns)
+    if (lost := len(found.lost(work.recipe.k))) < LEAST_LOST:
+        known = int((found.base_rank <= work.recipe.k).sum())
+        raise FactsError(
+            f"{work.tuned.name} lost {lost:,} of the {known:,} facts that {work.base.name} knows; expected at least {LEAST_LOST}: "
+            "with fewer, nothing can be said on how they come back"
+        )
+    return found
+
+
+def splits_of(work: RecoveryWork, asked: Answered) -> dict[int, Split]:
+    """Seed -> its folds and groups."""
+    return {seed: split(asked, work.facts, work.recipe.k, work.recipe, seed) for seed in work.recipe.seeds}
+
+
+def parts(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
+    """All ways, from the cheapest; a part that is finished already is read."""
+    yield from _without_training(work, splits)
+    recipe = work.recipe
+    first = recipe.seeds[0]
+    for protocol in (RIGHT, OWN, RANDOM_BODY):
+        # The random body only shows what the training alone brings, so one seed is enough.
+        for seed in recipe.seeds if protocol != RANDOM_BODY else (first,):
+            for fold in range(recipe.folds):
+                yield _relearned(work, asked, splits[seed], protocol, seed, fold)
+
+
+def count_of_parts(recipe: RecoveryRecipe) -> int:
+    """How many parts there are, for a progress bar."""
+    return 6 + recipe.folds * (2 * len(recipe.seeds) + 1)
+
+
+def _without_training(work: RecoveryWork, splits: Mapping[int, Split]) -> Iterator[Part]:
+    """The ways that train nothing, of the fine-tuned model and of the one with random layers."""
+    seed = work.recipe.seeds[0]
+    last = work.tuned.layers
+    below = dict.fromkeys(reversed(range(last)), work.tuned.head)
+    half = tuple(range(1, last // 2 + 1))
+    for protocol, fitted in ((RIGHT, work.fitted), (RANDOM_BODY, work.fitted_random)):
+        model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
+        ways: dict[str, tuple[tuple[int, ...], Ask]] = {
+            OTHER_LAYER: (tuple(below), partial(ranks, model, heads=below)),
+            LAYERS_BACK: (half, partial(ranks_with_layers_back, model, work.base, most=len(half))),
+        }
+        if fitted is not None:
+            ways[FITTED_HEAD] = ((last,), partial(ranks, model, heads={last: fitted}))
+        for way, (levels, ask) in ways.items():
+            found = kept_arrays(_path(work, way, protocol), partial(_by_group, work, splits[seed].groups, ask))
+            yield Part(way, protocol, seed, -1, levels, found)
+
+
+def _relearned(work: RecoveryWork, asked: Answered, of_seed: Split, protocol: str, seed: int, fold: int) -> Part:
+    recipe = work.recipe
+    groups = {name: of_seed.held_out(name, fold) for name in of_seed.groups}
+    if protocol == RANDOM_BODY:
+        # Only what is compared: the two facts of every pair.
+        lost = of_seed.matched_lost[of_seed.fold[of_seed.matched_lost] == fold]
+        groups = {LOST: Group(lost, lost, asked.answers[lost]), NEVER_KNOWN: groups[NEVER_KNOWN]}
+
+    def made() -> dict[str, np.ndarray]:
+        taught = lessons(asked, of_seed, protocol, fold, recipe.k, recipe, seed)
+        start = encoder_of_kind(work.tuned, WITH_RANDOM_BODY) if protocol == RANDOM_BODY else work.tuned
+        learning = relearned(start, _prompts(work, taught), taught.targets.tolist(), recipe.relearning, seed)
+        found = [_by_group(work, groups, partial(ranks, model)) for _, model in learning]
+        return {name: np.concatenate([at[name] for at in found]) for name in groups}
+
+    path = _path(work, RELEARNED, protocol, f"seed {seed}", f"fold {fold}")
+    return Part(RELEARNED, protocol, seed, fold, recipe.relearning.steps, kept_arrays(path, made))
+
+
+def _path(work: RecoveryWork, *words: str) -> Path:
+    """The file of a part."""
+    return work.folder / ("-".join(words).replace(" ", "-").replace("'", "") + ".safetensors")
+
+
+def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
+    """Group -> (levels, facts) ranks."""
+    return {name: ask(_prompts(work, group), group.targets.tolist()) for name, group in groups.items()}
+
+
+def _prompts(work: RecoveryWork, group: Group) -> Prompts:
+    return Prompts.of([work.facts[n].prompt for n in group.prompts.tolist()], work.tuned)

@@ -1,0 +1,89 @@
+"""Trains a fine-tuned model for a few steps on some of the facts that it lost, and asks it for others.
+
+The test of Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv 2410.08827): if
+training on some lost facts brings back others, these were out of reach, and not removed.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from probing.core.errors import ModelError
+from probing.core.forgetting.ways import STEPS
+from probing.models.encoders.hidden_states import padded_inputs
+from probing.models.encoders.load import Encoder
+from probing.models.forgetting.asking import Prompts
+
+
+@dataclass(frozen=True)
+class RelearnRecipe:
+    """How a model relearns.
+
+    Attributes:
+        rate: learning rate of AdamW, the same at every step.
+        batch: facts per step.
+        steps: steps after which the model is asked, ascending.
+        weight_decay: of AdamW.
+    """
+
+    rate: float = 2e-4
+    batch: int = 32
+    steps: tuple[int, ...] = STEPS
+    weight_decay: float = 0.01
+
+
+def relearned(
+    encoder: Encoder, prompts: Prompts, targets: Sequence[int], recipe: RelearnRecipe, seed: int
+) -> Iterator[tuple[int, Encoder]]:
+    """The model after each of the recipe's numbers of steps; it is trained further when the next is asked for.
+
+    All weights of the body are trained, without dropout; the head is frozen. The given model does not change.
+
+    Args:
+        encoder: the model to begin with.
+        prompts: what it learns from.
+        targets: the right token at the mask of each.
+        recipe: the training.
+        seed: of the order of the facts.
+
+    Raises:
+        ModelError: if there is nothing to learn from, or the loss is not a number.
+    """
+    if not prompts.rows:
+        raise ModelError(f"{encoder.name}: got no facts to relearn, expected at least one")
+    learner = replace(encoder, body=copy.deepcopy(encoder.body).requires_grad_(True).eval())
+    body = learner.body
+    optimiser = torch.optim.AdamW(body.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay)
+    order = _order(len(prompts.rows), recipe, seed)
+    for step in range(1, recipe.steps[-1] + 1):
+        numbers = next(order)
+        loss = _loss(learner, prompts.some(numbers), [targets[n] for n in numbers])
+        if not torch.isfinite(loss):
+            raise ModelError(f"{encoder.name}: the loss is {loss.item()} at relearning step {step}; lower the learning rate")
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step in recipe.steps:
+            yield step, learner
+
+
+def _loss(learner: Encoder, prompts: Prompts, targets: Sequence[int]) -> torch.Tensor:
+    """Mean cross-entropy of the right tokens at the masks."""
+    states = learner.body(**padded_inputs(prompts.rows, learner)).last_hidden_state
+    logits = learner.head(states[torch.arange(len(prompts.rows)), torch.tensor(prompts.positions)])
+    return F.cross_entropy(logits.float(), torch.tensor(targets, device=logits.device))
+
+
+def _order(size: int, recipe: RelearnRecipe, seed: int) -> Iterator[list[int]]:
+    """The numbers of the facts of each step: passes in a new order each, joined without a gap."""
+    random = np.random.default_rng(seed)
+    queue: list[int] = []
+    while True:
+        while len(queue) < min(recipe.batch, size):
+            queue += random.permutation(size).tolist()
+        taken, queue = queue[: recipe.batch], queue[recipe.batch :]
+        yield taken

@@ -1,0 +1,1 @@
+"""Recovery of lost facts: model, base, facts and text from files, results to files."""

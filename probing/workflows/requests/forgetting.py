@@ -1,0 +1,25 @@
+"""Which lost facts are looked for, and how."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from probing.core.options import Option
+from probing.workflows.requests.model import OfModel
+
+
+@dataclass(frozen=True)
+class RecoverRequest(OfModel):
+    """A fine-tuned model, its base, and the facts that both are asked."""
+
+    base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(default=None, kw_only=True)
+    facts: Annotated[str, Option("trex, google_re, common_sense, questions; a LAMA folder; or a .jsonl or .csv file.")] = "trex"
+    k: Annotated[int, Option("A fact is known if the rank of its answer is at most k.", known=(1, 10))] = 1
+    seeds: Annotated[int, Option("Seeds of folds, pairs and relearning.", least=1, most=10)] = 3
+    rate: Annotated[float, Option("Learning rate of relearning.", least=1e-6, most=0.1)] = 2e-4
+    text: Annotated[
+        Path | None, Option("Text for the fitted head, in the form of WikiText; none: the fetched WikiText-2, validation part.")
+    ] = None
+    positions: Annotated[int, Option("Masked pieces that the fitted head is fitted to.", least=100)] = 8192
+    threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
+    out: Annotated[Path | None, Option("File for all numbers, as JSON; none: only the tables are printed.")] = None

@@ -1,0 +1,121 @@
+"""A tiny BERT that is trained on some facts and not on others, so that what it knows is known."""
+
+import copy
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import BertConfig, BertForMaskedLM
+
+from probing.core.facts.fact import Fact, fill
+from probing.models.encoders.answer_tokens import answer_ids
+from probing.models.encoders.layer_swap import layers_of
+from probing.models.encoders.load import Encoder, load_encoder
+from tests.models.tiny_models import wordpiece
+
+ANSWERS = {
+    "[X] was born in [Y].": ("paris", "berlin", "rome", "london", "madrid", "boston"),
+    "[X] plays [Y].": ("jazz", "music", "red", "green", "blue"),
+}
+NAMES = (
+    "rocky",
+    "balboa",
+    "sun",
+    "moon",
+    "one",
+    "two",
+    "three",
+    "four",
+    "france",
+    "germany",
+    "italy",
+    "england",
+    "spain",
+    "city",
+    "capital",
+)
+SENTENCES = [f"{a} and {b} is in {c} of {d} ." for a, b, c, d in itertools.islice(itertools.product(NAMES, repeat=4), 0, 40000, 23)]
+
+
+def facts() -> list[Fact]:
+    """420 facts, in an order that mixes relations and answers; every subject has one."""
+    random = np.random.default_rng(1)
+    pairs = [f"{a} {b} {c}" for a, b in itertools.permutations(NAMES, 2) for c in ("it", "to")]
+    found = []
+    for number, place in enumerate(random.permutation(len(pairs)).tolist()):
+        template = list(ANSWERS)[number % 2]
+        answer = str(random.choice(ANSWERS[template]))
+        found.append(Fact("trex", f"P{number % 2}", pairs[place], answer, template, fill(template, pairs[place])))
+    return found
+
+
+def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500) -> Encoder:
+    """A BERT of 4 layers that was trained on these facts until it knows them."""
+    tokenizer = wordpiece()
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=4, num_attention_heads=4, intermediate_size=128,
+        max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    model = BertForMaskedLM(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    encoder = load_encoder(folder, device="cpu")
+    gold = torch.tensor(answer_ids(known, encoder))
+    batch = tokenizer([fact.prompt for fact in known], padding=True, return_tensors="pt")
+    optimiser = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    random = torch.Generator().manual_seed(seed)
+    for step in range(steps):
+        some = torch.randperm(len(known), generator=random)[:96]
+        ids = batch["input_ids"][some]
+        logits = model(input_ids=ids, attention_mask=batch["attention_mask"][some]).logits
+        loss = nn.functional.cross_entropy(logits[ids == tokenizer.mask_token_id], gold[some])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step > 100 and loss.item() < 0.02:
+            break
+    model.eval().save_pretrained(folder)
+    return load_encoder(folder, device="cpu")
+
+
+class Rotated(nn.Module):
+    """A layer whose states are rotated."""
+
+    def __init__(self, layer: nn.Module, size: int) -> None:
+        super().__init__()
+        self.layer = layer
+        # No parameter, so that the layer's shape is that of the base's.
+        self.register_buffer("turn", torch.linalg.qr(torch.randn(size, size, generator=torch.Generator().manual_seed(5)))[0])
+
+    def forward(self, *given, **more):
+        found = self.layer(*given, **more)
+        return (found[0] @ self.turn, *found[1:]) if isinstance(found, tuple) else found @ self.turn
+
+
+def with_other_head(base: Encoder) -> Encoder:
+    """The base with a head that answers otherwise; its body is unchanged."""
+    head = copy.deepcopy(base.head)
+    with torch.no_grad():
+        head.dense.weight.copy_(torch.linalg.qr(torch.randn(base.hidden, base.hidden, generator=torch.Generator().manual_seed(6)))[0])
+    return replace(base, name="other head", head=head, identity="other head")
+
+
+def with_rotated_layer(base: Encoder, number: int) -> Encoder:
+    """The base with the states after one layer, from 1, rotated."""
+    body = copy.deepcopy(base.body)
+    layers_of(body)[number - 1] = Rotated(layers_of(body)[number - 1], base.hidden)
+    return replace(base, name="rotated", body=body.eval(), identity=f"rotated {number}")
+
+
+def with_redrawn_layer(base: Encoder, number: int) -> Encoder:
+    """The base with the weights of one layer, from 1, drawn again, so large that little of the states below passes."""
+    body = copy.deepcopy(base.body)
+    random = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for one in layers_of(body)[number - 1].parameters():
+            one.copy_(torch.randn(one.shape, generator=random))
+    return replace(base, name="redrawn", body=body, identity=f"redrawn {number}")
