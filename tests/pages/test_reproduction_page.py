@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.published import PublishedKnowledge
-from probing.reports.reproduction.claims import RULES
 from probing.reports.reproduction.decisions import VERDICTS
+from probing.reports.reproduction.knowledge.claims import RULES
 from probing.store.parquet import write_table
 from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets.tables import text_width

@@ -6,8 +6,10 @@ import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.stats.intervals import wilson
-from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence
-from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence
+from probing.reports.reproduction.knowledge.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
 
 MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
 PAPER = PublishedKnowledge.read()
@@ -119,17 +121,17 @@ def differences(margin: float = 0.001, total: pd.DataFrame | None = None, lost: 
 _MEASURES = ("last_layer", "total")
 
 
-def evidence(**changes) -> Evidence:
+def evidence(**changes) -> KnowledgeEvidence:
     """All of it, known within a tenth of a point; ``changes`` replaces frames."""
     total, lost = changes.get("total", totals()), changes.get("forgotten", forgotten())
-    planted = Evidence(
+    planted = KnowledgeEvidence(
         curves(), total, lost, relations(), shares(600, 4000), transitions(), differences(total=total, lost=lost), by_layer()
     )  # fmt: skip
     return replace(planted, **changes)
 
 
 WHOLE = evidence()
-NOTHING = Evidence(
+NOTHING = KnowledgeEvidence(
     **{name: getattr(WHOLE, name).iloc[:0]
        for name in ("curves", "total", "forgotten", "relations", "shares", "transitions", "differences", "by_layer")}
 )  # fmt: skip

@@ -10,7 +10,7 @@ from probing.reports.reproduction import curve_shapes
 from probing.reports.reproduction.curve_shapes import DRAWS
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, between, every, more, verdict
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.words import listed, ranged, without_interval
 
 #: Section 4's order.

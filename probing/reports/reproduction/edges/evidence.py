@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from probing.core.edges import numbers
 from probing.reports.reproduction.curve_shapes import Curve, interval
 from probing.reports.reproduction.decisions import Interval, apart
+from probing.reports.reproduction.findings import Evidence
 
 #: Titles of the tasks in a sentence.
 CALLED = {
@@ -24,7 +25,7 @@ ORDER_COLUMNS = ("first", "second", "value", "low", "high")
 
 
 @dataclass(frozen=True)
-class EdgeEvidence:
+class EdgeEvidence(Evidence):
     """The numbers of one encoder. Unknown numbers have no entry.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, every, more, most, verdict
-from probing.reports.reproduction.evidence import Finding, points
+from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, every, intervals, more, most, verdict
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import (
     ALBERT,
     BERT,
@@ -14,9 +14,8 @@ from probing.reports.reproduction.sentences.evidence import (
     TASKS,
     InterplayEvidence,
     averaged,
-    intervals,
 )  # fmt: skip
-from probing.reports.reproduction.words import in_points, listed
+from probing.reports.reproduction.words import in_points, listed, points
 
 #: The smallest difference that counts as "substantially" or "much" higher.
 FAR = 0.05

@@ -9,7 +9,7 @@ from probing.core.sentences.example import FIRST, MEAN, POOLINGS
 from probing.core.sentences.numbers import LOWER, UPPER
 from probing.core.sentences.published import GROUPS
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, between, every, less, more, most, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.claims_accuracy import FAMILIES
 from probing.reports.reproduction.sentences.evidence import (
     COLA,

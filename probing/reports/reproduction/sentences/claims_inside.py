@@ -4,8 +4,20 @@ import math
 
 import pandas as pd
 
-from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, between, every, less, more, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.decisions import (
+    UNTESTED,
+    Answer,
+    Interval,
+    apart,
+    at_most,
+    between,
+    every,
+    intervals,
+    less,
+    more,
+    verdict,
+)
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import (
     BERT,
     COLA,
@@ -14,7 +26,6 @@ from probing.reports.reproduction.sentences.evidence import (
     SST,
     InterplayEvidence,
     averaged,
-    intervals,
 )  # fmt: skip
 from probing.reports.reproduction.words import listed, ranged
 

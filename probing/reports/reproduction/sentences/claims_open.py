@@ -6,18 +6,20 @@ from probing.core.sentences import fates
 from probing.core.sentences.fates import CANNOT_TELL, LOST, OTHER_LAYER, OTHER_TOKENS
 from probing.core.sentences.published import PublishedSentences
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Answer, most, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import TUNED, InterplayEvidence
 
 
 def number_of_probes(evidence: InterplayEvidence) -> Finding:
-    """The number of our probes differs from the paper's; this only counts them."""
+    """The number of our probes differs from the paper's; this only counts them, and the paper's with its own arithmetic."""
+    if evidence.published:
+        return _papers_probes(PublishedSentences.read())
     counted = "; ".join(f"{encoder}: {evidence.probes[encoder]:,} probes on {evidence.models.get(encoder, 0)} models"
                         for encoder in evidence.judged if encoder in evidence.probes)  # fmt: skip
     return Finding(UNTESTED, f"The claim is about the paper's own probes.{f' Here: {counted}.' if counted else ''}")
 
 
-def papers_probes(published: PublishedSentences) -> Finding:
+def _papers_probes(published: PublishedSentences) -> Finding:
     """Do the paper's layers, tasks, poolings and models multiply to the number of probes that it states?"""
     tasks, models, encoders = len(published.tasks), 1 + len(published.tuned), len(published.models)
     rows = []

@@ -41,10 +41,10 @@ class SentenceFamily:
         return (self.base, *self.members.values())
 
 
-def families_here(db: Database, published: PublishedSentences) -> tuple[SentenceFamily, ...]:
+def families_here(db: Database) -> dict[str, SentenceFamily]:
     """Bases with probes of the paper's tasks or with measured changes, those with most models first."""
     probed, measured = named(of_sentences.sentence_runs(db)), named(of_changes.change_runs(db))
-    probed = probed[probed["task"].isin(published.tasks)]
+    probed = probed[probed["task"].isin(PublishedSentences.read().tasks)]
     models = pd.concat([probed, measured])
     stands = relatives(models).stands if len(models) else {}
     bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
@@ -52,7 +52,7 @@ def families_here(db: Database, published: PublishedSentences) -> tuple[Sentence
         SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
         for base in bases
     ]  # fmt: skip
-    return tuple(sorted(found, key=lambda one: (-len(one.members), one.base)))
+    return {one.base: one for one in sorted(found, key=lambda one: (-len(one.members), one.base))}
 
 
 def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:

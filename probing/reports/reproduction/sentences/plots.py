@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN, POOLINGS
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.claims_inside import DISTANCE
 from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, SST, TUNED, InterplayEvidence
 

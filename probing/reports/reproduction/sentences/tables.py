@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
 from probing.reports.learned import scores
-from probing.reports.reproduction.evidence import PARTLY, UNLEARNED
+from probing.reports.reproduction.findings import PARTLY, UNLEARNED
 from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.store.database import Database

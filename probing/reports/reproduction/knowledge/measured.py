@@ -1,6 +1,7 @@
 """The numbers of one family with their intervals, on which claims are judged."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -8,12 +9,23 @@ from probing.core.metrics import RANKS
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import PairedCounts, newcombe, paired_difference
 from probing.core.tasks.objectives import CONTROL
+from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.reports.knowledge.pairs.paired import macro_paired_by_layer
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
-from probing.reports.reproduction.evidence import BASE, COMPARABLE
+from probing.reports.learned import learned
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.evidence import COMPARABLE, KnowledgeEvidence
+from probing.reports.reproduction.knowledge.families import Family, families_here
+from probing.reports.reproduction.paper import Ours
+from probing.reports.reproduction.words import points
+from probing.reports.runs import choose, pairs
 from probing.store import run_queries
 from probing.store.database import Database
 
+#: The template set of a folder in LAMA's layout: the paper's own prompts.
+LAMA_TEMPLATES = "lama"
 #: Pairs of objectives whose last layers a claim compares on the paper's probe sets; each other model's is compared with ranking's on T-REx.
 _LAST = (("MLM-MSMARCO", "MLM-SQuAD"), ("QA-SQuAD-2", "QA-SQuAD-1"), ("MLM-SQuAD", "QA-SQuAD-2"))
 #: Pairs whose curves a claim compares on the paper's probe sets; each model's is compared with the base's on T-REx.
@@ -130,3 +142,71 @@ def _totals(pairs: Iterable[tuple[str, str, str]], total: pd.DataFrame) -> list[
         for first, second, name in pairs
         if (first, name) in mine.index and (second, name) in mine.index
     ]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Report frames of one family under one kind of head, each with the column ``objective``."""
+
+    family: Family
+    runs: pd.DataFrame
+    precision: pd.DataFrame
+    total: pd.DataFrame
+    forgotten: pd.DataFrame
+    relation_forgetting: pd.DataFrame
+    transitions: pd.DataFrame
+
+
+def measure(db: Database, base: str, head: str) -> Ours:
+    """All numbers of a family under one kind of head, from the reports that the command line uses, too; ``about`` is ``Gathered``."""
+    family = families_here(db)[base]
+    runs = _runs(db, family, head)
+    ids = tuple(runs["run_id"])
+    trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
+    base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
+    found = {
+        "precision": precision(db, ids, ks=RANKS, average="macro"),
+        "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
+        "forgotten": forgotten(db, trex, ks=RANKS),
+        "relation_forgetting": relation_forgetting(db, base_trex, k=1),
+        "transitions": transitions(db, pairs(runs), ks=(1,)),
+    }
+    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **found}.items()}
+    origin = f"family {base}, {head} heads, all facts"
+    return Ours(base, _evidence(db, family, frames), ids, origin, Gathered(family, **frames))
+
+
+def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> KnowledgeEvidence:
+    """The evidence for the claims: models that stand for an objective of the paper, and the control."""
+    tasks = _named(learned(db, tuple(family.members.values())), family)
+    mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
+    return KnowledgeEvidence(
+        curves=relation_curves(db, mine["runs"]),
+        total=mine["total"],
+        forgotten=mine["forgotten"],
+        relations=mine["relation_forgetting"],
+        shares=shares_of_relations(mine["relation_forgetting"]),
+        transitions=mine["transitions"],
+        differences=differences(db, mine["runs"], mine["total"], mine["forgotten"]),
+        by_layer=differences_by_layer(db, mine["runs"]),
+        same_steps=family.same_steps,
+        learned=dict(zip(tasks["objective"], tasks["verdict"], strict=True)),
+        scores={row.objective: _score(row) for row in tasks.itertuples() if pd.notna(row.value)},
+    )
+
+
+def _score(row) -> str:
+    """ "F1 10.8, random span 9.9"."""
+    beaten = f", {row.baseline_name} {points(row.baseline)}" if pd.notna(row.baseline) else ""
+    return f"{row.metric} {points(row.value)} per cent{beaten}"
+
+
+def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
+    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the default ones."""
+    ours, theirs = (choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES))
+    sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
+    return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)
+
+
+def _named(frame: pd.DataFrame, family: Family) -> pd.DataFrame:
+    return frame.assign(objective=[family.objective(model) for model in frame["model"]])

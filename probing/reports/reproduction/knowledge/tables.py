@@ -1,31 +1,13 @@
 """The paper's tables next to ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge, PublishedSet
-from probing.core.metrics import RANKS
-from probing.core.registry import Registry
-from probing.core.tasks.objectives import CONTROL
-from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
-from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions
-from probing.reports.learned import learned
-from probing.reports.reproduction.claims import Judged, judge
-from probing.reports.reproduction.evidence import BASE, Evidence, points
-from probing.reports.reproduction.measured import (
-    differences,
-    differences_by_layer,
-    relation_curves,
-    shares_of_relations,
-    with_inner_intervals,
-)  # fmt: skip
-from probing.reports.reproduction.papers_numbers import papers_evidence
-from probing.reports.runs import choose, pairs
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.families import Family
+from probing.reports.reproduction.knowledge.measured import LAMA_TEMPLATES, Gathered
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals
 
@@ -34,134 +16,6 @@ OTHER_FACTS = "other sentences: not comparable"
 SAME_SOURCE = "same source, our templates"
 SAME_TEMPLATES = "same source, LAMA's templates"
 NOT_PROBED = "not probed"
-#: The template set of a folder in LAMA's layout: the paper's own prompts.
-LAMA_TEMPLATES = "lama"
-
-
-@dataclass(frozen=True)
-class Family:
-    """Which model here stands for which objective.
-
-    Attributes:
-        base: the base model's name.
-        members: objective -> model, the base among them as ``BASE``; one model per objective.
-        others: further models of the family: their objective already has a model, or is not one of the paper's.
-        same_steps: whether all were fine-tuned for the same number of steps.
-    """
-
-    base: str
-    members: Mapping[str, str]
-    others: tuple[str, ...] = ()
-    same_steps: bool = False
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Every model, the base first."""
-        return (*self.members.values(), *self.others)
-
-    def objective(self, model: str) -> str:
-        """The objective that a model stands for; its own name if there is none."""
-        return next((objective for objective, name in self.members.items() if name == model), model)
-
-
-def families(runs: pd.DataFrame, registry: Registry, published: PublishedKnowledge) -> tuple[Family, ...]:
-    """The families among the stored runs, the largest first.
-
-    A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
-    paper's NER model is cased); these belong to the family, too.
-
-    Args:
-        runs: rows of ``runs``.
-        registry: where families are named.
-        published: names the objectives of the paper, in their order.
-    """
-    if runs.empty:
-        return ()
-    models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")
-    named = {family.base: family for family in registry.families}
-    bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
-    order = [model.objective for model in published.models] + [CONTROL]
-    found = []
-    for base in bases:
-        entry = named.get(base)
-        wanted = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
-        wanted = {objective: model for objective, model in wanted.items() if model in models.index}
-        tuned = models[models["base"] == base]
-        for model, objective in tuned["objective"].sort_index().items():
-            if objective in order and objective not in wanted and model not in wanted.values():
-                wanted[objective] = str(model)
-        others = tuple(str(model) for model in tuned.index.sort_values() if model not in wanted.values())
-        members = {objective: wanted[objective] for objective in order if objective in wanted}
-        if members:
-            found.append(Family(base, members, others, bool(entry and entry.same_steps)))
-    return tuple(sorted(found, key=lambda family: (-len(family.models), family.base)))
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Report frames of one family under one kind of head, each with the column ``objective``, and the evidence for the claims."""
-
-    family: Family
-    runs: pd.DataFrame
-    precision: pd.DataFrame
-    total: pd.DataFrame
-    forgotten: pd.DataFrame
-    relation_forgetting: pd.DataFrame
-    transitions: pd.DataFrame
-    evidence: Evidence
-
-
-def gather(db: Database, family: Family, head: str) -> Gathered:
-    """All numbers of a family that the page and its claims need, from the reports that the command line uses, too."""
-    runs = _runs(db, family, head)
-    ids = tuple(runs["run_id"])
-    trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
-    base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
-    found = {
-        "precision": precision(db, ids, ks=RANKS, average="macro"),
-        "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
-        "forgotten": forgotten(db, trex, ks=RANKS),
-        "relation_forgetting": relation_forgetting(db, base_trex, k=1),
-        "transitions": transitions(db, pairs(runs), ks=(1,)),
-    }
-    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **found}.items()}
-    return Gathered(family, **frames, evidence=_evidence(db, family, frames))
-
-
-def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> Evidence:
-    """The evidence for the claims: models that stand for an objective of the paper, and the control."""
-    tasks = _named(learned(db, tuple(family.members.values())), family)
-    mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
-    return Evidence(
-        curves=relation_curves(db, mine["runs"]),
-        total=mine["total"],
-        forgotten=mine["forgotten"],
-        relations=mine["relation_forgetting"],
-        shares=shares_of_relations(mine["relation_forgetting"]),
-        transitions=mine["transitions"],
-        differences=differences(db, mine["runs"], mine["total"], mine["forgotten"]),
-        by_layer=differences_by_layer(db, mine["runs"]),
-        same_steps=family.same_steps,
-        learned=dict(zip(tasks["objective"], tasks["verdict"], strict=True)),
-        scores={row.objective: _score(row) for row in tasks.itertuples() if pd.notna(row.value)},
-    )
-
-
-def _score(row) -> str:
-    """ "F1 10.8, random span 9.9"."""
-    beaten = f", {row.baseline_name} {points(row.baseline)}" if pd.notna(row.baseline) else ""
-    return f"{row.metric} {points(row.value)} per cent{beaten}"
-
-
-def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:
-    """The family's runs: with LAMA's own templates for probe sets that the base was probed on with them, else with the default ones."""
-    ours, theirs = (choose(db, models=family.models, heads=(head,), templates=one) for one in ("default", LAMA_TEMPLATES))
-    sets = set(theirs.loc[theirs["model"] == family.base, "probe_set"])
-    return pd.concat([theirs[theirs["probe_set"].isin(sets)], ours[~ours["probe_set"].isin(sets)]], ignore_index=True)
-
-
-def _named(frame: pd.DataFrame, family: Family) -> pd.DataFrame:
-    return frame.assign(objective=[family.objective(model) for model in frame["model"]])
 
 
 def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
@@ -278,24 +132,6 @@ def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -
     """A number of ``total`` in per cent of ``of``; None if it is empty or ``of`` is 0 or unknown."""
     value = rows.at[average, column] if average in rows.index else None
     return None if value is None or pd.isna(value) or not of else 100 * float(value) / of
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """One family compared with the paper: its numbers, the three tables, and the judged claims."""
-
-    gathered: Gathered
-    table_1: pd.DataFrame
-    table_2: pd.DataFrame
-    table_3: pd.DataFrame
-    judged: tuple[Judged, ...]
-
-
-def lay_beside(db: Database, family: Family, head: str, published: PublishedKnowledge) -> Reproduction:
-    """All numbers that the Reproduction page shows for a family under one kind of head."""
-    gathered = gather(db, family, head)
-    tables = table_1(db, gathered, published), table_2(gathered, published), table_3(gathered, published)
-    return Reproduction(gathered, *tables, judge(gathered.evidence, papers_evidence(published)))
 
 
 def _model(gathered: Gathered, objective: str) -> str:
