@@ -41,6 +41,7 @@ class HereOrRay(StrEnum):
     ray = "ray"
 
 
+_Where = Annotated[HereOrRay, Option("Where heads and probes are trained: this process, or Ray's workers.", names=("--executor",))]
 #: Paper -> options that only some papers use.
 OWN = {
     PaperName.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
@@ -53,9 +54,7 @@ OWN = {
 class ReproductionExecutor(ExecutorChoice):
     """Where the work is done: not in Slurm's queue."""
 
-    who: Annotated[  # type: ignore[assignment]
-        HereOrRay, Option("Where heads and probes are trained: this process, or Ray's workers.", names=("--executor",))
-    ] = HereOrRay.local
+    who: _Where = HereOrRay.local  # type: ignore[assignment]
     slurm: tuple[str, ...] = ()
 
 
