@@ -65,9 +65,7 @@ def totals(squad: bool = True, margin: float = 0.001) -> pd.DataFrame:
 def inside(table: pd.DataFrame, share, margin: float = 0.001) -> pd.DataFrame:
     """``totals`` with another intermediate share, known within ``margin``."""
     table = table.assign(intermediate_share=share)
-    return table.assign(
-        intermediate_low=table["intermediate_share"] - margin, intermediate_high=table["intermediate_share"] + margin
-    )  # fmt: skip
+    return table.assign(intermediate_low=table["intermediate_share"] - margin, intermediate_high=table["intermediate_share"] + margin)
 
 
 def forgotten() -> pd.DataFrame:
@@ -126,7 +124,7 @@ def evidence(**changes) -> KnowledgeEvidence:
     total, lost = changes.get("total", totals()), changes.get("forgotten", forgotten())
     planted = KnowledgeEvidence(
         curves(), total, lost, relations(), shares(600, 4000), transitions(), differences(total=total, lost=lost), by_layer()
-    )  # fmt: skip
+    )
     return replace(planted, **changes)
 
 

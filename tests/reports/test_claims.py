@@ -32,7 +32,7 @@ from tests.reports.planted_claims import (
     totals,
     transitions,
     value_at,
-)  # fmt: skip
+)
 
 
 def judged(name: str, given: Evidence) -> Finding:
@@ -147,7 +147,7 @@ CASES: dict[str, dict[str, Evidence]] = {
         FAILS: evidence(by_layer=by_layer(MLM_MSMARCO=0.85)),
         UNSURE: evidence(by_layer=by_layer(margin=0.01, MLM_MSMARCO=0.9)),
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("expected", [HOLDS, FAILS, UNSURE])
@@ -347,9 +347,7 @@ def test_the_papers_own_tables_go_through_the_same_rules():
 
 
 def test_on_layers_that_are_not_published_a_claim_can_fail_and_not_hold():
-    close = PAPER.model_copy(
-        update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)}
-    )  # fmt: skip
+    close = PAPER.model_copy(update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)})
     found = judged("ranking is close to its language model", BERTNESIA.theirs(close)["paper"])
     assert found.verdict == UNSURE and f"{LAYERS - 1} of {LAYERS} layers of probe sets are not known." in found.numbers
 

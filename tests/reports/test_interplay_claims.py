@@ -285,7 +285,7 @@ def test_the_last_layers_raise_perplexity_more_than_the_first(cola, sst, verdict
         ({("not linear", "lost", "holds"): 3, ("cannot tell", "lost", "cannot tell"): 4}, UNSURE, "cannot be decided in 4"),
         ({("unmoved", "holds", "lost"): 9, ("cannot tell", "cannot tell", "lost"): 2}, UNTESTED, "In 2 more"),
     ],
-)  # fmt: skip
+)
 def test_what_linear_probes_of_a_cell_have_lost_may_not_be_linear_there(cells, verdict, words):
     rows = [("ours", "SST-2", *outcomes, number) for outcomes, number in cells.items()]
     said = found("removed or no longer linear", ours(fates=known(FATE_COLUMNS, rows)))

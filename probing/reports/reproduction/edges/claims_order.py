@@ -87,9 +87,7 @@ def _correlated(columns: list[list[Interval]]) -> Interval | None:
     """Spearman's correlation over tasks, each expected layer drawn from its interval. Noise lowers it, so it reaches as far up as down."""
     random = np.random.default_rng(0)
     known = [np.array([one.value for one in column])[None] for column in columns]
-    drawn = [
-        random.uniform([one.low for one in column], [one.high for one in column], (DRAWS, len(column))) for column in columns
-    ]  # fmt: skip
+    drawn = [random.uniform([one.low for one in column], [one.high for one in column], (DRAWS, len(column))) for column in columns]
     found = curve_shapes.interval(curve_shapes.correlations(*known), curve_shapes.correlations(*drawn))
     if found is None:
         return None

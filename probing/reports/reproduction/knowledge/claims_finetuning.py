@@ -20,7 +20,7 @@ from probing.reports.reproduction.decisions import (
     opposite,
     some,
     verdict,
-)  # fmt: skip
+)
 from probing.reports.reproduction.findings import BASE, Finding
 from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence, beside_majority, ranged, set_named
 from probing.reports.reproduction.words import points

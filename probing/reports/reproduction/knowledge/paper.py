@@ -27,6 +27,4 @@ def tables(
     }  # fmt: skip
 
 
-BERTNESIA = Paper(
-    "bertnesia", PublishedKnowledge, RULES, "No results are stored.", "runs", families_here, measure, papers_evidence, tables
-)  # fmt: skip
+BERTNESIA = Paper("bertnesia", PublishedKnowledge, RULES, "No results are stored.", "runs", families_here, measure, papers_evidence, tables)

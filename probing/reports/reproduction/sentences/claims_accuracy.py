@@ -14,7 +14,7 @@ from probing.reports.reproduction.sentences.evidence import (
     TASKS,
     InterplayEvidence,
     averaged,
-)  # fmt: skip
+)
 from probing.reports.reproduction.words import in_points, listed, points
 
 #: The smallest difference that counts as "substantially" or "much" higher.

@@ -26,7 +26,7 @@ from probing.reports.reproduction.sentences.evidence import (
     InterplayEvidence,
     averaged,
     sized,
-)  # fmt: skip
+)
 from probing.reports.reproduction.words import listed
 
 #: A change of more than this is substantial, one within it negligible.

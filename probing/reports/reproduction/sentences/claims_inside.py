@@ -26,7 +26,7 @@ from probing.reports.reproduction.sentences.evidence import (
     SST,
     InterplayEvidence,
     averaged,
-)  # fmt: skip
+)
 from probing.reports.reproduction.words import listed, ranged
 
 #: The paper's "last three" and "11 and 12" of 12 layers, as shares of the depth, and its "last layers" of Figure 3.

@@ -28,7 +28,7 @@ from probing.reports.reproduction.sentences.evidence import (
     TUNED,
     VALUE_COLUMNS,
     InterplayEvidence,
-)  # fmt: skip
+)
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.reports.sentences.accuracy import accuracies
 from probing.reports.sentences.changed import changes, group_means, upper_against_lower
