@@ -51,8 +51,8 @@ def curves_of(counts: pd.DataFrame) -> list[tuple[str, int, Curve]]:
     drawn = parallel_map(lambda one: _drawn(*one), groups.items())
     found = []
     for objective, k in dict.fromkeys(key[:2] for key in groups):
-        mine = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))
-        layers, values, draws = zip(*mine, strict=True)
+        points = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))
+        layers, values, draws = zip(*points, strict=True)
         found.append((objective, int(k), Curve(np.array(layers), np.array(values), np.stack(draws, axis=1))))
     return found
 

@@ -131,15 +131,15 @@ def judge(
 
 def judged_by(rule: Rule, evidence: Evidence) -> Finding:
     """The finding of a rule. Models that are not shown to have learned their task decide nothing; those that did partly are named."""
-    mine = evidence.models_of(None if rule.every else rule.needs)
-    found = _judged_by(rule, evidence, mine)
+    models = evidence.models_of(None if rule.every else rule.needs)
+    found = _judged_by(rule, evidence, models)
     partly = [f"{_said(one, evidence, 'has learned its task only partly')}; this rests on it."
-              for one in mine if evidence.learned.get(one) == PARTLY]  # fmt: skip
+              for one in models if evidence.learned.get(one) == PARTLY]  # fmt: skip
     return replace(found, numbers=" ".join([found.numbers, *partly])) if partly else found
 
 
-def _judged_by(rule: Rule, evidence: Evidence, mine: list) -> Finding:
-    out = [one for one in mine if evidence.learned.get(one) in UNLEARNED]
+def _judged_by(rule: Rule, evidence: Evidence, models: list) -> Finding:
+    out = [one for one in models if evidence.learned.get(one) in UNLEARNED]
     if not out:
         return rule.judge(evidence)
     why = " ".join(_unlearned(one, evidence) for one in out)
@@ -147,7 +147,7 @@ def _judged_by(rule: Rule, evidence: Evidence, mine: list) -> Finding:
         found = rule.judge(evidence)
         return replace(found, verdict=UNTESTED, numbers=f"{why} {evidence.silent} Its numbers: {found.numbers}")
     found = rule.judge(evidence.without(out))
-    if found.verdict == UNTESTED and set(mine) <= set(out):
+    if found.verdict == UNTESTED and set(models) <= set(out):
         return Finding(UNTESTED, f"No fine-tuned model is shown to have learned its task. {why}")
     return replace(found, numbers=f"{found.numbers} Left out: {why}")
 

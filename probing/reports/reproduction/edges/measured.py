@@ -36,9 +36,9 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
     """
     runs = _runs(db)
     rows = [
-        (model, base if (base := str(mine["base"].fillna("").iloc[0])) != model else "", int(mine["layers"].max()) - 1, len(stored))
-        for model, mine in runs.groupby("model", sort=True)
-        if (stored := published.stored_tasks(set(mine["task"])))
+        (model, base if (base := str(own_runs["base"].fillna("").iloc[0])) != model else "", int(own_runs["layers"].max()) - 1, len(stored))
+        for model, own_runs in runs.groupby("model", sort=True)
+        if (stored := published.stored_tasks(set(own_runs["task"])))
     ]
     found = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
     order = {"_tuned": found["base"].ne(""), "_most": -found["tasks"]}
@@ -48,9 +48,9 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
     """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run stands for."""
     runs = _runs(db)
-    mine = runs[runs["model"] == model]
-    names = {stored: task for task, stored in published.stored_tasks(set(mine["task"])).items()}
-    return mine.assign(paper_task=mine["task"].map(names)).dropna(subset=["paper_task"])
+    own_runs = runs[runs["model"] == model]
+    names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}
+    return own_runs.assign(paper_task=own_runs["task"].map(names)).dropna(subset=["paper_task"])
 
 
 def _runs(db: Database) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def places_of(mix: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for measure in MEASURES:
-        by_task = {str(task): _number(measure, _by_seed(mine)) for task, mine in mix.groupby("task", sort=False)}
+        by_task = {str(task): _number(measure, _by_seed(weights)) for task, weights in mix.groupby("task", sort=False)}
         free = sum(len(values) - 1 for values in by_task.values())
         squares = sum(float(((values - values.mean()) ** 2).sum()) for values in by_task.values())
         for task, values in by_task.items():

@@ -64,10 +64,10 @@ def last_layers_lose(evidence: KnowledgeEvidence) -> Finding:
     return Finding(verdict(every(worst["late"])), f"Largest loss on T-REx, of {last} layers: {words}.", worst)
 
 
-def _late(mine: pd.DataFrame, last: int) -> Answer:
+def _late(losses: pd.DataFrame, last: int) -> Answer:
     """Is this model's largest loss in the last third, and a loss at all? None if the intervals of the layers overlap."""
-    third = mine["layer"] > 2 * last / 3
-    early, late = mine[~third], mine[third]
+    third = losses["layer"] > 2 * last / 3
+    early, late = losses[~third], losses[third]
     if late["high"].min() < min(0, early["low"].min()):
         return True
     return False if late["low"].min() >= 0 or early["high"].min() < late["low"].min() else None

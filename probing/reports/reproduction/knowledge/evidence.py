@@ -88,21 +88,21 @@ class KnowledgeEvidence(Evidence):
 
     def forgotten_count(self, objective: str, k: int = 1, definition: str = "authors") -> int | None:
         """T-REx relations forgotten in the last layer, None if it was not probed."""
-        mine = self.forgotten
-        mine = mine[(mine["objective"] == objective) & (mine["k"] == k) & (mine["definition"] == definition)]
-        return int(mine["forgotten"].iloc[0]) if len(mine) else None
+        rows = self.forgotten
+        rows = rows[(rows["objective"] == objective) & (rows["k"] == k) & (rows["definition"] == definition)]
+        return int(rows["forgotten"].iloc[0]) if len(rows) else None
 
     def difference(self, first: str, second: str, probe_set: str, measure: str) -> Interval | None:
         """The first model's share minus the second's; None if it is not known."""
-        mine = self.differences
-        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["measure"] == measure)]
-        return intervals(mine)[0] if len(mine) else None
+        rows = self.differences
+        rows = rows[(rows["first"] == first) & (rows["second"] == second) & (rows["probe_set"] == probe_set) & (rows["measure"] == measure)]
+        return intervals(rows)[0] if len(rows) else None
 
     def apart(self, first: str, second: str, probe_set: str = "trex") -> pd.DataFrame:
         """``layer, value, low, high`` of the first's macro P@1 minus the second's at layers 1..L; no rows if it is not known."""
-        mine = self.by_layer
-        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["layer"] >= 1)]
-        return mine[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
+        rows = self.by_layer
+        rows = rows[(rows["first"] == first) & (rows["second"] == second) & (rows["probe_set"] == probe_set) & (rows["layer"] >= 1)]
+        return rows[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
 
 
 def _without(frame: pd.DataFrame, columns: list[str], objectives: Collection[str]) -> pd.DataFrame:

@@ -122,25 +122,25 @@ def _last_layers(db: Database, pairs: dict[tuple[str, str, str], tuple[str, str]
 
 def _forgotten(pairs: Iterable[tuple[str, str]], forgotten: pd.DataFrame) -> list[tuple]:
     """Counts over the same relations: forgotten by both models, by one of them, or by neither."""
-    mine = forgotten[forgotten["k"].eq(1) & forgotten["definition"].eq("authors")].set_index("objective")
+    counted = forgotten[forgotten["k"].eq(1) & forgotten["definition"].eq("authors")].set_index("objective")
     rows = []
     for first, second in pairs:
-        if first in mine.index and second in mine.index and mine.at[first, "relations"] == mine.at[second, "relations"]:
-            one, other = (set(mine.at[name, "names"]) for name in (first, second))
+        if first in counted.index and second in counted.index and counted.at[first, "relations"] == counted.at[second, "relations"]:
+            one, other = (set(counted.at[name, "names"]) for name in (first, second))
             both = len(one & other)
-            neither = int(mine.at[first, "relations"]) - len(one | other)
+            neither = int(counted.at[first, "relations"]) - len(one | other)
             got = paired_difference(PairedCounts(both, len(one) - both, len(other) - both, neither))
             rows.append((first, second, "trex", "forgotten", got.value, got.low, got.high))
     return rows
 
 
 def _totals(pairs: Iterable[tuple[str, str, str]], total: pd.DataFrame) -> list[tuple]:
-    mine = total[total["k"].eq(1) & total["average"].eq("micro") & total["total"].notna()].set_index(["objective", "probe_set"])
+    totals = total[total["k"].eq(1) & total["average"].eq("micro") & total["total"].notna()].set_index(["objective", "probe_set"])
     columns = ["total", "total_low", "total_high"]
     return [
-        (first, second, name, "total", *newcombe(*(tuple(map(float, mine.loc[(one, name), columns])) for one in (first, second))))  # type: ignore[arg-type]
+        (first, second, name, "total", *newcombe(*(tuple(map(float, totals.loc[(one, name), columns])) for one in (first, second))))  # type: ignore[arg-type]
         for first, second, name in pairs
-        if (first, name) in mine.index and (second, name) in mine.index
+        if (first, name) in totals.index and (second, name) in totals.index
     ]
 
 
@@ -179,16 +179,16 @@ def measure(db: Database, base: str, head: str) -> Ours:
 def _evidence(db: Database, family: Family, frames: Mapping[str, pd.DataFrame]) -> KnowledgeEvidence:
     """The evidence for the claims: models that stand for an objective of the paper, and the control."""
     tasks = _named(learned(db, tuple(family.members.values())), family)
-    mine = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
+    judged = {name: frame[frame["objective"].isin(list(family.members))] for name, frame in frames.items()}
     return KnowledgeEvidence(
-        curves=relation_curves(db, mine["runs"]),
-        total=mine["total"],
-        forgotten=mine["forgotten"],
-        relations=mine["relation_forgetting"],
-        shares=shares_of_relations(mine["relation_forgetting"]),
-        transitions=mine["transitions"],
-        differences=differences(db, mine["runs"], mine["total"], mine["forgotten"]),
-        by_layer=differences_by_layer(db, mine["runs"]),
+        curves=relation_curves(db, judged["runs"]),
+        total=judged["total"],
+        forgotten=judged["forgotten"],
+        relations=judged["relation_forgetting"],
+        shares=shares_of_relations(judged["relation_forgetting"]),
+        transitions=judged["transitions"],
+        differences=differences(db, judged["runs"], judged["total"], judged["forgotten"]),
+        by_layer=differences_by_layer(db, judged["runs"]),
         same_steps=family.same_steps,
         learned=dict(zip(tasks["objective"], tasks["verdict"], strict=True)),
         scores={row.objective: _score(row) for row in tasks.itertuples() if pd.notna(row.value)},

@@ -46,12 +46,12 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
     labels = relations(db).set_index(["probe_set", "relation"])["label"]
     for one in published.probe_sets:
         shown = shown_set(one, base)
-        mine = base[base["probe_set"] == shown] if len(base) else base
-        counts = totals(db, list(mine["run_id"])) if len(mine) else pd.DataFrame(columns=["relation", "n"])
-        left = json.loads(mine["left_out"].iloc[0] or "{}") if len(mine) else {}
-        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or ("none" if len(mine) else "")
-        read, probed = (int(mine[name].iloc[0]) if len(mine) else None for name in ("n_read", "n_probed"))
-        number = len(counts) if len(mine) else None
+        set_runs = base[base["probe_set"] == shown] if len(base) else base
+        counts = totals(db, list(set_runs["run_id"])) if len(set_runs) else pd.DataFrame(columns=["relation", "n"])
+        left = json.loads(set_runs["left_out"].iloc[0] or "{}") if len(set_runs) else {}
+        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or ("none" if len(set_runs) else "")
+        read, probed = (int(set_runs[name].iloc[0]) if len(set_runs) else None for name in ("n_read", "n_probed"))
+        number = len(counts) if len(set_runs) else None
         rows.append((one.name, "", one.relations, one.instances, number, read, probed, shown, beside(one, base), words))
         for relation, facts in one.parts.items():
             part = counts.loc[counts["relation"] == relation, "n"]
@@ -82,10 +82,10 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     """
     rows = []
     for objective, name in _rows_of_models(published, gathered.family):
-        mine = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
+        forgotten = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
         for k in published.table_2.ranks:
             cell = published.forgotten(name, k) if name else None
-            ours = mine[mine["k"] == k].set_index("definition")
+            ours = forgotten[forgotten["k"] == k].set_index("definition")
             counts = [int(ours.at[one, "forgotten"]) if one in ours.index else None for one in ("authors", "caption", "strict")]
             share = float(ours.at["authors", "share"]) if "authors" in ours.index else None
             number = int(ours["relations"].iloc[0]) if len(ours) else None
@@ -113,13 +113,13 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
         for one in published.probe_sets:
             cell = published.knowledge(name, one.name) if name else None
             shown = shown_set(one, runs)
-            mine = gathered.total
-            mine = mine[(mine["objective"] == objective) & (mine["probe_set"] == shown) & (mine["k"] == 1)].set_index("average")
-            values = [_cell(mine, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")]
-            values += [_cell(mine, average, "majority") for average in ("micro", "macro")]
-            missed = _cell(mine, "micro", "inner_n", of=100)
-            values += [_cell(mine, "micro", column, of=missed) for column in ("inner_own", "inner_swapped")]
-            counts = [int(number) if number is not None else None for number in (_cell(mine, "micro", "n", of=100), missed)]
+            total = gathered.total
+            total = total[(total["objective"] == objective) & (total["probe_set"] == shown) & (total["k"] == 1)].set_index("average")
+            values = [_cell(total, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")]
+            values += [_cell(total, average, "majority") for average in ("micro", "macro")]
+            missed = _cell(total, "micro", "inner_n", of=100)
+            values += [_cell(total, "micro", column, of=missed) for column in ("inner_own", "inner_swapped")]
+            counts = [int(number) if number is not None else None for number in (_cell(total, "micro", "n", of=100), missed)]
             words = f"{cell[0]:g} / {cell[1]:g}" if cell else NOT_PUBLISHED
             rows.append((name or objective, one.name, words, *values, *counts, shown, beside(one, runs), _model(gathered, objective)))
     shares = ["last_micro", "total_micro", "last_macro", "total_macro", "majority_micro", "majority_macro", "inner_own", "inner_swapped"]

@@ -27,8 +27,8 @@ def mean_beats_first(evidence: InterplayEvidence) -> Finding:
     answers, said, rows, left = [], [], [], []
     for encoder in evidence.judged:
         for task in TASKS:
-            mine = evidence.poolings
-            by_layer = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["layer"].ge(1)].sort_values("layer")
+            poolings = evidence.poolings
+            by_layer = poolings[poolings["encoder"].eq(encoder) & poolings["task"].eq(task) & poolings["layer"].ge(1)].sort_values("layer")
             if by_layer.empty:
                 continue
             if not any(evidence.readable(encoder, task, pooling) for pooling in ("first", "mean")):
@@ -51,8 +51,8 @@ def _at_chance(left: list[str]) -> str:
 
 
 def _majorities(evidence: InterplayEvidence) -> dict[str, float]:
-    mine = evidence.accuracies[evidence.accuracies["encoder"].isin(evidence.judged)]
-    return {str(task): float(rows["majority"].iloc[0]) for task, rows in mine.groupby("task", sort=False) if task in TASKS}
+    accuracies = evidence.accuracies[evidence.accuracies["encoder"].isin(evidence.judged)]
+    return {str(task): float(rows["majority"].iloc[0]) for task, rows in accuracies.groupby("task", sort=False) if task in TASKS}
 
 
 def shift_easiest(evidence: InterplayEvidence) -> Finding:

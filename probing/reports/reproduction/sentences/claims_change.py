@@ -248,9 +248,9 @@ def _said(evidence: InterplayEvidence, numbers: dict) -> str:
 
 def _table(evidence: InterplayEvidence, cells: Sequence[Cell], groups: Sequence[str] = GROUPS) -> pd.DataFrame:
     """The rows of ``groups`` that were judged."""
-    mine = evidence.groups
-    keys = mine[["encoder", "objective", "task", "pooling"]].apply(tuple, axis=1)
-    return mine[keys.isin(list(cells)) & mine["group"].isin(list(groups))][list(CELL_COLUMNS)].reset_index(drop=True)
+    rows = evidence.groups
+    keys = rows[["encoder", "objective", "task", "pooling"]].apply(tuple, axis=1)
+    return rows[keys.isin(list(cells)) & rows["group"].isin(list(groups))][list(CELL_COLUMNS)].reset_index(drop=True)
 
 
 def _controls(table: pd.DataFrame) -> str:

@@ -129,11 +129,11 @@ def _first_epochs(evidence: InterplayEvidence) -> tuple[Answer, str] | None:
     found = {}
     for name in (ROBERTA, BERT):
         for objective in (COLA, SST):
-            mine = evidence.epochs
-            mine = mine[mine["encoder"].eq(evidence.named.get(name, "")) & mine["objective"].eq(objective) & mine["epoch"].eq(1)]
-            if mine.empty:
+            epochs = evidence.epochs
+            epochs = epochs[epochs["encoder"].eq(evidence.named.get(name, "")) & epochs["objective"].eq(objective) & epochs["epoch"].eq(1)]
+            if epochs.empty:
                 return None
-            found[name, objective] = float(mine["log_change"].iloc[0])
+            found[name, objective] = float(epochs["log_change"].iloc[0])
     answer = all(found[ROBERTA, objective] > found[BERT, objective] for objective in (COLA, SST))
     said = ", ".join(f"{name} {objective} ×{math.exp(value):.2f}" for (name, objective), value in found.items())
     return answer, f"After the first epoch: {said}."

@@ -98,9 +98,9 @@ class InterplayEvidence(Evidence):
 
     def accuracy(self, encoder: str, task: str, pooling: str) -> pd.DataFrame:
         """Rows of ``accuracies`` at layers 1 to L, by layer; layer 0 has no context."""
-        mine = self.accuracies
-        mine = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["pooling"].eq(pooling) & mine["layer"].ge(1)]
-        return mine.sort_values("layer").reset_index(drop=True)
+        rows = self.accuracies
+        rows = rows[rows["encoder"].eq(encoder) & rows["task"].eq(task) & rows["pooling"].eq(pooling) & rows["layer"].ge(1)]
+        return rows.sort_values("layer").reset_index(drop=True)
 
     def mean_accuracy(self, encoder: str, task: str, pooling: str) -> Interval | None:
         """Mean accuracy over layers 1 to L; its ends are the means of the layers' ends."""
@@ -113,28 +113,28 @@ class InterplayEvidence(Evidence):
 
     def change(self, encoder: str, objective: str, task: str, pooling: str, group: str = UPPER) -> Interval | None:
         """Change averaged over a group of layers; None if it is not known."""
-        mine = self.groups
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task)]
-        mine = mine[mine["pooling"].eq(pooling) & mine["group"].eq(group)]
-        return averaged(mine)
+        rows = self.groups
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["task"].eq(task)]
+        rows = rows[rows["pooling"].eq(pooling) & rows["group"].eq(group)]
+        return averaged(rows)
 
     def upper_larger(self, encoder: str, objective: str, task: str, pooling: str) -> Interval | None:
         """By how much the upper layers change more than the lower ones, in size; None if the predictions are not stored."""
-        mine = self.larger
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task) & mine["pooling"].eq(pooling)]
-        return averaged(mine)
+        rows = self.larger
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["task"].eq(task) & rows["pooling"].eq(pooling)]
+        return averaged(rows)
 
     def measure(self, encoder: str, objective: str, measure: str) -> pd.DataFrame:
         """Rows of ``values`` of one model and measure, by layer."""
-        mine = self.values
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["measure"].eq(measure)]
-        return mine.sort_values("layer").reset_index(drop=True)
+        rows = self.values
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["measure"].eq(measure)]
+        return rows.sort_values("layer").reset_index(drop=True)
 
     def perplexity(self, encoder: str, objective: str, replaced: str, n: int) -> Interval | None:
         """Log of the perplexity over the base's, with ``n`` layers put back; None if it was not measured."""
-        mine = self.perplexities
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["replaced"].eq(replaced) & mine["n"].eq(n)]
-        return averaged(mine[~mine["embeddings"].astype(bool)])
+        rows = self.perplexities
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["replaced"].eq(replaced) & rows["n"].eq(n)]
+        return averaged(rows[~rows["embeddings"].astype(bool)])
 
     def said(self, number: Interval) -> str:
         """A change in points, with its interval if it was measured."""

@@ -53,9 +53,9 @@ def families_here(db: Database) -> dict[str, SentenceFamily]:
 
 
 def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:
-    mine = models[models["base"].eq(base)].drop_duplicates("model")
-    mine = mine[mine["model"].map(stands).eq(mine["model"])].sort_values("model")
-    first = mine.drop_duplicates("objective").set_index("objective")["model"]
+    tuned = models[models["base"].eq(base)].drop_duplicates("model")
+    tuned = tuned[tuned["model"].map(stands).eq(tuned["model"])].sort_values("model")
+    first = tuned.drop_duplicates("objective").set_index("objective")["model"]
     return {objective: str(first[objective]) for objective in OBJECTIVES if objective in first.index}
 
 

@@ -24,8 +24,8 @@ def measure(db: Database, base: str) -> Ours:
     families = families_here(db)
     family = families[base]
     probed, measured = of_sentences.sentence_runs(db), of_changes.change_runs(db)
-    mine = probed[probed["model"].isin(family.models) & probed["protocol"].eq(family.protocol)]
-    ids = tuple(pd.concat([mine["run_id"], measured.loc[measured["model"].isin(family.models), "run_id"]]))
+    own_probes = probed[probed["model"].isin(family.models) & probed["protocol"].eq(family.protocol)]
+    ids = tuple(pd.concat([own_probes["run_id"], measured.loc[measured["model"].isin(family.models), "run_id"]]))
     origin = f"{base} by the protocol {family.protocol} with the published numbers"
     return Ours(base, evidence_of(db, family, families, INTERPLAY.numbers), ids, origin, family)
 
