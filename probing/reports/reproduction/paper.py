@@ -97,6 +97,6 @@ class Paper:
         judged = judge(self.rules, self.numbers.claims, ours.evidence if ours else None, papers, self.nothing)
         return Reproduction(ours, papers, judged, self.tables(self.numbers, db, ours, papers))
 
-    def to_write(self, found: Reproduction) -> dict[str, pd.DataFrame]:
+    def to_write(self, reproduction: Reproduction) -> dict[str, pd.DataFrame]:
         """The tables and claims that ``reproduce`` writes."""
-        return {name: found.tables[name] for name in self.written} | {"claims": claims_frame(found.judged)}
+        return {name: reproduction.tables[name] for name in self.written} | {"claims": claims_frame(reproduction.judged)}

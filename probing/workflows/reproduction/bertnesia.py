@@ -55,9 +55,9 @@ def _heads(plan: Plan, say: Say) -> None:
                 continue
             _require_made(plan, model)
             encoder = open_encoder(model, None, request.device)
-            found = heads_folder(model, encoder, kind, cache_folder())
-            if found is not None:
-                say(f"  {model}, {kind}: heads exist already: {found}{_otherwise(found, plan)}")
+            folder = heads_folder(model, encoder, kind, cache_folder())
+            if folder is not None:
+                say(f"  {model}, {kind}: heads exist already: {folder}{_otherwise(folder, plan)}")
                 continue
             # As in the paper; ``train-heads`` now starts otherwise by default.
             start = None if kind in MAPPED else PRETRAINED
@@ -99,8 +99,8 @@ def _probe(plan: Plan, say: Say) -> None:
 
 def _require_made(plan: Plan, model: str) -> None:
     """Raises a ``ModelError`` for a model of the family that is fine-tuned here and does not exist yet."""
-    made_here = any(member.model == model and member.how == "finetune" for member in plan.members)
-    if made_here and not (cache_folder() / "models" / model / "config.json").is_file():
+    tuned_here = any(member.model == model and member.how == "finetune" for member in plan.members)
+    if tuned_here and not (cache_folder() / "models" / model / "config.json").is_file():
         command = f"{plan.again} --only {Stage.finetune}"
         raise ModelError(f"{model} is fine-tuned here, from its base, and does not exist yet; run stage {Stage.finetune} first: {command}")
 

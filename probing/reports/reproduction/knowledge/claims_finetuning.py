@@ -164,8 +164,8 @@ def text_of_the_probe(evidence: KnowledgeEvidence) -> Finding:
 
 def ranking_like_language_model(evidence: KnowledgeEvidence) -> Finding:
     """Are the two models of MS MARCO close at every layer?"""
-    found = [evidence.apart("RANK-MSMARCO", "MLM-MSMARCO", one).assign(probe_set=one) for one in evidence.sets]
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+    tables = [evidence.apart("RANK-MSMARCO", "MLM-MSMARCO", one).assign(probe_set=one) for one in evidence.sets]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     if table.empty:
         return Finding(UNTESTED, "RANK-MSMARCO and MLM-MSMARCO were not both probed on a probe set of the paper.")
     row = table.loc[[table["value"].abs().idxmax()]]
@@ -187,8 +187,8 @@ def _widest(table: pd.DataFrame) -> str:
 
 def _from_base(evidence: KnowledgeEvidence, objectives: Sequence[str]) -> pd.DataFrame:
     """Macro P@1 on T-REx minus the base's, by model and layer 1..L: objective, layer, value, low, high."""
-    found = [evidence.apart(one, BASE).assign(objective=one) for one in objectives]
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["objective"])
+    tables = [evidence.apart(one, BASE).assign(objective=one) for one in objectives]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["objective"])
     return table[["objective", *(name for name in table.columns if name != "objective")]]
 
 
@@ -198,18 +198,18 @@ def _differences(table: pd.DataFrame) -> list[Interval]:
 
 def _compared(evidence: KnowledgeEvidence, first: str, others: Sequence[str], measure: str) -> pd.DataFrame:
     """A model against others on T-REx: first, second, measure, value, low, high."""
-    found = [(first, one, measure, evidence.difference(first, one, "trex", measure)) for one in others]
+    numbers = [(first, one, measure, evidence.difference(first, one, "trex", measure)) for one in others]
     return pd.DataFrame(
-        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in numbers if row[3]],
         columns=["first", "second", "measure", "value", "low", "high"],
     )
 
 
 def _on_sets(evidence: KnowledgeEvidence, first: str, second: str, probe_sets: Sequence[str], measure: str = "last_layer") -> pd.DataFrame:
     """A model against another on the probe sets that both were probed on: first, second, probe_set, value, low, high."""
-    found = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
+    numbers = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
     return pd.DataFrame(
-        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in numbers if row[3]],
         columns=["first", "second", "probe_set", "value", "low", "high"],
     )
 

@@ -119,8 +119,8 @@ def other_ranks(evidence: KnowledgeEvidence) -> Finding:
     counts = evidence.curves[evidence.curves["objective"].isin([BASE, *evidence.tuned])]
     curves = {(objective, k): curve for objective, k, curve in curve_shapes.curves_of(counts)}
     both = {key: (curves.get((key[0], 1)), curve) for key, curve in curves.items() if key[1] > 1}
-    found = {key: curve_shapes.similarity(*pair) if pair[0] else None for key, pair in both.items()}  # type: ignore[arg-type]
-    rows = [(*key, one.value, one.low, one.high) for key, one in found.items() if one]
+    correlated = {key: curve_shapes.similarity(*pair) if pair[0] else None for key, pair in both.items()}  # type: ignore[arg-type]
+    rows = [(*key, one.value, one.low, one.high) for key, one in correlated.items() if one]
     table = pd.DataFrame(rows, columns=["objective", "k", "correlation", "low", "high"])
     if table.empty:
         return Finding(UNTESTED, "No curve on T-REx rises or falls at all.", table)

@@ -51,7 +51,7 @@ def families_here(db: Database) -> dict[str, Family]:
     named = {family.base: family for family in read_registry().families}
     bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
     order = [*(model.objective for model in PublishedKnowledge.read().models), CONTROL]
-    found = []
+    families = []
     for base in bases:
         entry = named.get(base)
         wanted = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
@@ -63,5 +63,5 @@ def families_here(db: Database) -> dict[str, Family]:
         others = tuple(str(model) for model in tuned.index.sort_values() if model not in wanted.values())
         members = {objective: wanted[objective] for objective in order if objective in wanted}
         if members:
-            found.append(Family(base, members, others, bool(entry and entry.same_steps)))
-    return {one.base: one for one in sorted(found, key=lambda family: (-len(family.models), family.base))}
+            families.append(Family(base, members, others, bool(entry and entry.same_steps)))
+    return {one.base: one for one in sorted(families, key=lambda family: (-len(family.models), family.base))}

@@ -47,8 +47,8 @@ def relation_curves(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     objectives = runs[runs["probe_set"] == "trex"].set_index("run_id")["objective"]
     counted = run_queries.aggregate(db, list(objectives.index))
     counted = counted.assign(objective=counted["run_id"].map(objectives))
-    found = [counted.assign(k=k, hits=counted[f"hits_{k}"])[list(CURVE_COLUMNS)] for k in RANKS]
-    return pd.concat(found, ignore_index=True)
+    tables = [counted.assign(k=k, hits=counted[f"hits_{k}"])[list(CURVE_COLUMNS)] for k in RANKS]
+    return pd.concat(tables, ignore_index=True)
 
 
 def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
@@ -97,14 +97,14 @@ def differences_by_layer(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     tuned = [one for one in dict.fromkeys(runs["objective"]) if one not in (BASE, CONTROL)]
     wanted = [(one, BASE, "trex") for one in tuned] + [(*pair, name) for pair in _CURVES for name in COMPARABLE]
     depths = runs.set_index("run_id")["layers"]
-    found = [
+    tables = [
         macro_paired_by_layer(db, second_run, first_run, 1)
         .set_axis(["layer", "n", "relations", *_ENDS], axis=1)
         .assign(first=first, second=second, probe_set=name)
         for (first, second, name), (first_run, second_run) in _run_pairs(runs, wanted).items()
         if depths[first_run] == depths[second_run]
     ]
-    return pd.concat(found, ignore_index=True)[list(BY_LAYER_COLUMNS)] if found else pd.DataFrame(columns=list(BY_LAYER_COLUMNS))
+    return pd.concat(tables, ignore_index=True)[list(BY_LAYER_COLUMNS)] if tables else pd.DataFrame(columns=list(BY_LAYER_COLUMNS))
 
 
 def _run_pairs(runs: pd.DataFrame, wanted: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str, str], tuple[str, str]]:
@@ -115,8 +115,8 @@ def _run_pairs(runs: pd.DataFrame, wanted: Iterable[tuple[str, str, str]]) -> di
 
 
 def _last_layers(db: Database, pairs: dict[tuple[str, str, str], tuple[str, str]]) -> list[tuple]:
-    found = transitions(db, [(second, first) for first, second in pairs.values()], ks=(1,)).set_index(["run_id", "base_run_id"])
-    rows = [(key, found.loc[pair]) for key, pair in pairs.items() if pair in found.index]
+    changes = transitions(db, [(second, first) for first, second in pairs.values()], ks=(1,)).set_index(["run_id", "base_run_id"])
+    rows = [(key, changes.loc[pair]) for key, pair in pairs.items() if pair in changes.index]
     return [(*key, "last_layer", row["difference"], row["low"], row["high"]) for key, row in rows if row["n"]]
 
 
@@ -164,14 +164,14 @@ def measure(db: Database, base: str, head: str) -> Ours:
     ids = tuple(runs["run_id"])
     trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
     base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
-    found = {
+    reports = {
         "precision": precision(db, ids, ks=RANKS, average="macro"),
         "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
         "forgotten": forgotten(db, trex, ks=RANKS),
         "relation_forgetting": relation_forgetting(db, base_trex, k=1),
         "transitions": transitions(db, pairs(runs), ks=(1,)),
     }
-    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **found}.items()}
+    frames = {name: _named(frame, family) for name, frame in {"runs": runs, **reports}.items()}
     origin = f"family {base}, {head} heads, all facts"
     return Ours(base, _evidence(db, family, frames), ids, origin, Gathered(family, **frames))
 

@@ -21,7 +21,7 @@ _CELLS = ["objective", "probe_set", "n", "last_layer", "total"]
 def papers_evidence(published: PublishedKnowledge) -> dict[str, KnowledgeEvidence]:
     """Tables 2 and 3 under our names of models and probe sets, as one side. All models count as having learned their task."""
     cells, lost = _table_3(published), _table_2(published)
-    found = KnowledgeEvidence(
+    evidence = KnowledgeEvidence(
         curves=pd.DataFrame(columns=list(CURVE_COLUMNS)),
         total=_with_ends(cells),
         forgotten=lost,
@@ -31,7 +31,7 @@ def papers_evidence(published: PublishedKnowledge) -> dict[str, KnowledgeEvidenc
         differences=pd.DataFrame([*_between(cells), *_lost_between(lost)], columns=list(DIFFERENCE_COLUMNS)),
         by_layer=_last_of_layers(cells),
     )
-    return {PAPER: found}
+    return {PAPER: evidence}
 
 
 def _table_3(published: PublishedKnowledge) -> pd.DataFrame:

@@ -126,16 +126,16 @@ def perplexity_rises(evidence: InterplayEvidence) -> Finding:
 
 def _first_epochs(evidence: InterplayEvidence) -> tuple[Answer, str] | None:
     """Whether the first epoch raises RoBERTa's perplexity more than BERT's, on both tasks; None if they are not both stored."""
-    found = {}
+    log_changes = {}
     for name in (ROBERTA, BERT):
         for objective in (COLA, SST):
             epochs = evidence.epochs
             epochs = epochs[epochs["encoder"].eq(evidence.named.get(name, "")) & epochs["objective"].eq(objective) & epochs["epoch"].eq(1)]
             if epochs.empty:
                 return None
-            found[name, objective] = float(epochs["log_change"].iloc[0])
-    answer = all(found[ROBERTA, objective] > found[BERT, objective] for objective in (COLA, SST))
-    said = ", ".join(f"{name} {objective} ×{math.exp(value):.2f}" for (name, objective), value in found.items())
+            log_changes[name, objective] = float(epochs["log_change"].iloc[0])
+    answer = all(log_changes[ROBERTA, objective] > log_changes[BERT, objective] for objective in (COLA, SST))
+    said = ", ".join(f"{name} {objective} ×{math.exp(value):.2f}" for (name, objective), value in log_changes.items())
     return answer, f"After the first epoch: {said}."
 
 

@@ -48,8 +48,8 @@ def families_here(db: Database) -> dict[str, SentenceFamily]:
     models = pd.concat([probed, measured])
     stands = relatives(models).stands if len(models) else {}
     bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
-    found = [SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base)) for base in bases]
-    return {one.base: one for one in sorted(found, key=lambda one: (-len(one.members), one.base))}
+    families = [SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base)) for base in bases]
+    return {one.base: one for one in sorted(families, key=lambda one: (-len(one.members), one.base))}
 
 
 def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:

@@ -78,8 +78,8 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _learned(db: Database, family: SentenceFamily) -> dict[str, pd.Series]:
     """Objective -> the verdict on its model with the deciding score, see ``reports.learned``."""
-    found = learned(db, family.models).set_index("model")
-    return {one: found.loc[model] for one, model in family.members.items() if model in found.index and one != CONTROL}
+    verdicts = learned(db, family.models).set_index("model")
+    return {one: verdicts.loc[model] for one, model in family.members.items() if model in verdicts.index and one != CONTROL}
 
 
 def _score(row: pd.Series) -> str:

@@ -26,9 +26,9 @@ def papers_evidence(published: PublishedSentences) -> dict[str, InterplayEvidenc
                 for group, points in zip(GROUPS, cell or (), strict=False):
                     ends = (points / 100, points / 100 - ROUNDING, points / 100 + ROUNDING)
                     rows.append((row.model, objective, row.task, pooling, group, *ends, None, None, None))
-    found = InterplayEvidence(
+    evidence = InterplayEvidence(
         tuple(names), {model.name: model.layers for model in published.models}, named={name: name for name in names},
         groups=pd.DataFrame(rows, columns=list(GROUP_COLUMNS)),
         published=True,
     )  # fmt: skip
-    return {PAPER: found}
+    return {PAPER: evidence}
