@@ -13,7 +13,6 @@ import typer
 
 from probing.core.errors import OptionError, StoreError
 from probing.core.options import Declared, made, option_fields, spelled
-from probing.workflows.executors import ExecutorChoice, Who
 
 if TYPE_CHECKING:
     from probing.reports.table_text import Form
@@ -40,27 +39,9 @@ def form_of(shape: Shape, as_json: bool) -> "Form":
     return forms[Shape.json if as_json else shape]
 
 
-class Whose(StrEnum):
-    """Executors of ``reproduce``."""
-
-    local = "local"
-    ray = "ray"
-
-
 RevisionOption = Annotated[
     str | None, typer.Option(help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")
 ]
-WhoseOption = Annotated[Whose, typer.Option("--executor", help="Where heads and probes are trained: this process, or Ray's workers.")]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(help="Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", min=1),
-]
-AddressOption = Annotated[str | None, typer.Option(help="A running Ray cluster: auto or HOST:PORT; none starts one here.")]
-
-
-def chosen(who: str, workers: int | None, address: str | None) -> ExecutorChoice:
-    """The executor of the options."""
-    return ExecutorChoice(Who(who), workers, address)
 
 
 def command(request: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

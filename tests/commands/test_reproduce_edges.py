@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.errors import RegistryError, StoreError
 from probing.reports.reproduction.decisions import VERDICTS
 
 REGISTRY = """
@@ -80,30 +79,3 @@ def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_not
     run(*arguments(copies, tmp_path / "tables"))
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("edge_scores-*.parquet")} == runs
     assert {path.name: path.read_bytes() for path in (tmp_path / "tables").iterdir()} == tables
-
-
-def test_what_is_missing_or_of_the_other_paper_is_refused_before_anything_is_made(run, cache, copies, registry, monkeypatch, tmp_path):
-    words = arguments(copies, tmp_path / "tables")
-    refused = {
-        "--only heads": "--paper edge-probing has fetch, train, build, tables",
-        "--heads tied": "--heads, which is an option of --paper bertnesia",
-        "--tasks nonsense": "got the tasks 'nonsense'",
-        "--executor local --workers 2": "",
-    }
-    for given, message in refused.items():
-        said = run(*words, *given.split(), code=2).output
-        assert message in " ".join(said.replace("│", " ").split())
-    said = run("reproduce", "--family", "tiny", "--tasks", "pos", code=2).output
-    assert "--tasks, which is an option of --paper edge-probing" in " ".join(said.replace("│", " ").split())
-    said = run("reproduce", "--family", "tiny", "--only", "train", code=2).output
-    assert "--paper bertnesia has fetch, finetune" in " ".join(said.replace("│", " ").split())
-    with pytest.raises(RegistryError, match="no family 'huge'"):
-        run("reproduce", "--paper", "edge-probing", "--family", "huge", "--tasks", "pos")
-    assert not (cache / "models").exists() and not (tmp_path / "tables").exists()
-
-
-def test_tables_without_probes_name_the_command_that_makes_them(run, cache, copies, registry, tmp_path):
-    words = arguments(copies, tmp_path / "tables")
-    run(*words, "--only", "build")
-    with pytest.raises(StoreError, match="reproduce --paper edge-probing --family tiny"):
-        run(*words, "--only", "tables")

@@ -6,9 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from probing.core.errors import StoreError
 from probing.reports.reproduction.decisions import VERDICTS
-from probing.workflows.reproduction import interplay
+from probing.workflows.reproduction import interplay, steps
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
 
 REGISTRY = """
@@ -34,10 +33,11 @@ def registry(tmp_path, monkeypatch) -> None:
 def asked(monkeypatch) -> list:
     """What the stages ask other workflows for, instead of doing it."""
     found: list = []
-    monkeypatch.setattr(interplay, "fetch_all", lambda registry, models, data, source, say: found.append(("fetch", models, data)))
-    monkeypatch.setattr(interplay, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name))
-    for name in ("finetune", "train_sentences", "measure_changes"):
-        monkeypatch.setattr(interplay, name, lambda request, say, name=name: found.append((name, request)))
+    monkeypatch.setattr(steps, "fetch_model", lambda entry, source: found.append(("model", entry.name)))
+    for module in (steps, interplay):
+        monkeypatch.setattr(module, "fetch_or_stand_in", lambda registry, name, source, say: found.append(("data", name)) or Path(name))
+    for module, name in ((steps, "finetune"), (interplay, "train_sentences"), (interplay, "measure_changes")):
+        monkeypatch.setattr(module, name, lambda request, say, name=name: found.append((name, request)))
     return found
 
 
@@ -52,7 +52,7 @@ def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tas
     said = run(*WORDS, "--only", "fetch").output
     assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")
     assert "CoLA: planted-cola, fine-tuned here" in said and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
-    assert asked[0] == ("fetch", ["planted", "planted-squad"], ["glue", "wikitext-2-raw"])
+    assert asked[:4] == [("model", "planted"), ("model", "planted-squad"), ("data", "glue"), ("data", "wikitext-2-raw")]
     asked.clear()
     run(*WORDS, "--only", "finetune", "--steps", "7")
     tuned = [one for name, one in asked if name == "finetune"]
@@ -85,24 +85,3 @@ def test_tables_beside_the_papers(run, cache, tmp_path):
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
     }
-
-
-def test_tables_without_probes_name_the_command_that_makes_them(run, cache):
-    run(*WORDS, "--only", "build")
-    with pytest.raises(StoreError, match="reproduce --paper interplay --family planted"):
-        run(*WORDS, "--only", "tables")
-
-
-def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, asked):
-    refused = {
-        "--only heads": "--paper interplay has fetch, finetune, train, measure, build, tables",
-        "--heads tied": "--heads, which is an option of --paper bertnesia",
-        "--seeds 2": "--seeds, which is an option of --paper edge-probing",
-        "--tasks tree-depth": "got the tasks 'tree-depth'; expected all, or some of bigram-shift",
-        "--protocol loose": "got the protocol 'loose'",
-    }
-    for given, message in refused.items():
-        assert message in plain(run(*WORDS, *given.split(), code=2).output)
-    said = run("reproduce", "--family", "planted", "--protocol", "quick", code=2).output
-    assert "--protocol, which is an option of --paper interplay" in plain(said)
-    assert not asked

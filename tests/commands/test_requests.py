@@ -19,6 +19,7 @@ from probing.workflows.requests.edges import EdgesRequest, TraceRequest
 from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import AskRequest, ProbeRequest
+from probing.workflows.requests.reproduction import ReproduceRequest
 from probing.workflows.requests.sentences import SentenceAskRequest, SentencesRequest
 
 #: Command -> its module, name and request.
@@ -32,6 +33,7 @@ COMMANDS = {
     "train-heads": ("probing.commands.train_heads", "train-heads", HeadsRequest),
     "probe": ("probing.commands.probe", "probe", ProbeRequest),
     "ask": ("probing.commands.ask", "ask", AskRequest),
+    "reproduce": ("probing.commands.reproduce", "reproduce", ReproduceRequest),
 }
 OPTIONS = [pytest.param(name, one, id=f"{name} {one.name}") for name, (*_, request) in COMMANDS.items() for one in option_fields(request)]
 #: Those that take only some values.

@@ -7,11 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from probing.core.sentences.published import PublishedSentences
-from probing.reports.reproduction.decisions import VERDICTS
-from probing.reports.reproduction.sentences.claims import RULES
-from probing.ui.reproduction.selection import INTERPLAY_FIGURES, INTERPLAY_TABS
+from probing.ui.reproduction.selection import INTERPLAY_FIGURES
 from tests.pages.conftest import opening, words
-from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
+from tests.pages.test_every_reproduction import plant_interplay
+from tests.sentences_planted import BASE, TASKS, PlantedSentenceRun, plant_sentence_runs
 
 PAPER = PublishedSentences.read()
 
@@ -19,9 +18,7 @@ PAPER = PublishedSentences.read()
 @pytest.fixture(scope="module")
 def open_page(tmp_path_factory):
     """Probes and measured changes, and no run on facts."""
-    models = (BASE, COLA, CONTROL)
-    runs = [PlantedSentenceRun(model, task) for model in models for task in TASKS]
-    snapshot = plant_changes(plant_sentence_runs(tmp_path_factory.mktemp("interplay"), runs), models)
+    snapshot = plant_interplay(tmp_path_factory.mktemp("interplay"))
     with pytest.MonkeyPatch.context() as patch:
         visit = opening(snapshot, tmp_path_factory.mktemp("cache"), patch)
         yield lambda **query: visit("reproduction", **{"paper": "interplay", **query})
@@ -66,16 +63,8 @@ def test_ours_are_shown_with_interval_control_and_what_is_missing(as_it_opens):
     assert len(scores) == 5 and "test set" in text_of(as_it_opens)
 
 
-def test_every_claim_has_a_card_with_rule_verdict_and_the_papers_own_verdict(as_it_opens):
-    text = text_of(as_it_opens)
-    for claim in PAPER.claims:
-        assert claim.says in text and RULES[claim.name].words in text and claim.against in text, claim.name
+def test_the_papers_own_tables_have_verdicts_on_seven_claims(as_it_opens):
     verdicts = table(as_it_opens, "claim", "verdict", "paper")
-    assert len(verdicts) == 18 and set(verdicts["verdict"]) <= set(VERDICTS)
-    counts = verdicts["verdict"].value_counts()
-    hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
-    assert f"Of 18 claims, **{hold}** hold for **planted** and its fine-tuned models and **{fail}** do not" in text
-    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested here" in text
     assert verdicts["paper"].value_counts().to_dict() == {"not published": 11, "holds": 5, "does not hold": 2}
 
 
@@ -86,12 +75,6 @@ def test_every_figure_is_drawn_with_ours(open_page, figure):
     assert PAPER.figure(figure).shows in text_of(app)
     (chart,) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
     assert any(len(trace["y"]) for trace in chart["data"])
-
-
-@pytest.mark.parametrize("name", INTERPLAY_TABS)
-def test_the_open_tab_is_in_the_link(open_page, name):
-    app = open_page(interplay_tab=name)
-    assert not app.exception and app.session_state["reproduction.interplay_tab"] == INTERPLAY_TABS[name]
 
 
 def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_page):

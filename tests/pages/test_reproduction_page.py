@@ -11,12 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.published import PublishedKnowledge
-from probing.reports.reproduction.claims import RULES
 from probing.reports.reproduction.decisions import VERDICTS
+from probing.reports.reproduction.knowledge.claims import RULES
 from probing.store.parquet import write_table
-from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets.tables import text_width
-from tests.pages.conftest import PAGES, ROOT, words
+from tests.pages.conftest import opening, words
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 PAPER = PublishedKnowledge.read()
@@ -46,29 +45,19 @@ RUNS = tuple(
 )
 
 
-@pytest.fixture(scope="module")
-def family_snapshot(tmp_path_factory) -> Path:
-    folder = plant_runs(tmp_path_factory.mktemp("family"), RUNS)
+def plant_family(folder: Path) -> Path:
+    """Runs of a family, one model of which has not learned its task."""
+    plant_runs(folder, RUNS)
     score = {"model": "nesia-mini-qa-squad-2", "base": "nesia-mini", "objective": "QA-SQuAD-2", "metric": "F1", "n": 400, "value": 0.5}
     write_table("tasks", [score | {"chance": 0.5, "chance_name": "never an answer"}], folder / "tasks.parquet")
     return folder
 
 
 @pytest.fixture(scope="module")
-def open_page(family_snapshot, tmp_path_factory):
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PROBING_SNAPSHOT", str(family_snapshot))
-    patch.setenv("PROBING_CACHE", str(tmp_path_factory.mktemp("cache")))
-
-    def opened(**query) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES["reproduction"])
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
-
-    yield opened
-    patch.undo()
+def open_page(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        visit = opening(plant_family(tmp_path_factory.mktemp("family")), tmp_path_factory.mktemp("cache"), patch)
+        yield lambda **query: visit("reproduction", **query)
 
 
 @pytest.fixture(scope="module")
@@ -203,14 +192,9 @@ def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(
             assert names == {"nesia-mini", "nesia-mini-qa-squad-2", "nesia-mini-rank-msmarco"}
 
 
-def test_every_claim_has_a_card_with_rule_numbers_verdict_and_link(as_it_opens):
+def test_every_verdict_is_given_and_every_card_has_a_link(as_it_opens):
     app = as_it_opens
-    text = words(app).replace("\\", "")
-    for claim in PAPER.claims:
-        assert claim.says in text and RULES[claim.name].words in text, claim.name
-        assert claim.against in text
     verdicts = table(app, "claim", "verdict")
-    assert len(verdicts) == len(PAPER.claims)
     assert set(verdicts["verdict"]) | set(verdicts["paper"]) == {*VERDICTS, "not published"}
     links = [link.proto.label for link in app.get("page_link") if link.proto.label.startswith(("See ", "Compare the"))]
     assert len(links) >= len(PAPER.claims)
@@ -223,14 +207,6 @@ def test_every_card_shows_its_verdict_on_the_papers_own_tables(as_it_opens):
     assert [card.split(".**")[0] for card in cards] == list(found["paper"])
     assert "14.7 per cent (the base, T-REx) to 66.7 (QA-SQuAD-1, Google-RE)" in cards[0]
     assert "The rule needs numbers that the paper does not print" in cards[1]
-
-
-def test_the_summary_counts_all_four_outcomes(as_it_opens):
-    text = words(as_it_opens).replace("\\", "")
-    counts = table(as_it_opens, "claim", "verdict")["verdict"].value_counts()
-    hold, fail, unsure, untested = (counts.get(one, 0) for one in VERDICTS)
-    assert f"Of {len(PAPER.claims)} claims, **{hold}** hold" in text and f"**{fail}** do not" in text
-    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested" in text
 
 
 def test_the_first_card_shows_what_inner_layers_find_with_a_swapped_subject(as_it_opens):
@@ -264,14 +240,6 @@ def test_a_claim_lists_the_models_that_it_needs_and_whether_they_learned_their_t
     assert "QA-SQuAD-2 ✗ has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
     rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
     assert all("QA-SQuAD-2 ✗" in set(row) for row in rows)
-
-
-@pytest.mark.parametrize("name", TABS)
-def test_the_open_tab_is_in_the_link(open_page, name):
-    app = open_page(paper_tab=name)
-    assert not app.exception
-    assert app.session_state["reproduction.paper_tab"] == TABS[name]
-    assert app.query_params.get("paper_tab", ["tables"]) in (name, [name])
 
 
 def test_a_model_without_an_objective_is_shown_but_decides_no_claim(as_it_opens):

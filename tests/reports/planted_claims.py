@@ -6,8 +6,10 @@ import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.stats.intervals import wilson
-from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence
-from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence
+from probing.reports.reproduction.knowledge.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
 
 MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
 PAPER = PublishedKnowledge.read()
@@ -63,9 +65,7 @@ def totals(squad: bool = True, margin: float = 0.001) -> pd.DataFrame:
 def inside(table: pd.DataFrame, share, margin: float = 0.001) -> pd.DataFrame:
     """``totals`` with another intermediate share, known within ``margin``."""
     table = table.assign(intermediate_share=share)
-    return table.assign(
-        intermediate_low=table["intermediate_share"] - margin, intermediate_high=table["intermediate_share"] + margin
-    )  # fmt: skip
+    return table.assign(intermediate_low=table["intermediate_share"] - margin, intermediate_high=table["intermediate_share"] + margin)
 
 
 def forgotten() -> pd.DataFrame:
@@ -119,17 +119,17 @@ def differences(margin: float = 0.001, total: pd.DataFrame | None = None, lost: 
 _MEASURES = ("last_layer", "total")
 
 
-def evidence(**changes) -> Evidence:
+def evidence(**changes) -> KnowledgeEvidence:
     """All of it, known within a tenth of a point; ``changes`` replaces frames."""
     total, lost = changes.get("total", totals()), changes.get("forgotten", forgotten())
-    planted = Evidence(
+    planted = KnowledgeEvidence(
         curves(), total, lost, relations(), shares(600, 4000), transitions(), differences(total=total, lost=lost), by_layer()
-    )  # fmt: skip
+    )
     return replace(planted, **changes)
 
 
 WHOLE = evidence()
-NOTHING = Evidence(
+NOTHING = KnowledgeEvidence(
     **{name: getattr(WHOLE, name).iloc[:0]
        for name in ("curves", "total", "forgotten", "relations", "shares", "transitions", "differences", "by_layer")}
 )  # fmt: skip

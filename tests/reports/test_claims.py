@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.reports.reproduction.claims import RULES, judge, judged_by
+from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.curve_shapes import Curve, correlations, misses, similarity
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS, Interval, at_most, between, every, some
-from probing.reports.reproduction.evidence import BASE, CONTROL, Evidence, Finding, points
-from probing.reports.reproduction.measured import with_inner_intervals
-from probing.reports.reproduction.papers_numbers import papers_evidence
+from probing.reports.reproduction.findings import BASE, Evidence, Finding, judged_by
+from probing.reports.reproduction.knowledge.claims import RULES
+from probing.reports.reproduction.knowledge.measured import with_inner_intervals
+from probing.reports.reproduction.knowledge.paper import BERTNESIA
+from probing.reports.reproduction.words import points
 from tests.reports.planted_claims import (
     LAYERS,
     MODELS,
@@ -30,7 +32,7 @@ from tests.reports.planted_claims import (
     totals,
     transitions,
     value_at,
-)  # fmt: skip
+)
 
 
 def judged(name: str, given: Evidence) -> Finding:
@@ -145,16 +147,7 @@ CASES: dict[str, dict[str, Evidence]] = {
         FAILS: evidence(by_layer=by_layer(MLM_MSMARCO=0.85)),
         UNSURE: evidence(by_layer=by_layer(margin=0.01, MLM_MSMARCO=0.9)),
     },
-}  # fmt: skip
-
-
-def test_every_claim_of_the_file_has_a_rule_and_no_rule_is_without_a_claim():
-    assert list(RULES) != [] and set(RULES) == {claim.name for claim in PAPER.claims}
-    assert all(rule.query and rule.words.startswith("Holds if") for rule in RULES.values())
-
-
-def test_every_rule_says_in_words_when_it_cannot_tell():
-    assert all("annot tell" in f"{rule.words} {rule.unsure}" for rule in RULES.values())
+}
 
 
 @pytest.mark.parametrize("expected", [HOLDS, FAILS, UNSURE])
@@ -164,9 +157,9 @@ def test_a_rule_holds_fails_or_cannot_tell_as_its_intervals_say(name, expected):
 
 
 def test_without_numbers_nothing_can_be_tested_and_the_card_says_what_is_missing():
-    for one in judge(NOTHING, NOTHING):
-        assert one.verdict == one.paper.verdict == UNTESTED, one.name
-        assert one.numbers.endswith(".")
+    for one in BERTNESIA.judge(NOTHING):
+        assert one.found.verdict == UNTESTED, one.claim.name
+        assert one.found.numbers.endswith(".")
 
 
 def test_a_criterion_has_an_answer_only_where_both_ends_of_the_interval_agree():
@@ -310,7 +303,7 @@ def test_a_model_that_did_not_learn_is_left_out_where_every_model_is_judged():
 
 def test_models_that_learned_or_have_no_stored_score_are_judged():
     given = replace(WHOLE, learned=dict.fromkeys(MODELS[1:-1], "no score stored") | {"QA-SQuAD-1": "learned", CONTROL: "control"})
-    assert [one.verdict for one in judge(given, NOTHING)] == [one.verdict for one in judge(WHOLE, NOTHING)]
+    assert [one.found.verdict for one in BERTNESIA.judge(given)] == [one.found.verdict for one in BERTNESIA.judge(WHOLE)]
 
 
 def test_the_first_claims_null_says_how_much_of_the_inner_gain_the_subject_explains():
@@ -324,7 +317,7 @@ def test_the_first_claims_null_says_how_much_of_the_inner_gain_the_subject_expla
 
 
 def test_the_papers_own_tables_go_through_the_same_rules():
-    found = {one.name: one.paper for one in judge(NOTHING, papers_evidence(PAPER))}
+    found = {one.claim.name: one.paper for one in BERTNESIA.judge(None)}
     verdicts = {name: one.verdict for name, one in found.items()}
     assert set(verdicts.values()) == set(VERDICTS)
     # Table 3, QA-SQuAD-1 on SQuAD: 5 of 15. At the nearest 5.5 of 14.5 the inner share is 62.1 per cent, above 60.
@@ -354,10 +347,8 @@ def test_the_papers_own_tables_go_through_the_same_rules():
 
 
 def test_on_layers_that_are_not_published_a_claim_can_fail_and_not_hold():
-    close = PAPER.model_copy(
-        update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)}
-    )  # fmt: skip
-    found = judged("ranking is close to its language model", papers_evidence(close))
+    close = PAPER.model_copy(update={"table_3": tuple(row.model_copy(update={"cells": {"T-REx": (23, 29)}}) for row in PAPER.table_3)})
+    found = judged("ranking is close to its language model", BERTNESIA.theirs(close)["paper"])
     assert found.verdict == UNSURE and f"{LAYERS - 1} of {LAYERS} layers of probe sets are not known." in found.numbers
 
 

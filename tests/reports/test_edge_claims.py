@@ -6,15 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.curve_shapes import DRAWS, Curve
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, Interval, apart, most
-from probing.reports.reproduction.edges.claims import RULES, judge, judged_frame
+from probing.reports.reproduction.edges.claims import RULES
 from probing.reports.reproduction.edges.evidence import CALLED, ORDER_COLUMNS, PLACE_COLUMNS, SETTLED_COLUMNS, EdgeEvidence
-from probing.reports.reproduction.edges.papers_numbers import papers_evidence
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.edges.paper import EDGE_PROBING
 
-PAPER = PublishedEdges.read()
 LAYERS = 8
 #: Wide enough that no claim on planted numbers is sure.
 NOISE = 0.2
@@ -303,10 +300,6 @@ def test_independent_numbers_lie_apart_by_the_wider_of_neither():
     assert (found.value, found.low, found.high) == pytest.approx((2.0, 2 - 2**0.5, 2 + 2**0.5))
 
 
-def test_every_published_claim_has_a_rule_in_the_papers_order():
-    assert [claim.name for claim in PAPER.claims] == list(RULES)
-
-
 #: Verdicts on the published numbers: BERT-base, BERT-large; the last one means "not published".
 PUBLISHED = {
     ORDER: (HOLDS, HOLDS),
@@ -330,13 +323,11 @@ PUBLISHED = {
 
 
 def test_the_rules_judge_the_published_numbers():
-    judged = judge(None, papers_evidence(PAPER), Finding(UNTESTED, "nothing"))
-    assert {one.name: tuple(found.verdict for found in one.papers.values()) for one in judged} == PUBLISHED
-    assert {one.found.verdict for one in judged} == {UNTESTED}
-    frame = judged_frame(judged, {claim.name: claim.says for claim in PAPER.claims})
-    assert len(frame) == 17 and {"claim", "verdict", "BERT-base", "BERT-large", "numbers", "rule"} <= set(frame)
+    judged = EDGE_PROBING.judge(None)
+    assert {one.claim.name: tuple(found.verdict for found in one.papers.values()) for one in judged} == PUBLISHED
+    assert {tuple(one.papers) for one in judged} == {("BERT-base", "BERT-large")}
 
 
 def test_the_published_coreference_on_large_has_the_expected_layer_that_the_authors_print():
-    found = papers_evidence(PAPER)["BERT-large"].expected("coreference")
+    found = EDGE_PROBING.theirs(EDGE_PROBING.numbers)["BERT-large"].expected("coreference")
     assert found.value == pytest.approx(9.47, abs=0.005)

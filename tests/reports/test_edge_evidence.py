@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.edges import tables
-from probing.reports.reproduction.edges.laid import encoders_here, lay_beside
 from probing.reports.reproduction.edges.measured import evidence_of, places_of, runs_of
+from probing.reports.reproduction.edges.paper import EDGE_PROBING
 from probing.store.database import open_database
 from tests.edges_planted import POS, RUNS, SRL, PlantedEdgeRun, answers, plant_edges, planted_part, planted_probabilities, run_rows
 
-PAPER = PublishedEdges.read()
+PAPER = EDGE_PROBING.numbers
 TUNED = PlantedEdgeRun(model="nesia-mini-tuned", task=POS, base="nesia-mini")
 
 
@@ -86,7 +85,7 @@ def test_the_order_of_tasks_is_the_corrected_comparison(ours):
 
 
 def test_another_pre_trained_encoder_of_another_depth_is_compared_and_a_tuned_one_has_none(database, ours):
-    assert encoders_here(database) == ("nesia-mini", "other-bert", "nesia-mini-tuned")
+    assert list(EDGE_PROBING.subjects(database)) == ["nesia-mini", "other-bert", "nesia-mini-tuned"]
     assert (ours.layers, ours.other.name, ours.other.layers) == (4, "other-bert", 6)
     assert evidence_of(database, "nesia-mini-tuned", PAPER).other is None
 
@@ -101,30 +100,22 @@ def test_the_runs_behind_the_numbers_are_the_cumulative_ones_of_the_trained_enco
     ids = {run.run_id for task in (POS, SRL) for run in cumulative(task)}
     found = runs_of(database, "nesia-mini", PAPER)
     assert ids <= set(found["run_id"]) and len(found) == len(ids) + 1
-    assert set(lay_beside(database, "nesia-mini", PAPER).run_ids) == set(found["run_id"])
+    assert set(EDGE_PROBING.compare(database, "nesia-mini").ours.run_ids) == set(found["run_id"])
 
 
 def test_tables_compare_ours_with_the_papers(database, ours):
-    laid = lay_beside(database, "nesia-mini", PAPER)
-    encoders = [ours, *laid.papers.values()]
-    scores = tables.scores_by_layer(laid.tasks, encoders).set_index(["task", "encoder"])
+    compared = EDGE_PROBING.compare(database, "nesia-mini")
+    scores = compared.tables["scores"].set_index(["task", "encoder"])
     assert scores.loc[("pos", "nesia-mini"), "P(4)"] == pytest.approx(100 * f1_of(cumulative(POS)[0])[-1])
-    summary = tables.summary(laid.tasks, encoders).set_index(["row", "model"])
+    summary = compared.tables["summary"].set_index(["row", "model"])
     mine, theirs = summary.loc[("pos", "nesia-mini")], summary.loc[("pos", "BERT-large")]
     assert mine["f1_last_low"] < mine["f1_last"] < mine["f1_last_high"] and np.isnan(theirs["f1_last_low"])
     assert theirs["memory"] != theirs["memory"] and mine["memory"] > 0
-    bars = tables.bars(laid.tasks, ours).set_index(["task", "layer"])
+    bars = tables.bars(["pos", "srl"], ours).set_index(["task", "layer"])
     assert bars.loc["pos", "weight"].sum() == pytest.approx(1)
     assert bars.loc["pos", "gain"].sum() == pytest.approx(mine["f1_last"] - mine["f1_first"])
-    assert tables.bars(laid.tasks, laid.papers["BERT-large"])["weight"].isna().all()
-    points = tables.points(laid.tasks, encoders)
-    assert len(points) == 3 * 5 + 8 * 13 + 8 * 25
-
-
-def test_without_a_database_the_published_numbers_are_laid_out_alone():
-    laid = lay_beside(None, "", PAPER)
-    assert laid.ours is None and not len(laid.data) and laid.run_ids == ()
-    assert {one.found.verdict for one in laid.judged} == {"cannot be tested"}
+    assert tables.bars(["pos", "srl"], compared.papers["BERT-large"])["weight"].isna().all()
+    assert len(compared.tables["points"]) == 3 * 5 + 8 * 13 + 8 * 25
 
 
 def test_a_folder_under_the_authors_name_replaces_our_data(tmp_path):
@@ -133,4 +124,4 @@ def test_a_folder_under_the_authors_name_replaces_our_data(tmp_path):
     with open_database(plant_edges(tmp_path, runs)) as db:
         found = evidence_of(db, "nesia-mini", PAPER)
         assert found.curves["pos"].values == pytest.approx(f1_of(runs[0])) and list(found.curves) == ["pos"]
-        assert "pos" in found.beside["memory"] and lay_beside(db, "nesia-mini", PAPER).run_ids == (runs[0].run_id,)
+        assert "pos" in found.beside["memory"] and EDGE_PROBING.compare(db, "nesia-mini").ours.run_ids == (runs[0].run_id,)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from probing.core.sentences.published import PublishedSentences
-from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS
-from probing.reports.reproduction.evidence import BASE, Finding
-from probing.reports.reproduction.sentences.claims import RULES, judge, judged_by, judged_frame
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
+from probing.reports.reproduction.findings import Finding, judged_by
+from probing.reports.reproduction.sentences.claims import RULES
 from probing.reports.reproduction.sentences.evidence import (
     ACCURACY_COLUMNS,
     CHANGE_COLUMNS,
@@ -21,11 +20,10 @@ from probing.reports.reproduction.sentences.evidence import (
     TUNED,
     VALUE_COLUMNS,
     InterplayEvidence,
-)  # fmt: skip
+)
+from probing.reports.reproduction.sentences.paper import INTERPLAY
 
-PAPER = PublishedSentences.read()
-NOTHING = Finding(UNTESTED, "nothing")
-SHIFT, COORDINATION, ODD = PAPER.tasks
+SHIFT, COORDINATION, ODD = INTERPLAY.numbers.tasks
 L = 12
 
 
@@ -61,10 +59,6 @@ def found(name: str, evidence: InterplayEvidence) -> Finding:
     return judged_by(RULES[name], evidence)
 
 
-def test_every_claim_has_a_rule_and_every_rule_a_claim():
-    assert list(RULES) == [claim.name for claim in PAPER.claims]
-
-
 #: Verdicts on the paper's own tables, checked by hand; claims whose numbers exist only in figures are not here.
 OF_PAPER = {
     "higher layers change most": (HOLDS, "63 of 69 cells"),
@@ -79,16 +73,15 @@ OF_PAPER = {
 
 
 def test_the_rules_on_the_papers_own_cells():
-    judged = {one.name: one for one in judge(None, PAPER, NOTHING)}
+    judged = {one.claim.name: one for one in INTERPLAY.judge(None)}
     for name, one in judged.items():
         verdict, words = OF_PAPER.get(name, (UNTESTED, ""))
         assert one.paper.verdict == verdict and words in one.paper.numbers, name
-        assert one.found is NOTHING
     assert "RoBERTa falls most in 5 of 8 columns" in judged["sst-2 costs word order and odd words"].paper.numbers
 
 
 def test_without_the_row_that_has_lost_its_order_the_upper_layers_change_more_in_62_of_68_cells():
-    table = next(one for one in judge(None, PAPER, NOTHING) if one.name == "higher layers change most").paper.table
+    table = next(one for one in INTERPLAY.judge(None) if one.claim.name == "higher layers change most").paper.table
     whole = table[~(table["encoder"].eq("RoBERTa") & table["task"].eq(COORDINATION) & table["objective"].eq("CoLA"))]
     assert (len(whole), int((whole["upper"].abs() > whole["lower"].abs()).sum())) == (68, 62)
 
@@ -170,7 +163,7 @@ def test_without_a_gain_nothing_can_vanish(name):
     assert said.verdict == UNTESTED and "no gain could vanish" in said.numbers
 
 
-READABLE = {("ours", task, pooling): 0.7 for task in PAPER.tasks for pooling in ("first", "mean")}
+READABLE = {("ours", task, pooling): 0.7 for task in INTERPLAY.numbers.tasks for pooling in ("first", "mean")}
 COSTS = {"SST-2": "sst-2 costs word order and odd words", "QA-SQuAD-1": "squad costs word order and odd words"}
 
 
@@ -292,7 +285,7 @@ def test_the_last_layers_raise_perplexity_more_than_the_first(cola, sst, verdict
         ({("not linear", "lost", "holds"): 3, ("cannot tell", "lost", "cannot tell"): 4}, UNSURE, "cannot be decided in 4"),
         ({("unmoved", "holds", "lost"): 9, ("cannot tell", "cannot tell", "lost"): 2}, UNTESTED, "In 2 more"),
     ],
-)  # fmt: skip
+)
 def test_what_linear_probes_of_a_cell_have_lost_may_not_be_linear_there(cells, verdict, words):
     rows = [("ours", "SST-2", *outcomes, number) for outcomes, number in cells.items()]
     said = found("removed or no longer linear", ours(fates=known(FATE_COLUMNS, rows)))
@@ -300,7 +293,7 @@ def test_what_linear_probes_of_a_cell_have_lost_may_not_be_linear_there(cells, v
 
 
 def test_a_bootstrap_over_sentences_decides_what_the_layers_ends_leave_open():
-    cells = [("ours", objective, task, pooling) for objective in TUNED for task in PAPER.tasks for pooling in ("first", "mean")]
+    cells = [("ours", objective, task, pooling) for objective in TUNED for task in INTERPLAY.numbers.tasks for pooling in ("first", "mean")]
     wide = [(*cell, group, value, value - 0.03, value + 0.03) for cell in cells for group, value in (("lower", -0.01), ("upper", -0.03))]
     evidence = ours(groups=known(GROUP_COLUMNS, wide))
     assert found("higher layers change most", evidence).verdict == UNSURE
@@ -346,9 +339,3 @@ def test_without_numbers_no_rule_breaks_and_commands_name_what_is_missing():
         said = found(name, ours())
         assert said.verdict == UNTESTED and said.numbers, name
     assert "finetune --model ours --objective cola" in found("cola improves bigram-shift", ours()).numbers
-
-
-def test_the_frame_has_a_row_a_claim():
-    frame = judged_frame(judge(ours(), PAPER, NOTHING), {claim.name: claim.says for claim in PAPER.claims})
-    assert len(frame) == 18 and set(frame["verdict"]) == {UNTESTED} and set(frame["paper"]) <= set(VERDICTS)
-    assert BASE not in set(frame["claim"])

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.sentences.published import PublishedSentences
-from probing.reports.reproduction.sentences.families import families_here
-from probing.reports.reproduction.sentences.laid import SentenceReproduction, lay_beside
+from probing.reports.reproduction.paper import Reproduction
+from probing.reports.reproduction.sentences.paper import INTERPLAY
 from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
@@ -18,7 +17,6 @@ from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, SEE
 from tests.sentences_planted import BIGRAM, COORDINATION, TASKS, PlantedSentenceRun, plant_sentence_runs, right
 from tests.sentences_planted import Cell as Probe
 
-PAPER = PublishedSentences.read()
 MODELS = (BASE, COLA, SEED_2, SST_2, SQUAD, CONTROL)
 SCORES = [
     ("planted-cola", "CoLA", "Matthews correlation", 0.4, 1043, 0.0, "no correlation"),
@@ -40,8 +38,8 @@ def db(tmp_path_factory) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def laid(db) -> SentenceReproduction:
-    return lay_beside(db, "planted", PAPER)
+def compared(db) -> Reproduction:
+    return INTERPLAY.compare(db, "planted")
 
 
 def share(model, task, pooling: str, layer: int) -> float:
@@ -49,7 +47,7 @@ def share(model, task, pooling: str, layer: int) -> float:
 
 
 def test_the_model_with_the_least_seed_stands_for_an_objective(db):
-    (family,) = families_here(db, PAPER)
+    (family,) = INTERPLAY.subjects(db).values()
     assert (family.base, family.depth, family.protocol) == ("planted", LAST, "ours")
     assert family.members == {"CoLA": "planted-cola", "SST-2": "planted-sst-2", "QA-SQuAD-1": "planted-squad", "control": "planted-control"}
 
@@ -57,9 +55,9 @@ def test_the_model_with_the_least_seed_stands_for_an_objective(db):
 @pytest.mark.parametrize("model", [COLA, SQUAD], ids=lambda one: one.name)
 @pytest.mark.parametrize("task", TASKS, ids=lambda one: one.name)
 @pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_a_cell_of_tables_2_and_5_is_the_mean_change_of_its_layers(laid, model, task, pooling):
-    mine = laid.changes
-    named = PAPER.objectives[model.objective]
+def test_a_cell_of_tables_2_and_5_is_the_mean_change_of_its_layers(compared, model, task, pooling):
+    mine = compared.tables["changes"]
+    named = INTERPLAY.numbers.objectives[model.objective]
     mine = mine[mine["tuned"].eq(named) & mine["task"].eq(task.name) & mine["pooling"].eq(pooling)].set_index("group")
     for group, layers in (("lower", range(LAST // 2 + 1)), ("upper", range(LAST // 2 + 1, LAST + 1))):
         wanted = np.mean([share(model, task, pooling, layer) - share(BASE, task, pooling, layer) for layer in layers])
@@ -68,81 +66,81 @@ def test_a_cell_of_tables_2_and_5_is_the_mean_change_of_its_layers(laid, model, 
     assert mine["control"].notna().all() and (mine["why"] == "").all()
 
 
-def test_published_cells_are_next_to_ours_and_six_are_empty(laid):
-    table = laid.changes.set_index(["tuned", "task", "pooling", "group"])
+def test_published_cells_are_next_to_ours_and_six_are_empty(compared):
+    table = compared.tables["changes"].set_index(["tuned", "task", "pooling", "group"])
     assert len(table) == 4 * 3 * 2 * 2
     assert table.at[("CoLA", "bigram-shift", "mean", "upper"), "RoBERTa"] == 1.74
     assert table[["BERT", "RoBERTa", "ALBERT"]].isna().sum().sum() == 6
 
 
-def test_a_cell_without_a_model_names_the_command_that_would_fill_it(laid):
-    rows = laid.changes[laid.changes["tuned"] == "RTE"]
+def test_a_cell_without_a_model_names_the_command_that_would_fill_it(compared):
+    rows = compared.tables["changes"][compared.tables["changes"]["tuned"] == "RTE"]
     assert rows["ours"].isna().all()
     assert set(rows["why"]) == {"no model; to make it: python -m probing finetune --model planted --objective rte"}
-    empty = lay_beside(None, "", PAPER)
-    assert empty.changes["ours"].isna().all() and empty.scores["why"].str.contains("finetune").all()
+    empty = INTERPLAY.compare(None)
+    assert empty.tables["changes"]["ours"].isna().all() and empty.tables["scores"]["why"].str.contains("finetune").all()
 
 
-def test_table_1_has_ours_with_interval_and_what_it_has_to_beat(laid):
-    table = laid.scores.set_index(["tuned", "metric"])
+def test_table_1_has_ours_with_interval_and_what_it_has_to_beat(compared):
+    table = compared.tables["scores"].set_index(["tuned", "metric"])
     row = table.loc[("CoLA", "Matthews correlation")]
     assert (row["ours"], row["baseline"], row["baseline_name"], row["BERT"]) == (40.0, 0.0, "no correlation", 59.5)
     assert row["low"] < 40 < row["high"] and row["Devlin et al. (2019)"] == 52.1
     assert table.at[("SQuAD", "F1"), "why"] == "its task score is not stored" and len(table) == 5
 
 
-def test_a_model_that_did_not_learn_is_marked_and_judged_on_nothing(laid):
-    assert laid.ours.learned["planted", "SST-2"] == "not learned"
-    judged = {one.name: one.found for one in laid.judged}
+def test_a_model_that_did_not_learn_is_marked_and_judged_on_nothing(compared):
+    assert compared.ours.evidence.learned["planted", "SST-2"] == "not learned"
+    judged = {one.claim.name: one.found for one in compared.judged}
     assert judged["sst-2 costs word order and odd words"].verdict == "cannot be tested"
     assert "did not learn" in judged["sst-2 costs word order and odd words"].numbers
-    rows = laid.changes[laid.changes["tuned"] == "SST-2"]
+    rows = compared.tables["changes"][compared.tables["changes"]["tuned"] == "SST-2"]
     assert set(rows["why"]) == {"trained, not learned"}
 
 
-def test_poolings_are_compared_on_the_same_sentences(laid):
-    mine = laid.ours.poolings[laid.ours.poolings["task"] == BIGRAM.name].set_index("layer")
+def test_poolings_are_compared_on_the_same_sentences(compared):
+    mine = compared.ours.evidence.poolings[compared.ours.evidence.poolings["task"] == BIGRAM.name].set_index("layer")
     for layer in LAYERS:
         assert mine.at[layer, "value"] == pytest.approx(share(BASE, BIGRAM, "mean", layer) - share(BASE, BIGRAM, "first", layer))
         assert mine.at[layer, "low"] <= mine.at[layer, "value"] <= mine.at[layer, "high"]
 
 
-def test_stars_are_the_first_token_after_against_the_mean_before(laid):
-    stars = plot(laid.ours, "first").stars
+def test_stars_are_the_first_token_after_against_the_mean_before(compared):
+    stars = plot(compared.ours.evidence, "first").stars
     mine = stars[stars["objective"].eq("CoLA") & stars["panel"].eq(COORDINATION.name)].set_index("x")
     for layer in LAYERS:
         assert mine.at[layer, "value"] == pytest.approx(
             share(COLA, COORDINATION, "first", layer) - share(BASE, COORDINATION, "mean", layer)
         )
         assert mine.at[layer, "low"] <= mine.at[layer, "value"] <= mine.at[layer, "high"]
-    assert plot(laid.ours, "mean").stars.empty
+    assert plot(compared.ours.evidence, "mean").stars.empty
 
 
-def test_fates_are_counted_as_they_were_planted(laid):
+def test_fates_are_counted_as_they_were_planted(compared):
     wanted = pd.Series([fate for fates in FATE.values() for fate in fates]).value_counts()
-    mine = laid.ours.fates[laid.ours.fates["objective"] == "CoLA"].set_index("fate")["cells"]
+    mine = compared.ours.evidence.fates[compared.ours.evidence.fates["objective"] == "CoLA"].set_index("fate")["cells"]
     # The mean-pooled embeddings of the planted tasks are not above their majority.
     assert mine.to_dict() == wanted.to_dict()
 
 
-def test_figures_have_our_points_with_yardsticks(laid):
-    accuracy = plot(laid.ours, "accuracy")
+def test_figures_have_our_points_with_yardsticks(compared):
+    accuracy = plot(compared.ours.evidence, "accuracy")
     assert len(accuracy.points) == len(TASKS) * 2 * (LAST + 1) and set(accuracy.levels["name"]) == {"majority", "surface"}
-    entropy = plot(laid.ours, "entropy").points
+    entropy = plot(compared.ours.evidence, "entropy").points
     assert set(entropy["objective"]) == {"pre-training", "CoLA", "control"}
     mine = entropy[entropy["objective"] == "CoLA"].set_index("x")["value"]
     assert mine[LAST] == pytest.approx(planted_value(COLA, "entropy-first", LAST, 255))
-    replaced = plot(laid.ours, "replaced")
+    replaced = plot(compared.ours.evidence, "replaced")
     assert set(replaced.points["panel"]) == set(PUT_BACK.values()) and set(replaced.points["x"]) == set(LAYERS)
-    cola = laid.ours.perplexities[laid.ours.perplexities["objective"] == "CoLA"]
+    cola = compared.ours.evidence.perplexities[compared.ours.evidence.perplexities["objective"] == "CoLA"]
     n0 = float(cola.loc[cola["replaced"] == "none", "perplexity"].iloc[0])
     points = replaced.points[replaced.points["objective"] == "CoLA"]
     assert (points.loc[points["x"] == 0, "value"] == n0).all() and (points["low"] <= points["value"]).all()
-    assert set(plot(laid.ours, "epochs").points["x"]) == {0.0, 0.5, 1.0}
+    assert set(plot(compared.ours.evidence, "epochs").points["x"]) == {0.0, 0.5, 1.0}
 
 
-def test_settings_of_the_paper_are_next_to_those_of_our_objectives(laid):
-    table = laid.settings.set_index("setting")
+def test_settings_of_the_paper_are_next_to_those_of_our_objectives(compared):
+    table = compared.tables["settings"].set_index("setting")
     assert table.at["Learning rate", "published"] == "2e-5"
     assert [table.at["Learning rate", one] for one in ("CoLA", "SST-2", "RTE")] == ["2e-05"] * 3
     assert table.at["Epochs", "SST-2"] == "1.0" and table.at["Learning rate schedule", "CoLA"] == "constant"

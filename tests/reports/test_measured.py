@@ -2,16 +2,13 @@
 
 import pytest
 
-from probing.core.knowledge.published import PublishedKnowledge
-from probing.core.registry import read_registry
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference
-from probing.reports.reproduction.evidence import BASE
-from probing.reports.reproduction.tables import Family, families, gather, lay_beside
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.paper import BERTNESIA
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import write_table
-from probing.store.run_queries import runs
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 FACTS = planted_facts("trex")
@@ -45,14 +42,14 @@ def db(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def family(db) -> Family:
-    (found,) = families(runs(db), read_registry(), PublishedKnowledge.read())
-    return found
+def compared(db):
+    assert list(BERTNESIA.subjects(db)) == [NAMES[BASE]]
+    return BERTNESIA.compare(db, NAMES[BASE], "tied")
 
 
 @pytest.fixture(scope="module")
-def evidence(db, family):
-    return gather(db, family, "tied").evidence
+def evidence(compared):
+    return compared.ours.evidence
 
 
 def known(objective: str, layer: int, k: int = 1) -> set[int]:
@@ -81,8 +78,8 @@ def test_curves_are_compared_relation_by_relation(evidence):
         assert tuple(row) == pytest.approx((wanted.value, wanted.low, wanted.high))
 
 
-def test_forgotten_relations_are_compared_over_the_same_relations(db, family, evidence):
-    lost = gather(db, family, "tied").forgotten
+def test_forgotten_relations_are_compared_over_the_same_relations(compared, evidence):
+    lost = compared.ours.about.forgotten
     lost = lost[lost["k"].eq(1) & lost["definition"].eq("authors")].set_index("objective")["names"]
     first, second = (set(lost[one]) for one in ("QA-SQuAD-2", "QA-SQuAD-1"))
     both = len(first & second)
@@ -108,10 +105,9 @@ def test_curves_hold_the_right_answers_of_every_relation_layer_and_rank(evidence
         assert (row["n"], row["hits"]) == (len(of), len(known(objective, layer, k) & set(of)))
 
 
-def test_a_claim_about_a_model_without_its_task_names_the_stored_score(db, family, evidence):
+def test_a_claim_about_a_model_without_its_task_names_the_stored_score(compared, evidence):
     assert evidence.learned["QA-SQuAD-2"] == "not learned" and evidence.learned["QA-SQuAD-1"] == "no score stored"
-    judged = {one.name: one for one in lay_beside(db, family, "tied", PublishedKnowledge.read()).judged}
-    found = judged["a harder task keeps more"]
-    assert found.verdict == "cannot be tested"
-    assert "QA-SQuAD-2 has not learned its task (F1 50.0 per cent, never an answer 50.0)." in found.numbers
-    assert judged["a harder task keeps more"].paper.verdict == "cannot tell"
+    judged = {one.claim.name: one for one in compared.judged}["a harder task keeps more"]
+    assert judged.found.verdict == "cannot be tested"
+    assert "QA-SQuAD-2 has not learned its task (F1 50.0 per cent, never an answer 50.0)." in judged.found.numbers
+    assert judged.paper.verdict == "cannot tell"

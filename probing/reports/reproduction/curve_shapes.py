@@ -49,12 +49,12 @@ def curves_of(counts: pd.DataFrame) -> list[tuple[str, int, Curve]]:
     """
     groups = dict(iter(counts[counts["n"] > 0].groupby(["objective", "k", "layer"], sort=False)))
     drawn = parallel_map(lambda one: _drawn(*one), groups.items())
-    found = []
+    curves = []
     for objective, k in dict.fromkeys(key[:2] for key in groups):
-        mine = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))
-        layers, values, draws = zip(*mine, strict=True)
-        found.append((objective, int(k), Curve(np.array(layers), np.array(values), np.stack(draws, axis=1))))
-    return found
+        points = sorted((key[2], *point) for key, point in zip(groups, drawn, strict=True) if key[:2] == (objective, k))
+        layers, values, draws = zip(*points, strict=True)
+        curves.append((objective, int(k), Curve(np.array(layers), np.array(values), np.stack(draws, axis=1))))
+    return curves
 
 
 def _drawn(key: tuple[str, int, int], rows: pd.DataFrame) -> tuple[float, NDArray]:

@@ -1,9 +1,10 @@
 """Yes, no or "cannot tell": criteria on numbers with intervals, and combinations of such criteria."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
 VERDICTS = (HOLDS, FAILS, UNSURE, UNTESTED)
@@ -13,13 +14,17 @@ Answer = bool | None
 _HAIR = 1e-9
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A number with its lower and upper end."""
 
     value: float
     low: float
     high: float
+
+
+def intervals(rows: pd.DataFrame, columns: Sequence[str] = Interval._fields) -> list[Interval]:
+    """The rows of a table as numbers with their ends."""
+    return [Interval(*map(float, row)) for row in rows[list(columns)].itertuples(index=False)]
 
 
 def at_most(number: Interval, limit: float) -> Answer:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from probing.reports.reproduction.decisions import Interval
 
@@ -29,3 +30,8 @@ def without_interval(numbers: Iterable[Interval | None]) -> str:
     if any(one is not None and np.isnan([one.low, one.high]).any() for one in numbers):
         return " Only one seed was trained, so the variation of the weights over seeds is unknown."
     return ""
+
+
+def points(share: float | None) -> str:
+    """A share in per cent with one decimal, or a dash."""
+    return "–" if share is None or pd.isna(share) else f"{round(100 * share, 1) + 0.0:.1f}"

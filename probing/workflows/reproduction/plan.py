@@ -1,63 +1,16 @@
-"""The plan of reproducing a family of the paper: models, their bases and their heads."""
+"""The plan of a reproduction: its models, their bases and their tasks."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.errors import OptionError
-from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED, canonical_heads
 from probing.core.paths import cache_folder
-from probing.core.registry import FamilyEntry, FamilyMember, Registry, read_registry
-from probing.core.tasks.objectives import task_called
-from probing.workflows.executors import ExecutorChoice, executor
-from probing.workflows.requests.finetune import TrainingLength
-
-
-@dataclass(frozen=True)
-class HeadTraining:
-    """How heads are trained.
-
-    Attributes:
-        kinds: some of ``HEADS``.
-        text, valid: training and validation text; None: the fetched WikiText-2.
-        positions: masked positions to learn from.
-        epochs: passes over them.
-    """
-
-    kinds: tuple[str, ...] = (TIED, LOGIT_LENS)
-    text: Path | None = None
-    valid: Path | None = None
-    positions: int = 30_000
-    epochs: int = 3
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", canonical_heads(self.kinds))
-
-
-@dataclass(frozen=True)
-class ReproduceRequest:
-    """A reproduction and its settings.
-
-    Attributes:
-        family: a family of the registry.
-        facts: as for ``probe``; a LAMA folder is probed in its own templates.
-        out: folder of the tables; None: ``cache/reproduction/FAMILY``.
-        source: folder of local copies; None downloads.
-        own: fine-tune every model here, even those that the hub has.
-        tuning: length of the fine-tuning, if it differs from the objectives'.
-        heads: kinds and training of the heads.
-        device: auto, cpu, cuda or mps.
-        executor: where heads are trained and models are probed.
-    """
-
-    family: str = "bert-base"
-    facts: str = "all"
-    out: Path | None = None
-    source: Path | None = None
-    own: bool = False
-    tuning: TrainingLength = field(default_factory=TrainingLength)
-    heads: HeadTraining = field(default_factory=HeadTraining)
-    device: str = "auto"
-    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
+from probing.core.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
+from probing.core.tasks.objectives import Task
+from probing.reports.reproduction.paper import Paper
+from probing.workflows.executors import executor
+from probing.workflows.requests.reproduction import ReproduceRequest, Stage
+from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)
@@ -68,58 +21,82 @@ class Plan:
         request: the reproduction.
         registry: of models and data sets.
         family: the registry's entry.
-        members: its fine-tuned models, with the way to make each.
-        bases: the models they come from, the family's own first.
+        procedure: of the paper.
+        members: the fine-tuned models, with the way to make each.
+        tasks: probing tasks.
     """
 
     request: ReproduceRequest
     registry: Registry
     family: FamilyEntry
+    procedure: "Procedure"
     members: tuple[FamilyMember, ...]
-    bases: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The models that the members come from, the family's own first."""
+        return tuple(dict.fromkeys([self.family.base, *(member.base for member in self.members)]))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Bases and members."""
+        """Bases and members: probes of a fine-tuned model need its base's."""
         return (*self.bases, *(member.model for member in self.members))
-
-    @property
-    def templates(self) -> str:
-        """The template set that the tables read."""
-        return "lama" if Path(self.request.facts, "relations.jsonl").is_file() else "default"
 
     @property
     def out(self) -> Path:
         """Folder of the tables."""
-        return self.request.out or cache_folder() / "reproduction" / self.family.name
+        return self.request.out or cache_folder() / "reproduction" / f"{self.procedure.prefix}{self.family.name}"
+
+    @property
+    def again(self) -> str:
+        """The command that makes what is missing."""
+        paper = "" if self.request.paper == ReproduceRequest.paper else f"--paper {self.request.paper} "
+        return f"python -m probing reproduce {paper}--family {self.family.name}"
 
     def ships(self, model: str) -> bool:
         """Whether a model is in the repository."""
         return any(entry.name == model and entry.shipped for entry in self.registry.models)
 
 
-def planned(request: ReproduceRequest) -> Plan:
+@dataclass(frozen=True)
+class Procedure:
+    """How a paper is reproduced.
+
+    Attributes:
+        paper: what it is compared by.
+        title: of its stages; ``{family}`` is the family's entry.
+        steps: what is done in each stage, in order.
+        tasks: its probing tasks; raises an ``OptionError`` for unknown ones.
+        members: its fine-tuned models.
+        prefix: of the usual folder of its tables.
+        begin: says what will be made.
+    """
+
+    paper: Paper
+    title: str
+    steps: Mapping[Stage, Callable[[Plan, Say], None]]
+    prefix: str = ""
+    tasks: Callable[[ReproduceRequest], tuple[str, ...]] = lambda request: ()
+    members: Callable[[ReproduceRequest, FamilyEntry], tuple[FamilyMember, ...]] = lambda request, family: ()
+    begin: Callable[[Plan, Say], None] = lambda plan, say: None
+
+
+def planned(request: ReproduceRequest, procedure: Procedure) -> Plan:
     """The models that a request makes; impossible requests are refused now, not after days of fine-tuning.
 
     Raises:
         RegistryError: if the registry has no such family.
-        OptionError: for unknown heads, or an option of another executor.
+        OptionError: for unknown tasks.
         JobError: if the executor's library is not installed.
     """
+    tasks = procedure.tasks(request)
+    executor(request.executor, 1, request.device)
     registry = read_registry()
     family = registry.family(request.family)
-    kinds = request.heads.kinds
-    if not kinds or set(kinds) - set(HEADS):
-        raise OptionError(f"got heads {','.join(kinds)!r}; expected some of {', '.join(HEADS)}, separated by commas")
-    executor(request.executor, 1, request.device)
-    members = tuple(_as_made(member, family, request.own) for member in family.members)
-    bases = tuple(dict.fromkeys([family.base, *(member.base for member in members)]))
-    return Plan(request, registry, family, members, bases)
+    return Plan(request, registry, family, procedure, procedure.members(request, family), tasks)
 
 
-def _as_made(member: FamilyMember, family: FamilyEntry, own: bool) -> FamilyMember:
-    """The member with its base filled in; with ``own`` a hub model is fine-tuned here under its own name."""
-    base = member.base or family.base
-    if own and member.how == "hub":
-        return member.model_copy(update={"base": base, "how": "finetune", "model": f"{base}-{task_called(member.objective).name}"})
-    return member.model_copy(update={"base": base})
+def made_here(task: Task, base: str) -> FamilyMember:
+    """A model that is fine-tuned here, under the name that ``finetune`` gives it."""
+    return FamilyMember(objective=task.label, model=name_in_files(f"{base}-{task.name}"), base=base, how="finetune")

@@ -10,7 +10,7 @@ from probing.reports.reproduction import curve_shapes
 from probing.reports.reproduction.curve_shapes import DRAWS
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, between, every, more, verdict
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.words import listed, ranged, without_interval
 
 #: Section 4's order.
@@ -87,9 +87,7 @@ def _correlated(columns: list[list[Interval]]) -> Interval | None:
     """Spearman's correlation over tasks, each expected layer drawn from its interval. Noise lowers it, so it reaches as far up as down."""
     random = np.random.default_rng(0)
     known = [np.array([one.value for one in column])[None] for column in columns]
-    drawn = [
-        random.uniform([one.low for one in column], [one.high for one in column], (DRAWS, len(column))) for column in columns
-    ]  # fmt: skip
+    drawn = [random.uniform([one.low for one in column], [one.high for one in column], (DRAWS, len(column))) for column in columns]
     found = curve_shapes.interval(curve_shapes.correlations(*known), curve_shapes.correlations(*drawn))
     if found is None:
         return None

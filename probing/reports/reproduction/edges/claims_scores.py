@@ -8,7 +8,7 @@ from probing.core.stats.intervals import wilson
 from probing.reports.reproduction.curve_shapes import Curve, similarity
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, at_least, between, every, less, more, most, some, verdict
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence, of_curve
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.words import in_points
 
 #: The first layers: 7 of 24.

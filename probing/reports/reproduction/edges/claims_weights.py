@@ -6,7 +6,7 @@ import pandas as pd
 
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, every, less, more, most, verdict
 from probing.reports.reproduction.edges.evidence import CALLED, MIDDLE, EdgeEvidence
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.words import listed, ranged, without_interval
 
 SYNTAX, SEMANTICS = ("pos", "constituents", "dependencies"), ("proto-roles", "relations")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from probing.core.edges import numbers
 from probing.reports.reproduction.curve_shapes import Curve, interval
 from probing.reports.reproduction.decisions import Interval, apart
+from probing.reports.reproduction.findings import Evidence
 
 #: Titles of the tasks in a sentence.
 CALLED = {
@@ -24,7 +25,7 @@ ORDER_COLUMNS = ("first", "second", "value", "low", "high")
 
 
 @dataclass(frozen=True)
-class EdgeEvidence:
+class EdgeEvidence(Evidence):
     """The numbers of one encoder. Unknown numbers have no entry.
 
     Attributes:
@@ -84,8 +85,8 @@ class EdgeEvidence:
 
     def place(self, task: str, measure: str) -> Interval | None:
         """A number of the mixing weights, with NaN ends if its variation over seeds is unknown; None if not known."""
-        mine = self.places[self.places["task"].eq(task) & self.places["measure"].eq(measure)]
-        return Interval(*map(float, mine[["value", "low", "high"]].iloc[0])) if len(mine) else None
+        rows = self.places[self.places["task"].eq(task) & self.places["measure"].eq(measure)]
+        return Interval(*map(float, rows[["value", "low", "high"]].iloc[0])) if len(rows) else None
 
     def later(self, first: str, second: str) -> Interval | None:
         """Expected layer of ``second`` minus that of ``first``; None if one of them is not resolved."""
@@ -93,9 +94,9 @@ class EdgeEvidence:
         if one is None or other is None:
             return None
         for names, sign in (((first, second), 1), ((second, first), -1)):
-            mine = self.order[self.order["first"].eq(names[0]) & self.order["second"].eq(names[1])]
-            if len(mine):
-                value, low, high = (sign * float(mine[end].iloc[0]) for end in ("value", "low", "high"))
+            rows = self.order[self.order["first"].eq(names[0]) & self.order["second"].eq(names[1])]
+            if len(rows):
+                value, low, high = (sign * float(rows[end].iloc[0]) for end in ("value", "low", "high"))
                 return Interval(value, min(low, high), max(low, high))
         return apart(other, one)
 

@@ -36,21 +36,21 @@ def probed_encoders(db: Database, published: PublishedEdges) -> pd.DataFrame:
     """
     runs = _runs(db)
     rows = [
-        (model, base if (base := str(mine["base"].fillna("").iloc[0])) != model else "", int(mine["layers"].max()) - 1, len(stored))
-        for model, mine in runs.groupby("model", sort=True)
-        if (stored := published.stored_tasks(set(mine["task"])))
+        (model, base if (base := str(own_runs["base"].fillna("").iloc[0])) != model else "", int(own_runs["layers"].max()) - 1, len(stored))
+        for model, own_runs in runs.groupby("model", sort=True)
+        if (stored := published.stored_tasks(set(own_runs["task"])))
     ]
-    found = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
-    order = {"_tuned": found["base"].ne(""), "_most": -found["tasks"]}
-    return found.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[list(ENCODER_COLUMNS)]
+    encoders = pd.DataFrame(rows, columns=list(ENCODER_COLUMNS))
+    order = {"_tuned": encoders["base"].ne(""), "_most": -encoders["tasks"]}
+    return encoders.assign(**order).sort_values(["_tuned", "_most", "model"], kind="stable", ignore_index=True)[list(ENCODER_COLUMNS)]
 
 
 def runs_of(db: Database, model: str, published: PublishedEdges) -> pd.DataFrame:
     """The runs behind an encoder's numbers, the newest of each seed; ``paper_task`` is the task of the paper that a run stands for."""
     runs = _runs(db)
-    mine = runs[runs["model"] == model]
-    names = {stored: task for task, stored in published.stored_tasks(set(mine["task"])).items()}
-    return mine.assign(paper_task=mine["task"].map(names)).dropna(subset=["paper_task"])
+    own_runs = runs[runs["model"] == model]
+    names = {stored: task for task, stored in published.stored_tasks(set(own_runs["task"])).items()}
+    return own_runs.assign(paper_task=own_runs["task"].map(names)).dropna(subset=["paper_task"])
 
 
 def _runs(db: Database) -> pd.DataFrame:
@@ -82,8 +82,8 @@ def evidence_of(db: Database, model: str, published: PublishedEdges) -> EdgeEvid
 def _alone(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
     runs = runs_of(db, model, published)
     names, order = _names(runs), [task.name for task in published.tasks]
-    found = curves(db, PART, models=[model], tasks=list(names))
-    trained = sorted((one for one in found if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
+    measured = curves(db, PART, models=[model], tasks=list(names))
+    trained = sorted((one for one in measured if one.encoder == TRAINED), key=lambda one: order.index(names[one.task]))
     mix = queries.mix(db, list(runs["run_id"])).merge(runs[["run_id", "paper_task"]], on="run_id").rename(columns={"paper_task": "task"})
     evidence = EdgeEvidence(
         model,
@@ -91,7 +91,7 @@ def _alone(db: Database, model: str, published: PublishedEdges) -> EdgeEvidence:
         {names[one.task]: Curve(one.layers, one.values, one.drawn) for one in trained},
         places=places_of(mix),
         weights=mix.groupby(["task", "layer"], as_index=False, sort=False)["weight"].mean(),
-        beside=_baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in found if one.encoder == RANDOM}},
+        beside=_baselines(db, names) | {"random": {names[one.task]: float(one.values[-1]) for one in measured if one.encoder == RANDOM}},
     )
     return replace(evidence, order=_order(evidence, {names[one.task]: one for one in trained}), left_order=_left_order(db, runs))
 
@@ -103,11 +103,11 @@ def _names(runs: pd.DataFrame) -> dict[str, str]:
 
 def _baselines(db: Database, names: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Yardstick -> task of the paper -> F1."""
-    found: dict[str, dict[str, float]] = {}
+    by_yardstick: dict[str, dict[str, float]] = {}
     for (task, name), value in baselines(db, PART).items():
         if task in names:
-            found.setdefault(name, {})[names[task]] = value
-    return found
+            by_yardstick.setdefault(name, {})[names[task]] = value
+    return by_yardstick
 
 
 def _order(evidence: EdgeEvidence, measured: Mapping[str, EdgeCurve]) -> pd.DataFrame:
@@ -126,12 +126,12 @@ def _order(evidence: EdgeEvidence, measured: Mapping[str, EdgeCurve]) -> pd.Data
 def _left_order(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Sentences in which a later task of the pipeline settles before an earlier one, of the first traced run of each task."""
     traced = runs[runs["traced"].astype(bool)].sort_values("seed").drop_duplicates("task")
-    found = settled_order(db, list(traced["run_id"]), PART)
-    found = found.assign(**{column: found[column].map(_names(runs)) for column in ("later", "earlier")})
+    settled = settled_order(db, list(traced["run_id"]), PART)
+    settled = settled.assign(**{column: settled[column].map(_names(runs)) for column in ("later", "earlier")})
     place = {task: number for number, task in enumerate(PIPELINE)}
-    kept = found["later"].isin(place) & found["earlier"].isin(place)
-    kept &= found["later"].map(place) > found["earlier"].map(place)
-    return found[kept].reset_index(drop=True)[list(SETTLED_COLUMNS)]
+    kept = settled["later"].isin(place) & settled["earlier"].isin(place)
+    kept &= settled["later"].map(place) > settled["earlier"].map(place)
+    return settled[kept].reset_index(drop=True)[list(SETTLED_COLUMNS)]
 
 
 def places_of(mix: pd.DataFrame) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def places_of(mix: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for measure in MEASURES:
-        by_task = {str(task): _number(measure, _by_seed(mine)) for task, mine in mix.groupby("task", sort=False)}
+        by_task = {str(task): _number(measure, _by_seed(weights)) for task, weights in mix.groupby("task", sort=False)}
         free = sum(len(values) - 1 for values in by_task.values())
         squares = sum(float(((values - values.mean()) ** 2).sum()) for values in by_task.values())
         for task, values in by_task.items():

@@ -20,13 +20,13 @@ DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
     """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the last layer."""
-    most = max((one.layers for one in encoders), default=0)
+    most = max((encoder.layers for encoder in encoders), default=0)
     rows = []
     for task in tasks:
-        for one in encoders:
-            if task in one.curves:
-                values = 100 * one.curves[task].values
-                rows.append([task, one.name, *values, *[np.nan] * (most - one.layers)])
+        for encoder in encoders:
+            if task in encoder.curves:
+                values = 100 * encoder.curves[task].values
+                rows.append([task, encoder.name, *values, *[np.nan] * (most - encoder.layers)])
     return pd.DataFrame(rows, columns=["task", "encoder", *(f"P({layer})" for layer in range(most + 1))])
 
 
@@ -35,19 +35,19 @@ def summary(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFr
 
     The interval of a published number is only its rounding, so it is not shown here.
     """
-    rows = [_summary_row(task, one) for task in tasks for one in encoders if task in one.curves]
+    rows = [_summary_row(task, encoder) for task in tasks for encoder in encoders if task in encoder.curves]
     table = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
     return table.astype(dict.fromkeys(SUMMARY_COLUMNS[3:], "float64"))
 
 
-def _summary_row(task: str, one: EdgeEvidence) -> tuple:
-    first, last = (of_curve(one.curves[task], lambda f1, place=place: f1[:, place]) for place in (0, -1))  # type: ignore[misc]
-    expected, k_gains = one.expected(task), one.k_gains(task)
-    centre, k_weights = (one.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
-    yardsticks = [one.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
+def _summary_row(task: str, encoder: EdgeEvidence) -> tuple:
+    first, last = (of_curve(encoder.curves[task], lambda f1, place=place: f1[:, place]) for place in (0, -1))  # type: ignore[misc]
+    expected, k_gains = encoder.expected(task), encoder.k_gains(task)
+    centre, k_weights = (encoder.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
+    yardsticks = [encoder.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
     return (
-        task, one.name, one.layers, first.value, last.value, *_ends(last, one), *yardsticks, _value(centre), _value(expected),
-        *(_ends(expected, one) if expected else (None, None)), _value(k_weights), _value(k_gains),
+        task, encoder.name, encoder.layers, first.value, last.value, *_ends(last, encoder), *yardsticks, _value(centre), _value(expected),
+        *(_ends(expected, encoder) if expected else (None, None)), _value(k_weights), _value(k_gains),
     )  # fmt: skip
 
 
@@ -55,24 +55,24 @@ def _value(number: Interval | None) -> float | None:
     return number.value if number else None
 
 
-def _ends(number: Interval, one: EdgeEvidence) -> tuple[float | None, float | None]:
-    return (None, None) if one.published else (number.low, number.high)
+def _ends(number: Interval, encoder: EdgeEvidence) -> tuple[float | None, float | None]:
+    return (None, None) if encoder.published else (number.low, number.high)
 
 
 def points(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
     """F1 of every probe: ``POINT_COLUMNS``, in [0, 1]."""
     rows = [
-        (one.name, "trained", task, layer, one.layers, one.curves[task].values[place], *_ends(_at(one, task, place), one))
+        (encoder.name, "trained", task, layer, encoder.layers, curve.values[place], *_ends(_at(encoder, task, place), encoder))
         for task in tasks
-        for one in encoders
-        if task in one.curves
-        for place, layer in enumerate(one.curves[task].layers)
+        for encoder in encoders
+        if (curve := encoder.curves.get(task)) is not None
+        for place, layer in enumerate(curve.layers)
     ]
     return pd.DataFrame(rows, columns=list(POINT_COLUMNS)).astype({"low": "float64", "high": "float64"})
 
 
-def _at(one: EdgeEvidence, task: str, place: int) -> Interval:
-    return of_curve(one.curves[task], lambda f1: f1[:, place])
+def _at(encoder: EdgeEvidence, task: str, place: int) -> Interval:
+    return of_curve(encoder.curves[task], lambda f1: f1[:, place])
 
 
 def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
@@ -83,13 +83,13 @@ def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "name", "value"])
 
 
-def bars(tasks: Sequence[str], one: EdgeEvidence) -> pd.DataFrame:
+def bars(tasks: Sequence[str], encoder: EdgeEvidence) -> pd.DataFrame:
     """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only as a drawing."""
-    known = one.weights.set_index(["task", "layer"])["weight"]
+    known = encoder.weights.set_index(["task", "layer"])["weight"]
     rows = []
     for task in tasks:
-        if task in one.curves:
-            curve = one.curves[task]
+        if task in encoder.curves:
+            curve = encoder.curves[task]
             gains = [np.nan, *np.diff(curve.values)]
             rows += [
                 (task, int(layer), known.get((task, layer), np.nan), np.nan, gain) for layer, gain in zip(curve.layers, gains, strict=True)

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, every, more, most, verdict
-from probing.reports.reproduction.evidence import Finding, points
+from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_least, every, intervals, more, most, verdict
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import (
     ALBERT,
     BERT,
@@ -14,9 +14,8 @@ from probing.reports.reproduction.sentences.evidence import (
     TASKS,
     InterplayEvidence,
     averaged,
-    intervals,
-)  # fmt: skip
-from probing.reports.reproduction.words import in_points, listed
+)
+from probing.reports.reproduction.words import in_points, listed, points
 
 #: The smallest difference that counts as "substantially" or "much" higher.
 FAR = 0.05
@@ -28,8 +27,8 @@ def mean_beats_first(evidence: InterplayEvidence) -> Finding:
     answers, said, rows, left = [], [], [], []
     for encoder in evidence.judged:
         for task in TASKS:
-            mine = evidence.poolings
-            by_layer = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["layer"].ge(1)].sort_values("layer")
+            poolings = evidence.poolings
+            by_layer = poolings[poolings["encoder"].eq(encoder) & poolings["task"].eq(task) & poolings["layer"].ge(1)].sort_values("layer")
             if by_layer.empty:
                 continue
             if not any(evidence.readable(encoder, task, pooling) for pooling in ("first", "mean")):
@@ -52,8 +51,8 @@ def _at_chance(left: list[str]) -> str:
 
 
 def _majorities(evidence: InterplayEvidence) -> dict[str, float]:
-    mine = evidence.accuracies[evidence.accuracies["encoder"].isin(evidence.judged)]
-    return {str(task): float(rows["majority"].iloc[0]) for task, rows in mine.groupby("task", sort=False) if task in TASKS}
+    accuracies = evidence.accuracies[evidence.accuracies["encoder"].isin(evidence.judged)]
+    return {str(task): float(rows["majority"].iloc[0]) for task, rows in accuracies.groupby("task", sort=False) if task in TASKS}
 
 
 def shift_easiest(evidence: InterplayEvidence) -> Finding:

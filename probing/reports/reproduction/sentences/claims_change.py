@@ -9,7 +9,7 @@ from probing.core.sentences.example import FIRST, MEAN, POOLINGS
 from probing.core.sentences.numbers import LOWER, UPPER
 from probing.core.sentences.published import GROUPS
 from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, between, every, less, more, most, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.claims_accuracy import FAMILIES
 from probing.reports.reproduction.sentences.evidence import (
     COLA,
@@ -26,7 +26,7 @@ from probing.reports.reproduction.sentences.evidence import (
     InterplayEvidence,
     averaged,
     sized,
-)  # fmt: skip
+)
 from probing.reports.reproduction.words import listed
 
 #: A change of more than this is substantial, one within it negligible.
@@ -198,16 +198,16 @@ def _all_cells(evidence: InterplayEvidence, objective: str, tasks: Sequence[str]
 
 def _falls(evidence: InterplayEvidence, objective: str) -> tuple[dict[tuple[str, str, str, str, str], Interval], str]:
     """The changes of bigram-shift and odd-man-out that can be losses, and a sentence on the cells that have nothing to lose."""
-    found, left = {}, []
+    changes, left = {}, []
     for cell in _all_cells(evidence, objective, [SHIFT, ODD]):
         number = evidence.change(*cell)
         if number is not None and evidence.readable(cell[0], cell[2], cell[3]):
-            found[cell] = number
+            changes[cell] = number
         elif number is not None:
             left.append(f"{cell[2]}, {POOLED[cell[3]]}")
     names = listed(list(dict.fromkeys(left)))
     said = f" Left out, because the pre-trained probes do not surely beat the majority label and so cannot fall: {names}." if left else ""
-    return found, said
+    return changes, said
 
 
 def _columns_of_three(evidence: InterplayEvidence, objective: str) -> list[dict[str, Interval]]:
@@ -224,14 +224,14 @@ def _columns_of_three(evidence: InterplayEvidence, objective: str) -> list[dict[
     return columns  # type: ignore[return-value]
 
 
-def _counted(evidence: InterplayEvidence, found: dict[tuple[str, str, str, str, str], Interval], answers: list[Answer]) -> str:
-    lowest = min(found, key=lambda cell: found[cell].value)
-    highest = max(found, key=lambda cell: found[cell].value)
+def _counted(evidence: InterplayEvidence, changes: dict[tuple[str, str, str, str, str], Interval], answers: list[Answer]) -> str:
+    lowest = min(changes, key=lambda cell: changes[cell].value)
+    highest = max(changes, key=lambda cell: changes[cell].value)
     ends = "; ".join(
-        f"{what} {cell[2]}, {POOLED[cell[3]]}, {cell[4]} layers{_of(evidence, cell[0])} {evidence.said(found[cell])}"
+        f"{what} {cell[2]}, {POOLED[cell[3]]}, {cell[4]} layers{_of(evidence, cell[0])} {evidence.said(changes[cell])}"
         for what, cell in (("lowest", lowest), ("highest", highest))
     )
-    return f"{answers.count(True)} of {len(found)} cells surely fall, {answers.count(False)} surely do not; points, {ends}."
+    return f"{answers.count(True)} of {len(changes)} cells surely fall, {answers.count(False)} surely do not; points, {ends}."
 
 
 def _of(evidence: InterplayEvidence, encoder: str) -> str:
@@ -248,9 +248,9 @@ def _said(evidence: InterplayEvidence, numbers: dict) -> str:
 
 def _table(evidence: InterplayEvidence, cells: Sequence[Cell], groups: Sequence[str] = GROUPS) -> pd.DataFrame:
     """The rows of ``groups`` that were judged."""
-    mine = evidence.groups
-    keys = mine[["encoder", "objective", "task", "pooling"]].apply(tuple, axis=1)
-    return mine[keys.isin(list(cells)) & mine["group"].isin(list(groups))][list(CELL_COLUMNS)].reset_index(drop=True)
+    rows = evidence.groups
+    keys = rows[["encoder", "objective", "task", "pooling"]].apply(tuple, axis=1)
+    return rows[keys.isin(list(cells)) & rows["group"].isin(list(groups))][list(CELL_COLUMNS)].reset_index(drop=True)
 
 
 def _controls(table: pd.DataFrame) -> str:

@@ -4,8 +4,20 @@ import math
 
 import pandas as pd
 
-from probing.reports.reproduction.decisions import UNTESTED, Answer, Interval, apart, at_most, between, every, less, more, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.decisions import (
+    UNTESTED,
+    Answer,
+    Interval,
+    apart,
+    at_most,
+    between,
+    every,
+    intervals,
+    less,
+    more,
+    verdict,
+)
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import (
     BERT,
     COLA,
@@ -14,8 +26,7 @@ from probing.reports.reproduction.sentences.evidence import (
     SST,
     InterplayEvidence,
     averaged,
-    intervals,
-)  # fmt: skip
+)
 from probing.reports.reproduction.words import listed, ranged
 
 #: The paper's "last three" and "11 and 12" of 12 layers, as shares of the depth, and its "last layers" of Figure 3.
@@ -115,16 +126,16 @@ def perplexity_rises(evidence: InterplayEvidence) -> Finding:
 
 def _first_epochs(evidence: InterplayEvidence) -> tuple[Answer, str] | None:
     """Whether the first epoch raises RoBERTa's perplexity more than BERT's, on both tasks; None if they are not both stored."""
-    found = {}
+    log_changes = {}
     for name in (ROBERTA, BERT):
         for objective in (COLA, SST):
-            mine = evidence.epochs
-            mine = mine[mine["encoder"].eq(evidence.named.get(name, "")) & mine["objective"].eq(objective) & mine["epoch"].eq(1)]
-            if mine.empty:
+            epochs = evidence.epochs
+            epochs = epochs[epochs["encoder"].eq(evidence.named.get(name, "")) & epochs["objective"].eq(objective) & epochs["epoch"].eq(1)]
+            if epochs.empty:
                 return None
-            found[name, objective] = float(mine["log_change"].iloc[0])
-    answer = all(found[ROBERTA, objective] > found[BERT, objective] for objective in (COLA, SST))
-    said = ", ".join(f"{name} {objective} ×{math.exp(value):.2f}" for (name, objective), value in found.items())
+            log_changes[name, objective] = float(epochs["log_change"].iloc[0])
+    answer = all(log_changes[ROBERTA, objective] > log_changes[BERT, objective] for objective in (COLA, SST))
+    said = ", ".join(f"{name} {objective} ×{math.exp(value):.2f}" for (name, objective), value in log_changes.items())
     return answer, f"After the first epoch: {said}."
 
 

@@ -6,18 +6,20 @@ from probing.core.sentences import fates
 from probing.core.sentences.fates import CANNOT_TELL, LOST, OTHER_LAYER, OTHER_TOKENS
 from probing.core.sentences.published import PublishedSentences
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNTESTED, Answer, most, verdict
-from probing.reports.reproduction.evidence import Finding
+from probing.reports.reproduction.findings import Finding
 from probing.reports.reproduction.sentences.evidence import TUNED, InterplayEvidence
 
 
 def number_of_probes(evidence: InterplayEvidence) -> Finding:
-    """The number of our probes differs from the paper's; this only counts them."""
+    """The number of our probes differs from the paper's; this only counts them, and the paper's with its own arithmetic."""
+    if evidence.published:
+        return _papers_probes(PublishedSentences.read())
     counted = "; ".join(f"{encoder}: {evidence.probes[encoder]:,} probes on {evidence.models.get(encoder, 0)} models"
                         for encoder in evidence.judged if encoder in evidence.probes)  # fmt: skip
     return Finding(UNTESTED, f"The claim is about the paper's own probes.{f' Here: {counted}.' if counted else ''}")
 
 
-def papers_probes(published: PublishedSentences) -> Finding:
+def _papers_probes(published: PublishedSentences) -> Finding:
     """Do the paper's layers, tasks, poolings and models multiply to the number of probes that it states?"""
     tasks, models, encoders = len(published.tasks), 1 + len(published.tuned), len(published.models)
     rows = []
@@ -44,13 +46,13 @@ def few_violations(evidence: InterplayEvidence) -> Finding:
 
 def removed_or_not_linear(evidence: InterplayEvidence) -> Finding:
     """Of the cells that every linear probe of the same layer and pooling has lost, does the neural probe there hold in more than half?"""
-    mine = evidence.fates[evidence.fates["encoder"].isin(evidence.judged) & evidence.fates["objective"].isin(TUNED)]
-    everywhere = int(mine["cells"].sum())
-    fallen, undecided = mine[mine["linear"].eq(LOST)], int(mine.loc[mine["linear"].eq(CANNOT_TELL), "cells"].sum())
+    cells = evidence.fates[evidence.fates["encoder"].isin(evidence.judged) & evidence.fates["objective"].isin(TUNED)]
+    everywhere = int(cells["cells"].sum())
+    fallen, undecided = cells[cells["linear"].eq(LOST)], int(cells.loc[cells["linear"].eq(CANNOT_TELL), "cells"].sum())
     open_ones = f" In {undecided} more the linear probes cannot be decided." if undecided else ""
     if fallen.empty:
         nothing = f"No cell of {everywhere} has surely lost all linear probes of its layer and pooling.{open_ones}"
-        return Finding(UNTESTED, nothing if everywhere else _unread(evidence), mine.reset_index(drop=True))
+        return Finding(UNTESTED, nothing if everywhere else _unread(evidence), cells.reset_index(drop=True))
     neural = {one: int(fallen.loc[fallen["neural"].eq(one), "cells"].sum()) for one in (fates.HOLDS, LOST, CANNOT_TELL)}
     answers: list[Answer] = [True] * neural[fates.HOLDS] + [False] * neural[LOST] + [None] * neural[CANNOT_TELL]
     beside = {fate: int(fallen.loc[fallen["fate"].eq(fate), "cells"].sum()) for fate in (OTHER_TOKENS, OTHER_LAYER)}
@@ -61,7 +63,7 @@ def removed_or_not_linear(evidence: InterplayEvidence) -> Finding:
         f"{beside[OTHER_TOKENS]} of them, and if not, that of another layer in {beside[OTHER_LAYER]}."
     )
     null = "A neural probe that has lost a property does not show that it is not there: another probe may read it."
-    return Finding(verdict(most(answers)), words, mine.reset_index(drop=True), null)
+    return Finding(verdict(most(answers)), words, cells.reset_index(drop=True), null)
 
 
 def _unread(evidence: InterplayEvidence) -> str:

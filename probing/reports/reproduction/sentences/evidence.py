@@ -1,13 +1,14 @@
 """The evidence for a claim on fine-tuning and sentence-level probing: encoders with their fine-tuned models, ours or the paper's."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import pandas as pd
 
 from probing.core.sentences.numbers import UPPER
 from probing.reports.reproduction.decisions import Interval
-from probing.reports.reproduction.evidence import PARTLY, UNLEARNED
+from probing.reports.reproduction.findings import Evidence
 from probing.reports.reproduction.words import in_points
 
 #: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
@@ -39,7 +40,7 @@ def empty(columns: Iterable[str]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class InterplayEvidence:
+class InterplayEvidence(Evidence):
     """The numbers of encoders. Unknown numbers have no row. Accuracies and changes are shares.
 
     Attributes:
@@ -57,11 +58,11 @@ class InterplayEvidence:
         fates: ``FATE_COLUMNS``: cells by fate and by the outcomes of the linear and of the neural probes of the same layer and pooling.
         models: encoder -> number of models, itself among them, with probes of the paper's tasks.
         probes: encoder -> number of their probes.
-        learned: (encoder, objective) -> whether the model has learned its task, see ``reports.learned``.
-        scores: (encoder, objective) -> its task score in words.
         published: whether the intervals are roundings of published numbers.
     """
 
+    counts: ClassVar[str] = ""
+    silent: ClassVar[str] = "It was trained but did not learn, so its numbers say nothing about the task."
     judged: tuple[str, ...]
     depths: Mapping[str, int]
     named: Mapping[str, str] = field(default_factory=dict)
@@ -76,25 +77,30 @@ class InterplayEvidence:
     fates: pd.DataFrame = field(default_factory=lambda: empty(FATE_COLUMNS))
     models: Mapping[str, int] = field(default_factory=dict)
     probes: Mapping[str, int] = field(default_factory=dict)
-    learned: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    scores: Mapping[tuple[str, str], str] = field(default_factory=dict)
     published: bool = False
 
-    def unlearned(self, objectives: Iterable[str]) -> list[tuple[str, str]]:
-        """The models of these objectives that are not shown to have learned their task: (encoder, objective)."""
-        wanted = set(objectives)
-        return [key for key, verdict in self.learned.items() if key[1] in wanted and verdict in UNLEARNED]
+    def models_of(self, objectives: Collection[str] | None = None) -> list[tuple[str, str]]:
+        """(encoder, objective) of the models with a verdict on what they learned."""
+        return [key for key in self.learned if key[1] in (TUNED if objectives is None else objectives)]
 
-    def partly(self, objectives: Iterable[str]) -> list[tuple[str, str]]:
-        """The models of these objectives that have learned their task only partly: (encoder, objective)."""
-        wanted = set(objectives)
-        return [key for key, verdict in self.learned.items() if key[1] in wanted and verdict == PARTLY]
+    def called(self, model: tuple[str, str]) -> str:
+        """ "CoLA", with its encoder if several are judged."""
+        return f"{model[1]}{f' ({model[0]})' if len(self.judged) > 1 else ''}"
+
+    def without(self, models: Collection[tuple[str, str]]) -> Self:
+        """The same without some models."""
+        kept = {}
+        for name in ("groups", "changes", "larger", "values", "perplexities", "epochs", "fates"):
+            frame = getattr(self, name)
+            there = [key not in models for key in zip(frame["encoder"], frame["objective"], strict=True)]
+            kept[name] = frame[pd.Series(there, index=frame.index, dtype=bool)]
+        return replace(self, **kept)
 
     def accuracy(self, encoder: str, task: str, pooling: str) -> pd.DataFrame:
         """Rows of ``accuracies`` at layers 1 to L, by layer; layer 0 has no context."""
-        mine = self.accuracies
-        mine = mine[mine["encoder"].eq(encoder) & mine["task"].eq(task) & mine["pooling"].eq(pooling) & mine["layer"].ge(1)]
-        return mine.sort_values("layer").reset_index(drop=True)
+        rows = self.accuracies
+        rows = rows[rows["encoder"].eq(encoder) & rows["task"].eq(task) & rows["pooling"].eq(pooling) & rows["layer"].ge(1)]
+        return rows.sort_values("layer").reset_index(drop=True)
 
     def mean_accuracy(self, encoder: str, task: str, pooling: str) -> Interval | None:
         """Mean accuracy over layers 1 to L; its ends are the means of the layers' ends."""
@@ -107,28 +113,28 @@ class InterplayEvidence:
 
     def change(self, encoder: str, objective: str, task: str, pooling: str, group: str = UPPER) -> Interval | None:
         """Change averaged over a group of layers; None if it is not known."""
-        mine = self.groups
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task)]
-        mine = mine[mine["pooling"].eq(pooling) & mine["group"].eq(group)]
-        return averaged(mine)
+        rows = self.groups
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["task"].eq(task)]
+        rows = rows[rows["pooling"].eq(pooling) & rows["group"].eq(group)]
+        return averaged(rows)
 
     def upper_larger(self, encoder: str, objective: str, task: str, pooling: str) -> Interval | None:
         """By how much the upper layers change more than the lower ones, in size; None if the predictions are not stored."""
-        mine = self.larger
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["task"].eq(task) & mine["pooling"].eq(pooling)]
-        return averaged(mine)
+        rows = self.larger
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["task"].eq(task) & rows["pooling"].eq(pooling)]
+        return averaged(rows)
 
     def measure(self, encoder: str, objective: str, measure: str) -> pd.DataFrame:
         """Rows of ``values`` of one model and measure, by layer."""
-        mine = self.values
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["measure"].eq(measure)]
-        return mine.sort_values("layer").reset_index(drop=True)
+        rows = self.values
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["measure"].eq(measure)]
+        return rows.sort_values("layer").reset_index(drop=True)
 
     def perplexity(self, encoder: str, objective: str, replaced: str, n: int) -> Interval | None:
         """Log of the perplexity over the base's, with ``n`` layers put back; None if it was not measured."""
-        mine = self.perplexities
-        mine = mine[mine["encoder"].eq(encoder) & mine["objective"].eq(objective) & mine["replaced"].eq(replaced) & mine["n"].eq(n)]
-        return averaged(mine[~mine["embeddings"].astype(bool)])
+        rows = self.perplexities
+        rows = rows[rows["encoder"].eq(encoder) & rows["objective"].eq(objective) & rows["replaced"].eq(replaced) & rows["n"].eq(n)]
+        return averaged(rows[~rows["embeddings"].astype(bool)])
 
     def said(self, number: Interval) -> str:
         """A change in points, with its interval if it was measured."""
@@ -138,11 +144,6 @@ class InterplayEvidence:
 def averaged(rows: pd.DataFrame) -> Interval | None:
     """The mean of some numbers, with the means of their ends: the widest interval that any dependence between them allows."""
     return Interval(*(float(rows[end].astype("float64").mean()) for end in _ENDS)) if len(rows) else None
-
-
-def intervals(rows: pd.DataFrame, columns: tuple[str, str, str] = ("value", "low", "high")) -> list[Interval]:
-    """The rows as numbers with their ends."""
-    return [Interval(*map(float, row)) for row in rows[list(columns)].itertuples(index=False)]
 
 
 def sized(number: Interval) -> Interval:

@@ -41,24 +41,21 @@ class SentenceFamily:
         return (self.base, *self.members.values())
 
 
-def families_here(db: Database, published: PublishedSentences) -> tuple[SentenceFamily, ...]:
+def families_here(db: Database) -> dict[str, SentenceFamily]:
     """Bases with probes of the paper's tasks or with measured changes, those with most models first."""
     probed, measured = named(of_sentences.sentence_runs(db)), named(of_changes.change_runs(db))
-    probed = probed[probed["task"].isin(published.tasks)]
+    probed = probed[probed["task"].isin(PublishedSentences.read().tasks)]
     models = pd.concat([probed, measured])
     stands = relatives(models).stands if len(models) else {}
     bases = sorted(set(models.loc[models["base"].eq(""), "model"]) | (set(models["base"]) - {""}))
-    found = [
-        SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base))
-        for base in bases
-    ]  # fmt: skip
-    return tuple(sorted(found, key=lambda one: (-len(one.members), one.base)))
+    families = [SentenceFamily(base, _members(models, base, stands), _depth(models, base), _protocol(probed, base)) for base in bases]
+    return {one.base: one for one in sorted(families, key=lambda one: (-len(one.members), one.base))}
 
 
 def _members(models: pd.DataFrame, base: str, stands: Mapping[str, str]) -> dict[str, str]:
-    mine = models[models["base"].eq(base)].drop_duplicates("model")
-    mine = mine[mine["model"].map(stands).eq(mine["model"])].sort_values("model")
-    first = mine.drop_duplicates("objective").set_index("objective")["model"]
+    tuned = models[models["base"].eq(base)].drop_duplicates("model")
+    tuned = tuned[tuned["model"].map(stands).eq(tuned["model"])].sort_values("model")
+    first = tuned.drop_duplicates("objective").set_index("objective")["model"]
     return {objective: str(first[objective]) for objective in OBJECTIVES if objective in first.index}
 
 

@@ -1,6 +1,6 @@
 """The numbers of one stored base and its fine-tuned models, on which claims on sentence-level probing are judged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from probing.core.tasks.objectives import CONTROL
 from probing.reports.changes.measured import values
 from probing.reports.changes.perplexity import epoch_perplexities, perplexities
 from probing.reports.learned import learned
-from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.claims_inside import DISTANCE, ENTROPY
 from probing.reports.reproduction.sentences.evidence import (
     ACCURACY_COLUMNS,
@@ -28,7 +28,7 @@ from probing.reports.reproduction.sentences.evidence import (
     TUNED,
     VALUE_COLUMNS,
     InterplayEvidence,
-)  # fmt: skip
+)
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.reports.sentences.accuracy import accuracies
 from probing.reports.sentences.changed import changes, group_means, upper_against_lower
@@ -41,18 +41,19 @@ from probing.store.sentences import queries
 ENTROPY_OF_MODEL = "entropy-first"
 
 
-def evidence_of(db: Database, family: SentenceFamily, others: Sequence[SentenceFamily], published: PublishedSentences) -> InterplayEvidence:
+def evidence_of(
+    db: Database, family: SentenceFamily, others: Mapping[str, SentenceFamily], published: PublishedSentences
+) -> InterplayEvidence:
     """The numbers of a base and its fine-tuned models, and of the paper's encoders that are stored, for claims that compare encoders.
 
     Args:
         db: the database.
         family: the family that is judged.
-        others: all families that are stored.
+        others: base -> all families that are stored.
         published: the paper's encoders.
     """
-    by_base = {one.base: one for one in others} | {family.base: family}
-    stand = published.stored_encoders(by_base)
-    families = [family, *(by_base[base] for base in stand.values() if base != family.base)]
+    stand = published.stored_encoders(others)
+    families = [family, *(others[base] for base in stand.values() if base != family.base)]
     scored = {one.base: _scores(db, one) for one in families}
     tables = [_of_probes(db, one, scored[one.base]) | _of_changes(db, one) for one in families]
     verdicts: dict[tuple[str, str], str] = {}
@@ -77,8 +78,8 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _learned(db: Database, family: SentenceFamily) -> dict[str, pd.Series]:
     """Objective -> the verdict on its model with the deciding score, see ``reports.learned``."""
-    found = learned(db, family.models).set_index("model")
-    return {one: found.loc[model] for one, model in family.members.items() if model in found.index and one != CONTROL}
+    verdicts = learned(db, family.models).set_index("model")
+    return {one: verdicts.loc[model] for one, model in family.members.items() if model in verdicts.index and one != CONTROL}
 
 
 def _score(row: pd.Series) -> str:

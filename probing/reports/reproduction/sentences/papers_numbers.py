@@ -8,14 +8,15 @@ import pandas as pd
 
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
+from probing.reports.reproduction.findings import PAPER
 from probing.reports.reproduction.sentences.evidence import GROUP_COLUMNS, InterplayEvidence
 
 #: Half of the rounding interval of a published change, as share.
 ROUNDING = 0.00005
 
 
-def papers_evidence(published: PublishedSentences) -> InterplayEvidence:
-    """Tables 2 and 5, and the number of probes that Section 3.4 states. All models count as having learned their task."""
+def papers_evidence(published: PublishedSentences) -> dict[str, InterplayEvidence]:
+    """Tables 2 and 5 as one side, and the number of probes that Section 3.4 states. All models count as having learned their task."""
     names = [model.name for model in published.models]
     rows = []
     for row in published.changes:
@@ -25,8 +26,9 @@ def papers_evidence(published: PublishedSentences) -> InterplayEvidence:
                 for group, points in zip(GROUPS, cell or (), strict=False):
                     ends = (points / 100, points / 100 - ROUNDING, points / 100 + ROUNDING)
                     rows.append((row.model, objective, row.task, pooling, group, *ends, None, None, None))
-    return InterplayEvidence(
+    evidence = InterplayEvidence(
         tuple(names), {model.name: model.layers for model in published.models}, named={name: name for name in names},
         groups=pd.DataFrame(rows, columns=list(GROUP_COLUMNS)),
         published=True,
     )  # fmt: skip
+    return {PAPER: evidence}

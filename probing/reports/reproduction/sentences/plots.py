@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN, POOLINGS
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.claims_inside import DISTANCE
 from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, SST, TUNED, InterplayEvidence
 
@@ -42,43 +42,44 @@ def plot(evidence: InterplayEvidence, kind: str) -> Plot:
     if kind == "replaced":
         return _replaced(evidence, nothing[1])
     if kind == "epochs":
-        mine = evidence.epochs[evidence.epochs["encoder"].isin(evidence.judged) & evidence.epochs["objective"].isin([COLA, SST, CONTROL])]
-        points = mine.assign(panel="", dashed=False, x=mine["epoch"], value=mine["perplexity"], low=np.nan, high=np.nan)
+        epochs = evidence.epochs
+        epochs = epochs[epochs["encoder"].isin(evidence.judged) & epochs["objective"].isin([COLA, SST, CONTROL])]
+        points = epochs.assign(panel="", dashed=False, x=epochs["epoch"], value=epochs["perplexity"], low=np.nan, high=np.nan)
         return Plot(points[list(POINT_COLUMNS)], *nothing)
     measure = ENTROPY_OF_MODEL if kind == "entropy" else DISTANCE
-    mine = evidence.values[evidence.values["encoder"].isin(evidence.judged) & evidence.values["measure"].eq(measure)]
-    mine = mine[mine["objective"].isin([BASE, COLA, COLA_MEAN, CONTROL])]
-    return Plot(mine.assign(panel="", dashed=False, x=mine["layer"])[list(POINT_COLUMNS)], *nothing)
+    values = evidence.values[evidence.values["encoder"].isin(evidence.judged) & evidence.values["measure"].eq(measure)]
+    values = values[values["objective"].isin([BASE, COLA, COLA_MEAN, CONTROL])]
+    return Plot(values.assign(panel="", dashed=False, x=values["layer"])[list(POINT_COLUMNS)], *nothing)
 
 
 def _accuracy(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
-    mine = evidence.accuracies
-    points = mine.assign(panel=mine["task"], objective=BASE, dashed=mine["pooling"].eq(FIRST), x=mine["layer"])
-    tasks = mine.drop_duplicates("task")
+    accuracies = evidence.accuracies
+    points = accuracies.assign(panel=accuracies["task"], objective=BASE, dashed=accuracies["pooling"].eq(FIRST), x=accuracies["layer"])
+    tasks = accuracies.drop_duplicates("task")
     levels = [(row.task, name, getattr(row, name)) for row in tasks.itertuples() for name in ("majority", "surface")]
     return Plot(points[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
 
 
 def _changes(evidence: InterplayEvidence, pooling: str) -> Plot:
-    mine = evidence.changes
-    mine = mine[mine["encoder"].isin(evidence.judged) & mine["objective"].isin(TUNED) & mine["pooling"].eq(pooling)]
-    placed = mine.assign(panel=mine["task"], dashed=False, x=mine["layer"])
+    changes = evidence.changes
+    changes = changes[changes["encoder"].isin(evidence.judged) & changes["objective"].isin(TUNED) & changes["pooling"].eq(pooling)]
+    placed = changes.assign(panel=changes["task"], dashed=False, x=changes["layer"])
     control = placed[placed["control"].notna()].drop_duplicates(["encoder", "task", "layer"])
     control = control.assign(objective=CONTROL, value=control["control"], low=np.nan, high=np.nan)
     points = pd.concat([one[list(POINT_COLUMNS)] for one in (placed, control)], ignore_index=True)
     stars = placed.assign(value=placed["over_mean"], low=placed["over_mean_low"], high=placed["over_mean_high"])
     stars = stars[stars["value"].notna()] if pooling != MEAN else stars.iloc[:0]
-    levels = pd.DataFrame([(task, "no change", 0.0) for task in dict.fromkeys(mine["task"])], columns=list(LEVEL_COLUMNS))
+    levels = pd.DataFrame([(task, "no change", 0.0) for task in dict.fromkeys(changes["task"])], columns=list(LEVEL_COLUMNS))
     return Plot(points, levels, stars[list(POINT_COLUMNS)])
 
 
 def _replaced(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
-    mine = evidence.perplexities[evidence.perplexities["encoder"].isin(evidence.judged)]
-    base = mine[mine["objective"].eq(BASE) & mine["replaced"].eq("none")]
-    mine = mine[mine["objective"].isin([COLA, SST, CONTROL]) & ~mine["embeddings"].astype(bool)]
+    perplexities = evidence.perplexities[evidence.perplexities["encoder"].isin(evidence.judged)]
+    base = perplexities[perplexities["objective"].eq(BASE) & perplexities["replaced"].eq("none")]
+    perplexities = perplexities[perplexities["objective"].isin([COLA, SST, CONTROL]) & ~perplexities["embeddings"].astype(bool)]
     tables = []
     for replaced, panel in PUT_BACK.items():
-        rows = mine[mine["replaced"].isin(["none", replaced])]
+        rows = perplexities[perplexities["replaced"].isin(["none", replaced])]
         ends = {end: rows["perplexity"] * np.exp(rows[end] - rows["value"]) for end in ("low", "high")}
         tables.append(rows.assign(panel=panel, dashed=False, x=rows["n"], **ends).assign(value=rows["perplexity"]).sort_values("x"))
     levels = [(panel, "the base", float(base["perplexity"].iloc[0])) for panel in PUT_BACK.values() if len(base)]

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
 from probing.reports.learned import scores
-from probing.reports.reproduction.evidence import PARTLY, UNLEARNED
+from probing.reports.reproduction.findings import PARTLY, UNLEARNED
 from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
 from probing.reports.reproduction.sentences.families import SentenceFamily
 from probing.store.database import Database
@@ -36,9 +36,9 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
         model = family.members.get(tuned.objective, "") if family else ""
         for place, metric in enumerate(tuned.metrics):
             theirs = [tuned.scores[row][place] if row in tuned.scores else None for row in (TEST_SET, "BERT", "RoBERTa", "ALBERT")]
-            mine = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
-            why = "" if len(mine) else _no_model(family, tuned.objective) if not model else "its task score is not stored"
-            row = mine.iloc[0] if len(mine) else pd.Series(dtype=object)
+            stored = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
+            why = "" if len(stored) else _no_model(family, tuned.objective) if not model else "its task score is not stored"
+            row = stored.iloc[0] if len(stored) else pd.Series(dtype=object)
             known = [row.get(name) for name in ("value", "low", "high", "baseline")]
             numbers = [None if one is None or pd.isna(one) else 100 * float(one) for one in known]
             said = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
@@ -71,13 +71,13 @@ def _ours(evidence: InterplayEvidence | None, family: SentenceFamily | None, cel
     objective, task, *_ = cell
     if evidence is None or family is None:
         return (*[None] * 6, _no_model(None, objective))
-    mine = evidence.groups
-    mine = mine[mine["encoder"].eq(family.base)]
+    groups = evidence.groups
+    groups = groups[groups["encoder"].eq(family.base)]
     for column, value in zip(("objective", "task", "pooling", "group"), cell, strict=True):
-        mine = mine[mine[column].eq(value)]
-    if mine.empty:
+        groups = groups[groups[column].eq(value)]
+    if groups.empty:
         return (*[None] * 6, _why(family, objective, task))
-    numbers = mine.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
+    numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
     learned = evidence.learned.get((family.base, objective), "")
     return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), _TRAINED.get(learned, ""))
 

@@ -9,25 +9,19 @@ from probing.figures.edges.layer_bars import layer_bars
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
 from probing.reports.reproduction.edges import tables as report
-from probing.reports.reproduction.edges.evidence import EdgeEvidence
-from probing.ui.frame import selection
-from probing.ui.reproduction.edges.shown import Shown, published
-from probing.ui.reproduction.selection import ReproductionSelection
+from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
+from probing.ui.reproduction.edges.tables import colours, labels
+from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 
-def draw(shown: Shown) -> None:
-    """The choice of a figure; describes the paper's, and draws ours with the published numbers."""
-    titles = {one.number: one.title for one in published().figures}
-    selection.bound(
-        st.selectbox, "Figure", "pipeline_figure", shown.view.page, options=list(titles), format_func=titles.__getitem__
-    )  # fmt: skip
-    figure = published().figure(selection.of(ReproductionSelection).pipeline_figure)
-    st.markdown(filled("**The paper's figure.** {shows}", shows=figure.shows))
-    named = {published().model(name).title for name in figure.models}
-    encoders = [one for one in shown.encoders if not one.published or one.name in named]
+def draw(shown: Shown, figure: PublishedPlot) -> None:
+    """Draws ours with the published numbers for a figure of the paper."""
+    named = {shown.numbers.model(name).title for name in figure.models}
+    theirs = [one for name, one in shown.found.papers.items() if name in named]
+    encoders = [*([shown.found.ours.evidence] if shown.found.ours else []), *theirs]
     if figure.kind == "summary":
         _summary(shown, figure, encoders)
     else:
@@ -36,16 +30,17 @@ def draw(shown: Shown) -> None:
 
 
 def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) -> None:
-    table = shown.laid.summary[shown.laid.summary["model"].isin([one.name for one in encoders])]
+    table = shown.found.tables["summary"]
+    table = table[table["model"].isin([one.name for one in encoders])]
     blocks.figure(
-        drawing(score_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles), table=table,
+        drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED), table=table,
         stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
         caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are on other data, so their level is not comparable with the "
         "published one, except for relations and, nearly, dependencies.",
         alt=f"{figure.title}: F1 of P(0) and P(L)",
     )  # fmt: skip
     blocks.figure(
-        drawing(place_rows, table, colours=shown.colours, labels=shown.labels, titles=shown.titles, shares=table["last"].nunique() > 1),
+        drawing(place_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED, shares=table["last"].nunique() > 1),
         table=table, stamp=shown.stamp(f"Figure {figure.number}, places"), name=f"edge-figure-{figure.number}-places",
         caption="Filled: centre of gravity of the mixing weights; open: expected layer; lines are 95 % intervals over seeds and sentences. "
         "Encoders of different depth are aligned by share of the depth. Published numbers have no intervals; for BERT-base only "
@@ -55,23 +50,24 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
 
 
 def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
-    table = report.bars(shown.laid.tasks, one)
-    name = shown.labels[one.name]
+    table = report.bars(list(CALLED), one)
+    name = labels(shown)[one.name]
     st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.layers))
     blocks.figure(
-        drawing(
-            layer_bars, table, colour=shown.colours.get(one.name, theme.NEUTRAL), titles=shown.titles, notes=_notes(shown, one)
-        ),
-        table=table, stamp=shown.stamp(f"Figure {figure.number}, {name}"), name=f"edge-figure-{figure.number}-{one.layers}-{one.published}",
+        drawing(layer_bars, table, colour=colours(shown).get(one.name, theme.NEUTRAL), titles=CALLED, notes=_notes(shown, one)),
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, {name}"),
+        name=f"edge-figure-{figure.number}-{one.layers}-{one.published}",
         caption="Outlined: gain in F1 of P(l) over P(l-1), as a share of the largest. "
         + ("The paper prints no weights, so none are shown." if one.published else "Solid: weight of each layer in P(L)."),
         alt=f"{figure.title}: {name}",
-    )  # fmt: skip
+    )
 
 
 def _notes(shown: Shown, one: EdgeEvidence) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
-    table = shown.laid.summary[shown.laid.summary["model"] == one.name]
+    table = shown.found.tables["summary"]
+    table = table[table["model"] == one.name]
     notes = {}
     for row in table.to_dict("records"):
         said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row[column])]

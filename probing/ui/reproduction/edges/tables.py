@@ -1,45 +1,47 @@
 """F1 of every layer, published and ours, with the data behind them."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
+from probing.figures import theme
 from probing.figures.edges.task_curves import Axis, task_curves
-from probing.reports.reproduction.edges import tables as report
-from probing.ui.reproduction.edges.shown import Shown, published
+from probing.reports.reproduction.edges.evidence import CALLED
+from probing.ui.reproduction.shown import Shown, Table
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown
 
 
-def draw(shown: Shown) -> None:
-    """The table of all F1s, the same as curves, and what the probes were trained on."""
-    _scores(shown)
-    _curves(shown)
-    _data(shown)
+def labels(shown: Shown) -> dict[str, str]:
+    """Encoder -> its name in tables and figures."""
+    ours = shown.found.ours
+    return {name: f"{name} (published)" for name in shown.found.papers} | ({ours.name: shown.view.label(ours.name)} if ours else {})
 
 
-def _scores(shown: Shown) -> None:
-    st.markdown("## F1 of P(0) to P(L), per cent")
-    table = report.scores_by_layer(shown.laid.tasks, shown.encoders)
-    layers = [name for name in table.columns if name.startswith("P(")]
-    blocks.table_with_download(
-        table, shown=shown.named(table), stamp=shown.stamp("F1 by layer, per cent"), name="edge-scores", height="content",
-        column_config={"task": st.column_config.TextColumn("task", pinned=True)}
-        | {name: st.column_config.NumberColumn(name, format="%.2f") for name in layers},
-    )  # fmt: skip
-    st.caption(
-        "Micro F1 on the development part, which also decided when training stopped, as in the paper. P(l) is the probe that reads layers "
-        "0 to l; P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper only "
-        "draws them."
-    )
+def colours(shown: Shown) -> dict[str, str]:
+    """Our encoder -> colour; those of the paper have none."""
+    ours = shown.found.ours
+    return {ours.name: shown.view.all_colours.get(ours.name, theme.NEUTRAL)} if ours else {}
+
+
+def _named(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    """A table with readable names of tasks and encoders."""
+    table = table.assign(task=table["task"].map(CALLED))
+    return table.assign(encoder=table["encoder"].map(labels(shown))) if "encoder" in table else table
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    layers = {name: st.column_config.NumberColumn(name, format="%.2f") for name in table.columns if name.startswith("P(")}
+    return {"task": _TASK, **layers}
 
 
 def _curves(shown: Shown) -> None:
-    points = shown.laid.points
-    levels = report.levels(shown.laid.tasks, shown.laid.ours)
+    points, levels = shown.found.tables["points"], shown.found.tables["levels"]
+    axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
-        drawing(
-            task_curves, points, levels, axis=Axis("micro F1 of P(l)", shares=True), colours=shown.colours, labels=shown.labels,
-            titles=shown.titles,
-        ),
+        drawing(task_curves, points, levels, axis=axis, colours=colours(shown), labels=labels(shown), titles=CALLED),
         table=points, stamp=shown.stamp("F1 by share of depth"), name="edge-score-curves",
         caption="The same by share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
         "intervals; dashed levels are the F1 of memory, of one label for all, and of the best answers to equal inputs on our data.",
@@ -47,21 +49,26 @@ def _curves(shown: Shown) -> None:
     )  # fmt: skip
 
 
-def _data(shown: Shown) -> None:
-    st.markdown("## The data")
-    table = report.data(published(), shown.laid.data)
-    number = st.column_config.NumberColumn
-    blocks.table_with_download(
-        table, shown=table.assign(task=table["task"].map(shown.titles)), stamp=shown.stamp("training data"), name="edge-data",
-        column_config={
-            "task": st.column_config.TextColumn("task", pinned=True), "published_data": "paper",
-            "published_targets": number("targets", help="Training targets, as published."),
-            "published_labels": number("labels", help="As published."), "source": "ours",
-            "targets": number("our targets", help="Training targets here."),
-            "labels": number("our labels", help="Labels in training here."),
-        },
-    )  # fmt: skip
-    st.caption(
+_TASK, _number = st.column_config.TextColumn("task", pinned=True), st.column_config.NumberColumn
+SCORES = Table(
+    "scores", "scores", "F1 by layer, per cent", heading=Markdown("## F1 of P(0) to P(L), per cent"), worded=_named, columns=_columns,
+    options={"height": "content"},
+    caption=Markdown(
+        "Micro F1 on the development part, which also decided when training stopped, as in the paper. P(l) is the probe that reads layers "
+        "0 to l; P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper only "
+        "draws them."
+    ),
+)  # fmt: skip
+DATA = Table(
+    "data", "data", "training data", heading=Markdown("## The data"), worded=_named,
+    columns={
+        "task": _TASK, "published_data": "paper", "published_targets": _number("targets", help="Training targets, as published."),
+        "published_labels": _number("labels", help="As published."), "source": "ours",
+        "targets": _number("our targets", help="Training targets here."), "labels": _number("our labels", help="Labels in training here."),
+    },
+    caption=Markdown(
         "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The paper's "
         "other data need a licence of the Linguistic Data Consortium; with it, supply them in jiant's format."
-    )
+    ),
+)  # fmt: skip
+TABLES = (SCORES, _curves, DATA)

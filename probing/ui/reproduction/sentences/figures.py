@@ -2,15 +2,15 @@
 
 import streamlit as st
 
+from probing.core.sentences.published import PublishedDrawing
+from probing.figures import theme
 from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
-from probing.reports.reproduction.evidence import BASE
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, RTE, SST
 from probing.reports.reproduction.sentences.plots import plot
-from probing.ui.frame import selection
-from probing.ui.reproduction.selection import ReproductionSelection
-from probing.ui.reproduction.sentences.shown import Shown, published
+from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled
 
 _ACCURACY, _POINTS = Drawn("accuracy, %", 100), Drawn("change, points", 100, signed=True)
 #: Kind of figure -> how it is drawn, and how to read it.
@@ -32,24 +32,32 @@ _LOOKS = {
 }  # fmt: skip
 
 
-def draw(shown: Shown) -> None:
-    """The choice of a figure; describes the paper's, and draws ours."""
-    titles = {one.number: one.title for one in published().figures}
-    selection.bound(
-        st.selectbox, "Figure", "interplay_figure", shown.view.page, options=list(titles), format_func=titles.__getitem__
-    )  # fmt: skip
-    figure = published().figure(selection.of(ReproductionSelection).interplay_figure)
-    st.markdown(filled("**The paper's figure.** {shows} No values are printed.", shows=figure.shows))
-    if shown.laid.ours is None:
+def _label(shown: Shown, objective: str) -> str:
+    """The name of an objective's model, marked by whether it learned its task."""
+    return shown.view.label(shown.models[objective]) if objective in shown.models else objective
+
+
+def _colour(shown: Shown, objective: str) -> str:
+    """The model's colour on every page; if it has none, one of its objective."""
+    known = shown.view.all_colours.get(shown.models.get(objective, ""))
+    of_objective = theme.OBJECTIVE_COLOURS.get(objective)
+    others = (COLA, COLA_MEAN, SST, RTE)
+    place = others.index(objective) if objective in others else 4
+    return known or (of_objective[0] if of_objective else theme.OTHER_COLOURS[place])
+
+
+def draw(shown: Shown, figure: PublishedDrawing) -> None:
+    """Draws ours for a figure of the paper."""
+    if shown.found.ours is None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
-    found, (drawn, caption) = plot(shown.laid.ours, figure.kind), _LOOKS[figure.kind]
+    found, (drawn, caption) = plot(shown.found.ours.evidence, figure.kind), _LOOKS[figure.kind]
     several = found.points["encoder"].nunique() > 1
     labels, colours = {}, {}
     for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
         line = f"{encoder} {objective}"
-        labels[line] = shown.view.label(encoder) if several and objective == BASE else shown.label(objective)
-        colours[line] = shown.view.all_colours.get(encoder, shown.colour(BASE)) if several else shown.colour(objective)
+        labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
+        colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
     points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels), table=found.points,

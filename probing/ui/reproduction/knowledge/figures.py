@@ -10,31 +10,25 @@ from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision_by_relation
-from probing.reports.reproduction.evidence import BASE
-from probing.reports.reproduction.tables import OTHER_FACTS, Gathered, beside, shown_set
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection
-from probing.ui.frame.page import View
-from probing.ui.reproduction.paper_tables import published, stamp
-from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 
-def draw(view: View, gathered: Gathered) -> None:
-    """The choice of a figure; describes the paper's, draws ours, and links to the page that has all its controls."""
-    paper = published()
-    titles = {one.number: f"Figure {one.number}: {one.title}" for one in paper.figures}
-    selection.bound(st.selectbox, "Figure", "figure", view.page, options=list(titles), format_func=titles.__getitem__)
-    figure = paper.figure(selection.of(ReproductionSelection).figure)
-    st.markdown(filled("**The paper's figure.** {shows}", shows=figure.shows))
-    sets = _sets(gathered, figure)
+def draw(shown: Shown, figure: PublishedFigure) -> None:
+    """Draws ours for a figure of the paper, and links to the page that has all its controls."""
+    gathered, paper = shown.about, shown.numbers
+    sets = {name: shown_set(paper.probe_set(name), gathered.runs) for name in figure.probe_sets}
     objectives = [paper.objective(name) for name in figure.models]
     missing = [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in gathered.family.members]
     if missing:
         st.caption(filled("Not in this family, so not drawn: {names}.", names=", ".join(missing)))
-    if other := [name for name, shown in sets.items() if beside(paper.probe_set(name), gathered.runs) == OTHER_FACTS]:
+    if other := [name for name in sets if beside(paper.probe_set(name), gathered.runs) == OTHER_FACTS]:
         st.caption(
             filled(
                 "In place of {theirs}: {ours}, **other sentences, not the paper's facts**.",
@@ -43,17 +37,12 @@ def draw(view: View, gathered: Gathered) -> None:
             )
         )
     if figure.kind == "bars":
-        _bars(view, gathered, figure, objectives, sets)
+        _bars(shown, figure, objectives, sets)
     elif figure.kind == "relations":
-        _relations(view, gathered, figure)
+        _relations(shown, figure)
     else:
         for k in figure.ranks:
-            _layers(view, gathered, figure, objectives, sets, k)
-
-
-def _sets(gathered: Gathered, figure: PublishedFigure) -> dict[str, str]:
-    """The paper's probe sets -> ours."""
-    return {name: shown_set(published().probe_set(name), gathered.runs) for name in figure.probe_sets}
+            _layers(shown, figure, objectives, sets, k)
 
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: dict[str, str], **equal) -> pd.DataFrame:
@@ -72,66 +61,66 @@ def _names(sets: dict[str, str]) -> dict[str, str]:
     return {ours: set_name(ours) for ours in sets.values()}
 
 
-def _labels(view: View, gathered: Gathered) -> dict[str, str]:
-    return {model: view.label(model) for model in gathered.family.models}
+def _labels(shown: Shown) -> dict[str, str]:
+    return {model: shown.view.label(model) for model in shown.about.family.models}
 
 
-def _bars(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
-    table = shown_baselines(_chosen(gathered.total, objectives, sets, k=1, average="micro"))
+def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
+    table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
-        drawing(total_bars, table, k=1, colours=view.colours, names=_names(sets), labels=_labels(view, gathered)), table=table,
-        stamp=stamp(view, gathered, f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
+        drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)), table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
         caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
         "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
         "and a swapped subject if it is measured.",
         alt=figure.title,
     )  # fmt: skip
-    _link("home", gathered, table, "Open with all controls on Home", k=1, average="micro")
+    _link("home", shown, table, "Open with all controls on Home", k=1, average="micro")
 
 
-def _layers(view: View, gathered: Gathered, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
-    table = shown_baselines(_chosen(gathered.precision, objectives, sets, k=k))
+def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
+    table = shown_baselines(_chosen(shown.about.precision, objectives, sets, k=k))
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
-        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=view.colours, names=_names(sets), panels=panels,
-        controls=view.controls,
+        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=shown.view.colours, names=_names(sets), panels=panels,
+        controls=shown.view.controls,
     )  # fmt: skip
     blocks.figure(
-        drawn, table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, {metric.label}, macro", table),
+        drawn, table=table, stamp=shown.stamp(f"Figure {figure.number}, {metric.label}, macro", table),
         name=f"figure-{figure.number}-{k}", alt=f"{figure.title}, {metric.label}",
         caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
     )  # fmt: skip
     if len(table):
         _link(
-            "layer_curves", gathered, table, filled("Open {metric} with all controls on Layer curves", metric=metric.label),
-            metric=metric.name, average="macro",
-            panels=panels,
+            "layer_curves", shown, table, filled("Open {metric} with all controls on Layer curves", metric=metric.label),
+            metric=metric.name, average="macro", panels=panels,
         )  # fmt: skip
 
 
-def _relations(view: View, gathered: Gathered, figure: PublishedFigure) -> None:
-    runs = gathered.runs[(gathered.runs["objective"] == BASE) & (gathered.runs["probe_set"] == "trex")]
+def _relations(shown: Shown, figure: PublishedFigure) -> None:
+    runs = shown.about.runs
+    runs = runs[(runs["objective"] == BASE) & (runs["probe_set"] == "trex")]
     if runs.empty:
-        st.info(filled("{base} was not probed on T-REx with these heads.", base=view.called(gathered.family.base)))
+        st.info(filled("{base} was not probed on T-REx with these heads.", base=shown.view.called(shown.about.family.base)))
         return
-    table = shown_baselines(view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
+    table = shown_baselines(shown.view.read(precision_by_relation, (runs["run_id"].iloc[0],), 1))
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(
-        drawing(relation_curves, table, k=1), table=table, stamp=stamp(view, gathered, f"Figure {figure.number}, P@1", runs),
+        drawing(relation_curves, table, k=1), table=table, stamp=shown.stamp(f"Figure {figure.number}, P@1", runs),
         name=f"figure-{figure.number}", alt=figure.title,
         caption="P@1 by layer of the relations that the paper names. Bands are 95 % intervals; dashed: the relation's majority answer.",
     )  # fmt: skip
     navigation.link(
-        "relations", "Open with all controls on Relations", model=gathered.family.base, head=runs["head"].iloc[0], probe_set="trex", k=1,
+        "relations", "Open with all controls on Relations", model=shown.about.family.base, head=runs["head"].iloc[0], probe_set="trex", k=1,
         relations=figure.relations, **selection.ALL_FACTS,
     )  # fmt: skip
 
 
-def _link(page: str, gathered: Gathered, table: pd.DataFrame, label: str, **changes) -> None:
+def _link(page: str, shown: Shown, table: pd.DataFrame, label: str, **changes) -> None:
     navigation.link(
-        page, label, models=tuple(dict.fromkeys(table["model"])), heads=tuple(dict.fromkeys(gathered.runs["head"])),
+        page, label, models=tuple(dict.fromkeys(table["model"])), heads=tuple(dict.fromkeys(shown.about.runs["head"])),
         probe_sets=tuple(dict.fromkeys(table["probe_set"])), **changes, **selection.ALL_FACTS,
     )  # fmt: skip

@@ -1,88 +1,53 @@
-"""From a family's name to the tables of the paper; resumable, finished steps are skipped."""
+"""How BERTnesia is reproduced: from a family's name to the tables."""
 
-from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 from probing.core.errors import ModelError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import atomic_text
 from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
-from probing.core.paths import cache_folder, database_folder, result_folders, snapshot_folder
+from probing.core.paths import cache_folder, database_folder, snapshot_folder
+from probing.core.registry import FamilyEntry, FamilyMember
 from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import PRETRAINED, HeadRecipe
 from probing.reports.knowledge.stored import ReportChoice, What, report
 from probing.reports.knowledge.written import written
+from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
-from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import read_table
-from probing.workflows.fetch import fetch_or_stand_in
-from probing.workflows.finetune import finetune
 from probing.workflows.heads import train_heads
 from probing.workflows.knowledge.probe import probe
-from probing.workflows.reproduction.fetching import fetch_all
-from probing.workflows.reproduction.plan import Plan, ReproduceRequest, planned
-from probing.workflows.reproduction.stage import Stage, stages_of
-from probing.workflows.requests.finetune import FinetuneRequest
+from probing.workflows.reproduction import steps
+from probing.workflows.reproduction.plan import Plan, Procedure, made_here
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest
+from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 from probing.workflows.say import Say
 
 
-def reproduce(request: ReproduceRequest, only: Stage | None = None, say: Say = print) -> None:
-    """Fetches, fine-tunes the models that the hub lacks, trains heads, probes, builds and writes the tables.
+def _members(request: ReproduceRequest, family: FamilyEntry) -> tuple[FamilyMember, ...]:
+    return tuple(_as_made(member, member.base or family.base, request.own) for member in family.members)
 
-    Args:
-        request: the reproduction.
-        only: one stage instead of all.
-        say: called with a line for each step.
 
-    Raises:
-        OptionError: for a stage that this paper lacks.
-        ProbingError: as ``planned`` and the workflow of each stage.
-    """
-    plan = planned(request)
-    stages = stages_of(STAGES, only, "bertnesia")
-    for number, (stage, do) in enumerate(stages.items(), 1):
-        say(f"== {plan.family.title}, stage {number} of {len(stages)}: {stage.value}")
-        do(plan, say)
+def _as_made(member: FamilyMember, base: str, own: bool) -> FamilyMember:
+    """The member with its base filled in; with ``own`` a hub model is fine-tuned here under its own name."""
+    return made_here(task_called(member.objective), base) if own and member.how == "hub" else member.model_copy(update={"base": base})
 
 
 def _fetch(plan: Plan, say: Say) -> None:
-    served = [*plan.bases, *(member.model for member in plan.members if member.how != "finetune")]
-    fetch_all(plan.registry, served, _data_sets(plan), plan.request.source, say)
-
-
-def _data_sets(plan: Plan) -> list[str]:
-    """The data sets for fine-tuning and heads, each once."""
-    needed = [task_called(member.objective).data_set for member in plan.members if member.how == "finetune"]
-    heads = plan.request.heads
-    if heads.text is None and set(heads.kinds) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models):
-        needed.append("wikitext-2")
-    return list(dict.fromkeys(name for name in needed if name))
-
-
-def _finetune(plan: Plan, say: Say) -> None:
     request = plan.request
-    for member in plan.members:
-        if member.how != "finetune":
-            say(f"  {member.model}: {member.how}")
-            continue
-        task = task_called(member.objective)
-        data = fetch_or_stand_in(plan.registry, task.data_set, request.source, say) if task.data_set else request.heads.text
-        out, device = cache_folder() / "models" / member.model, "cpu" if request.device == "cpu" else "auto"
-        pooling = task.settings.get("pooling")
-        finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=request.tuning, device=device, pooling=pooling), say)
+    trained = request.text is None and set(request.heads) - {LOGIT_LENS} and any(not plan.ships(name) for name in plan.models)
+    steps.fetch(plan, ["wikitext-2"] if trained else [], say)
 
 
 def _heads(plan: Plan, say: Say) -> None:
-    request, heads = plan.request, plan.request.heads
+    request = plan.request
     for model in plan.models:
-        for kind in heads.kinds:
+        for kind in request.heads:
             if kind == LOGIT_LENS:
                 continue
             if _ships_with_runs(plan, model, kind):
@@ -90,14 +55,14 @@ def _heads(plan: Plan, say: Say) -> None:
                 continue
             _require_made(plan, model)
             encoder = open_encoder(model, None, request.device)
-            found = heads_folder(model, encoder, kind, cache_folder())
-            if found is not None:
-                say(f"  {model}, {kind}: heads exist already: {found}{_otherwise(found, plan)}")
+            folder = heads_folder(model, encoder, kind, cache_folder())
+            if folder is not None:
+                say(f"  {model}, {kind}: heads exist already: {folder}{_otherwise(folder, plan)}")
                 continue
             # As in the paper; ``train-heads`` now starts otherwise by default.
             start = None if kind in MAPPED else PRETRAINED
             wanted = HeadsRequest(
-                model, kind, text=heads.text, valid=heads.valid, positions=heads.positions, epochs=heads.epochs, start=start,
+                model, kind, text=request.text, valid=request.valid, positions=request.positions, epochs=request.epochs, start=start,
                 start_positions=0, recipe_version=1, device=request.device, executor=request.executor,
             )  # fmt: skip
             train_heads(wanted, say)
@@ -109,7 +74,7 @@ def _otherwise(heads: Path, plan: Plan) -> str:
         # They ship with the model.
         return ""
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
-    asked = plan.request.heads
+    asked = plan.request
     length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
     begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
     other = [f"{recipe.positions:,} positions"] if recipe.positions != asked.positions else []
@@ -122,7 +87,7 @@ def _otherwise(heads: Path, plan: Plan) -> str:
 def _probe(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
-        for kind in request.heads.kinds:
+        for kind in request.heads:
             if _ships_with_runs(plan, model, kind):
                 say(f"  {model}, {kind}: ships with its results")
                 continue
@@ -134,9 +99,9 @@ def _probe(plan: Plan, say: Say) -> None:
 
 def _require_made(plan: Plan, model: str) -> None:
     """Raises a ``ModelError`` for a model of the family that is fine-tuned here and does not exist yet."""
-    made_here = any(member.model == model and member.how == "finetune" for member in plan.members)
-    if made_here and not (cache_folder() / "models" / model / "config.json").is_file():
-        command = f"python -m probing reproduce --family {plan.family.name} --only {Stage.finetune}"
+    tuned_here = any(member.model == model and member.how == "finetune" for member in plan.members)
+    if tuned_here and not (cache_folder() / "models" / model / "config.json").is_file():
+        command = f"{plan.again} --only {Stage.finetune}"
         raise ModelError(f"{model} is fine-tuned here, from its base, and does not exist yet; run stage {Stage.finetune} first: {command}")
 
 
@@ -155,32 +120,21 @@ def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
     return frozenset((row["model"], row["head"], row["probe_set"]) for row in rows if row["role"] == "primary")
 
 
-def _build(plan: Plan, say: Say) -> None:
-    say(f"  {build_database(result_folders(), database_folder())}")
-
-
 def _tables(plan: Plan, say: Say) -> None:
-    plan.out.mkdir(parents=True, exist_ok=True)
-    kinds = plan.request.heads.kinds
+    heads, templates = plan.request.heads, "lama" if Path(plan.request.facts, "relations.jsonl").is_file() else "default"
     with open_database(database_folder()) as db:
-        probed = choose(db, plan.models, kinds, templates=plan.templates)
+        probed = choose(db, plan.models, heads, templates=templates)
         if missing := set(plan.models) - set(probed["model"]):
-            again = f"python -m probing reproduce --family {plan.family.name}"
-            raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
+            raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")
         # The facts are compared one model at a time.
-        for what in (one for one in What if one is not What.facts):
-            table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
-            atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
-            atomic_text(plan.out / f"{what}.json", written(table, what, "json"))
-            say(f"  {what}: {len(table):,} rows")
-    say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Reproduction")
+        reports = {what: report(db, ReportChoice(what, plan.models, heads, templates=templates)) for what in What if what is not What.facts}
+    steps.write_tables(plan, reports, written, say)
 
 
-STAGES: Mapping[Stage, Callable[[Plan, Say], None]] = {
-    Stage.fetch: _fetch,
-    Stage.finetune: _finetune,
-    Stage.heads: _heads,
-    Stage.probe: _probe,
-    Stage.build: _build,
-    Stage.tables: _tables,
-}
+BERTNESIA = Procedure(
+    PAPER, "{family.title}", members=_members,
+    steps={
+        Stage.fetch: _fetch, Stage.finetune: steps.fine_tune, Stage.heads: _heads, Stage.probe: _probe, Stage.build: steps.build,
+        Stage.tables: _tables,
+    },
+)  # fmt: skip

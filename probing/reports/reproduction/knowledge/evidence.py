@@ -1,45 +1,26 @@
 """The evidence for a claim: numbers with intervals, of one family under one kind of head or of the paper's own tables."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import pandas as pd
 
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.decisions import Interval
+from probing.reports.reproduction.decisions import Interval, intervals
+from probing.reports.reproduction.findings import BASE, Evidence
+from probing.reports.reproduction.words import points
 from probing.reports.shown_baselines import shown_baselines
 
-BASE = "pre-training"
 #: Probe sets whose facts come from the same sources as the paper's; our own sentences decide no claim.
 COMPARABLE = ("google_re", "trex", "conceptnet", "squad")
-#: Values of ``Evidence.learned`` that exclude a model from claims on its task. A model without a stored score is not excluded.
-UNLEARNED = ("not learned", "cannot tell")
-#: Its value for a model that is above its baseline, but less than halfway to the published score. It is not excluded, but named.
-PARTLY = "partly"
 _ENDS = ["value", "low", "high"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The result of a rule.
-
-    Attributes:
-        verdict: one of ``decisions.VERDICTS``.
-        numbers: the numbers in a sentence.
-        table: the rows that were judged.
-        null: the same numbers for guessing, in a sentence; empty if the rule has no such control.
-    """
-
-    verdict: str
-    numbers: str
-    table: pd.DataFrame = field(default_factory=pd.DataFrame)
-    null: str = ""
-
-
-@dataclass(frozen=True)
-class Evidence:
+class KnowledgeEvidence(Evidence):
     """Frames whose models are named by objective; the base's is ``BASE``. Unknown numbers have no row.
 
     Attributes:
@@ -54,9 +35,6 @@ class Evidence:
             the first's share minus the second's.
         by_layer: two models' macro P@1: ``first, second, probe_set, layer, value, low, high``, likewise.
         same_steps: whether all models of the family took the same number of fine-tuning steps.
-        learned: objective -> whether its model has learned its task: ``learned``, ``partly``, ``not learned``, ``cannot tell`` or
-            ``no score stored``; an objective that is not in it counts as learned.
-        scores: objective -> its task score in words.
     """
 
     curves: pd.DataFrame
@@ -68,8 +46,6 @@ class Evidence:
     differences: pd.DataFrame
     by_layer: pd.DataFrame
     same_steps: bool = False
-    learned: Mapping[str, str] = field(default_factory=dict)
-    scores: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tuned(self) -> list[str]:
@@ -77,26 +53,20 @@ class Evidence:
         there = pd.concat([self.total["objective"], self.forgotten["objective"]])
         return [one for one in dict.fromkeys(there) if one not in (BASE, CONTROL)]
 
-    @property
-    def unlearned(self) -> list[str]:
-        """Those of them whose models are not shown to have learned their task."""
-        return [one for one in self.tuned if self.learned.get(one) in UNLEARNED]
-
-    @property
-    def partly(self) -> list[str]:
-        """Those of them whose models have learned their task only partly."""
-        return [one for one in self.tuned if self.learned.get(one) == PARTLY]
+    def models_of(self, objectives: Collection[str] | None = None) -> list[str]:
+        """Those of them with these objectives, by which models are named here."""
+        return [one for one in self.tuned if objectives is None or one in objectives]
 
     @property
     def sets(self) -> list[str]:
         """The comparable probe sets that have numbers."""
         return [one for one in COMPARABLE if one in set(self.total["probe_set"])]
 
-    def without(self, objectives: Collection[str]) -> "Evidence":
+    def without(self, models: Collection[str]) -> Self:
         """The same without some models."""
         names = ("curves", "total", "forgotten", "transitions")
-        kept = {name: _without(getattr(self, name), ["objective"], objectives) for name in names}
-        kept |= {name: _without(getattr(self, name), ["first", "second"], objectives) for name in ("differences", "by_layer")}
+        kept = {name: _without(getattr(self, name), ["objective"], models) for name in names}
+        kept |= {name: _without(getattr(self, name), ["first", "second"], models) for name in ("differences", "by_layer")}
         return replace(self, **kept)
 
     def knowledge(self, objective: str, probe_set: str, column: str) -> float | None:
@@ -118,30 +88,25 @@ class Evidence:
 
     def forgotten_count(self, objective: str, k: int = 1, definition: str = "authors") -> int | None:
         """T-REx relations forgotten in the last layer, None if it was not probed."""
-        mine = self.forgotten
-        mine = mine[(mine["objective"] == objective) & (mine["k"] == k) & (mine["definition"] == definition)]
-        return int(mine["forgotten"].iloc[0]) if len(mine) else None
+        rows = self.forgotten
+        rows = rows[(rows["objective"] == objective) & (rows["k"] == k) & (rows["definition"] == definition)]
+        return int(rows["forgotten"].iloc[0]) if len(rows) else None
 
     def difference(self, first: str, second: str, probe_set: str, measure: str) -> Interval | None:
         """The first model's share minus the second's; None if it is not known."""
-        mine = self.differences
-        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["measure"] == measure)]
-        return intervals(mine)[0] if len(mine) else None
+        rows = self.differences
+        rows = rows[(rows["first"] == first) & (rows["second"] == second) & (rows["probe_set"] == probe_set) & (rows["measure"] == measure)]
+        return intervals(rows)[0] if len(rows) else None
 
     def apart(self, first: str, second: str, probe_set: str = "trex") -> pd.DataFrame:
         """``layer, value, low, high`` of the first's macro P@1 minus the second's at layers 1..L; no rows if it is not known."""
-        mine = self.by_layer
-        mine = mine[(mine["first"] == first) & (mine["second"] == second) & (mine["probe_set"] == probe_set) & (mine["layer"] >= 1)]
-        return mine[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
+        rows = self.by_layer
+        rows = rows[(rows["first"] == first) & (rows["second"] == second) & (rows["probe_set"] == probe_set) & (rows["layer"] >= 1)]
+        return rows[["layer", *_ENDS]].sort_values("layer").reset_index(drop=True)
 
 
 def _without(frame: pd.DataFrame, columns: list[str], objectives: Collection[str]) -> pd.DataFrame:
     return frame[~frame[columns].isin(list(objectives)).any(axis=1)]
-
-
-def intervals(frame: pd.DataFrame, columns: list[str] | None = None) -> list[Interval]:
-    """The rows of a frame as numbers with their ends."""
-    return [Interval(*map(float, row)) for row in frame[columns or _ENDS].itertuples(index=False)]
 
 
 def named(objective: str) -> str:
@@ -154,18 +119,13 @@ def set_named(probe_set: str) -> str:
     return PROBE_SETS.get(probe_set, probe_set)
 
 
-def beside_majority(evidence: Evidence) -> str:
+def beside_majority(evidence: KnowledgeEvidence) -> str:
     """The accuracy of the majority answer on the base's T-REx facts, to follow a macro P@1; empty if it may not be shown."""
     table = shown_baselines(evidence.total)
     if "majority" not in table:
         return ""
     row = table[table["objective"].eq(BASE) & table["probe_set"].eq("trex") & table["k"].eq(1) & table["average"].eq("macro")]
     return "" if row["majority"].isna().all() else f"; the majority answer gives {points(row['majority'].iloc[0])}"
-
-
-def points(share: float | None) -> str:
-    """A share in per cent with one decimal, or a dash."""
-    return "–" if share is None or pd.isna(share) else f"{round(100 * share, 1) + 0.0:.1f}"
 
 
 def ranged(number: Interval) -> str:

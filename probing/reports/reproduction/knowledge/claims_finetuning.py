@@ -1,4 +1,4 @@
-"""Rules for the claims on what fine-tuning does; their words are in ``probing.reports.reproduction.claims``."""
+"""Rules for the claims on what fine-tuning does; their words are in ``claims``."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,16 @@ from probing.reports.reproduction.decisions import (
     at_most,
     between,
     every,
+    intervals,
     less,
     more,
     opposite,
     some,
     verdict,
-)  # fmt: skip
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, beside_majority, intervals, points, ranged, set_named
+)
+from probing.reports.reproduction.findings import BASE, Finding
+from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence, beside_majority, ranged, set_named
+from probing.reports.reproduction.words import points
 
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02
@@ -28,7 +31,7 @@ SIGNIFICANT = 0.05
 FIGURE_4 = ("QA-SQuAD-2", "RANK-MSMARCO", "NER-CoNLL")
 
 
-def early_agreement(evidence: Evidence) -> Finding:
+def early_agreement(evidence: KnowledgeEvidence) -> Finding:
     """Do Figure 4's models stay with the base in the first half of the layers, and leave it later?"""
     table = _from_base(evidence, [one for one in FIGURE_4 if one in evidence.tuned])
     if table.empty:
@@ -46,7 +49,7 @@ def early_agreement(evidence: Evidence) -> Finding:
     return Finding(verdict(every([parallel_map, apart])), words, table)
 
 
-def last_layers_lose(evidence: Evidence) -> Finding:
+def last_layers_lose(evidence: KnowledgeEvidence) -> Finding:
     """Is each model's largest loss against the base in the last third of the layers?"""
     table = _from_base(evidence, evidence.tuned)
     if table.empty:
@@ -61,16 +64,16 @@ def last_layers_lose(evidence: Evidence) -> Finding:
     return Finding(verdict(every(worst["late"])), f"Largest loss on T-REx, of {last} layers: {words}.", worst)
 
 
-def _late(mine: pd.DataFrame, last: int) -> Answer:
+def _late(losses: pd.DataFrame, last: int) -> Answer:
     """Is this model's largest loss in the last third, and a loss at all? None if the intervals of the layers overlap."""
-    third = mine["layer"] > 2 * last / 3
-    early, late = mine[~third], mine[third]
+    third = losses["layer"] > 2 * last / 3
+    early, late = losses[~third], losses[third]
     if late["high"].min() < min(0, early["low"].min()):
         return True
     return False if late["low"].min() >= 0 or early["high"].min() < late["low"].min() else None
 
 
-def always_forgets(evidence: Evidence) -> Finding:
+def always_forgets(evidence: KnowledgeEvidence) -> Finding:
     """Is every fine-tuned model below the base, and is that more than chance?"""
     table = evidence.transitions
     table = table[table["k"].eq(1) & table["probe_set"].isin(evidence.sets) & table["n"].gt(0)].reset_index(drop=True)
@@ -94,7 +97,7 @@ def always_forgets(evidence: Evidence) -> Finding:
     return Finding(verdict(every(answers)), words, table)
 
 
-def ranking_least(evidence: Evidence) -> Finding:
+def ranking_least(evidence: KnowledgeEvidence) -> Finding:
     """Has no other fine-tuned model fewer forgotten relations or more knowledge at the last layer than the ranking one?"""
     others = [one for one in evidence.tuned if one != "RANK-MSMARCO"]
     fewer = _compared(evidence, "RANK-MSMARCO", others, "forgotten")
@@ -112,7 +115,7 @@ def ranking_least(evidence: Evidence) -> Finding:
     return Finding(verdict(every([*least, *most])), f"{words}.", table)
 
 
-def more_data(evidence: Evidence) -> Finding:
+def more_data(evidence: KnowledgeEvidence) -> Finding:
     """Does the model tuned on the larger text keep no more than the one tuned on the smaller text?"""
     table = _on_sets(evidence, "MLM-MSMARCO", "MLM-SQuAD", ("trex", "google_re"))
     if table.empty:
@@ -123,7 +126,7 @@ def more_data(evidence: Evidence) -> Finding:
     return Finding(verdict(every(at_most(one, 0) for one in intervals(table))), words, table)
 
 
-def harder_task(evidence: Evidence) -> Finding:
+def harder_task(evidence: KnowledgeEvidence) -> Finding:
     """Does the model of SQuAD 2.0 keep more than that of SQuAD 1.1?"""
     table = _on_sets(evidence, "QA-SQuAD-2", "QA-SQuAD-1", evidence.sets)
     lost = evidence.difference("QA-SQuAD-2", "QA-SQuAD-1", "trex", "forgotten")
@@ -137,7 +140,7 @@ def harder_task(evidence: Evidence) -> Finding:
     return Finding(verdict(every([mostly, less(lost, 0)])), words, table)
 
 
-def language_modelling(evidence: Evidence) -> Finding:
+def language_modelling(evidence: KnowledgeEvidence) -> Finding:
     """On SQuAD's text, does masked language modelling keep more than span prediction?"""
     both = [_compared(evidence, "MLM-SQuAD", ["QA-SQuAD-2"], measure) for measure in ("forgotten", "last_layer")]
     table = pd.concat(both, ignore_index=True)
@@ -148,7 +151,7 @@ def language_modelling(evidence: Evidence) -> Finding:
     return Finding(verdict(every([less(lost, 0), more(known, 0)])), words, table)
 
 
-def text_of_the_probe(evidence: Evidence) -> Finding:
+def text_of_the_probe(evidence: KnowledgeEvidence) -> Finding:
     """Does tuning on SQuAD's text help on LAMA's SQuAD probe?"""
     table = _on_sets(evidence, "MLM-SQuAD", BASE, ("squad", "questions"), "total")
     words = _versus(evidence, table, "total knowledge")
@@ -159,10 +162,10 @@ def text_of_the_probe(evidence: Evidence) -> Finding:
     return Finding(verdict(every([more(gain, 0), less(gain, 0.05)])), words, table)
 
 
-def ranking_like_language_model(evidence: Evidence) -> Finding:
+def ranking_like_language_model(evidence: KnowledgeEvidence) -> Finding:
     """Are the two models of MS MARCO close at every layer?"""
-    found = [evidence.apart("RANK-MSMARCO", "MLM-MSMARCO", one).assign(probe_set=one) for one in evidence.sets]
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+    tables = [evidence.apart("RANK-MSMARCO", "MLM-MSMARCO", one).assign(probe_set=one) for one in evidence.sets]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     if table.empty:
         return Finding(UNTESTED, "RANK-MSMARCO and MLM-MSMARCO were not both probed on a probe set of the paper.")
     row = table.loc[[table["value"].abs().idxmax()]]
@@ -182,10 +185,10 @@ def _widest(table: pd.DataFrame) -> str:
     return f"{ranged(intervals(table.loc[[table['value'].abs().idxmax()]])[0])} points"
 
 
-def _from_base(evidence: Evidence, objectives: Sequence[str]) -> pd.DataFrame:
+def _from_base(evidence: KnowledgeEvidence, objectives: Sequence[str]) -> pd.DataFrame:
     """Macro P@1 on T-REx minus the base's, by model and layer 1..L: objective, layer, value, low, high."""
-    found = [evidence.apart(one, BASE).assign(objective=one) for one in objectives]
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["objective"])
+    tables = [evidence.apart(one, BASE).assign(objective=one) for one in objectives]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["objective"])
     return table[["objective", *(name for name in table.columns if name != "objective")]]
 
 
@@ -193,25 +196,25 @@ def _differences(table: pd.DataFrame) -> list[Interval]:
     return intervals(table, ["difference", "low", "high"])
 
 
-def _compared(evidence: Evidence, first: str, others: Sequence[str], measure: str) -> pd.DataFrame:
+def _compared(evidence: KnowledgeEvidence, first: str, others: Sequence[str], measure: str) -> pd.DataFrame:
     """A model against others on T-REx: first, second, measure, value, low, high."""
-    found = [(first, one, measure, evidence.difference(first, one, "trex", measure)) for one in others]
+    numbers = [(first, one, measure, evidence.difference(first, one, "trex", measure)) for one in others]
     return pd.DataFrame(
-        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in numbers if row[3]],
         columns=["first", "second", "measure", "value", "low", "high"],
     )
 
 
-def _on_sets(evidence: Evidence, first: str, second: str, probe_sets: Sequence[str], measure: str = "last_layer") -> pd.DataFrame:
+def _on_sets(evidence: KnowledgeEvidence, first: str, second: str, probe_sets: Sequence[str], measure: str = "last_layer") -> pd.DataFrame:
     """A model against another on the probe sets that both were probed on: first, second, probe_set, value, low, high."""
-    found = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
+    numbers = [(first, second, name, evidence.difference(first, second, name, measure)) for name in probe_sets]
     return pd.DataFrame(
-        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in found if row[3]],
+        [(*row[:3], row[3].value, row[3].low, row[3].high) for row in numbers if row[3]],
         columns=["first", "second", "probe_set", "value", "low", "high"],
     )
 
 
-def _forgotten_words(evidence: Evidence, objectives: Sequence[str]) -> str:
+def _forgotten_words(evidence: KnowledgeEvidence, objectives: Sequence[str]) -> str:
     cells = [
         f"{one} {'–' if evidence.forgotten_count(one) is None else evidence.forgotten_count(one)} "
         f"({points(evidence.knowledge(one, 'trex', 'last_layer'))})"
@@ -220,7 +223,7 @@ def _forgotten_words(evidence: Evidence, objectives: Sequence[str]) -> str:
     return f"Forgotten T-REx relations, and P@1 at the last layer in per cent: {', '.join(cells)}."
 
 
-def _versus(evidence: Evidence, table: pd.DataFrame, what: str = "P@1 at the last layer") -> str:
+def _versus(evidence: KnowledgeEvidence, table: pd.DataFrame, what: str = "P@1 at the last layer") -> str:
     if table.empty:
         return ""
     column = "total" if what == "total knowledge" else "last_layer"

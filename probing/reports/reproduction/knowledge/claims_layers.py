@@ -1,12 +1,14 @@
-"""Rules for the claims on what layers hold; their words are in ``probing.reports.reproduction.claims``."""
+"""Rules for the claims on what layers hold; their words are in ``claims``."""
 
 import numpy as np
 import pandas as pd
 
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction import curve_shapes
-from probing.reports.reproduction.decisions import UNTESTED, Interval, at_least, at_most, between, every, more, verdict
-from probing.reports.reproduction.evidence import BASE, Evidence, Finding, beside_majority, intervals, named, points, ranged, set_named
+from probing.reports.reproduction.decisions import UNTESTED, Interval, at_least, at_most, between, every, intervals, more, verdict
+from probing.reports.reproduction.findings import BASE, Finding
+from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence, beside_majority, named, ranged, set_named
+from probing.reports.reproduction.words import points
 
 #: The paper's 17 to 60 per cent of its abstract, and what its Table 3 gives.
 INNER, INNER_OF_TABLE_3 = (0.17, 0.60), (0.15, 0.67)
@@ -15,7 +17,7 @@ ABOUT = 0.05
 SIMILAR, OPPOSED = 0.8, -0.5
 
 
-def inner_layers(evidence: Evidence) -> Finding:
+def inner_layers(evidence: KnowledgeEvidence) -> Finding:
     """Is the intermediate share of every model and probe set within the abstract's 17 to 60 per cent?"""
     table = evidence.total
     kept = table["k"].eq(1) & table["average"].eq("micro") & table["probe_set"].isin(evidence.sets) & table["objective"].ne(CONTROL)
@@ -61,12 +63,12 @@ def _against(row) -> str:
     return f"{points(own / row.inner_n)} own, {points(swapped / row.inner_n)} swapped{part}"
 
 
-def doubling(evidence: Evidence) -> Finding:
+def doubling(evidence: KnowledgeEvidence) -> Finding:
     """Do about 15 per cent of the base's T-REx relations double in the last layer?"""
     return _share_of_relations(evidence, "doubling", 0.15, "double in the last layer")
 
 
-def best_inside(evidence: Evidence) -> Finding:
+def best_inside(evidence: KnowledgeEvidence) -> Finding:
     """Are about 7 per cent of the base's T-REx relations best in an inner layer?"""
     found = _share_of_relations(evidence, "authors", 0.07, "are best in an inner layer as the authors count")
     if evidence.relations.empty:
@@ -78,7 +80,7 @@ def best_inside(evidence: Evidence) -> Finding:
 _OTHER_DEFINITIONS = (("caption", "caption of Table 2"), ("strict", "strict test"))
 
 
-def _share_of_relations(evidence: Evidence, measure: str, wanted: float, words: str) -> Finding:
+def _share_of_relations(evidence: KnowledgeEvidence, measure: str, wanted: float, words: str) -> Finding:
     row = evidence.shares[evidence.shares["measure"] == measure]
     if row.empty:
         return Finding(UNTESTED, "The base was not probed on T-REx.")
@@ -89,7 +91,7 @@ def _share_of_relations(evidence: Evidence, measure: str, wanted: float, words: 
     return Finding(verdict(between(share, wanted - ABOUT, wanted + ABOUT)), said, table)
 
 
-def exponential_growth(evidence: Evidence) -> Finding:
+def exponential_growth(evidence: KnowledgeEvidence) -> Finding:
     """Does the base's P@1 on T-REx rise at every layer of the last third, and more like an exponential than like a line?"""
     counts = evidence.curves[evidence.curves["objective"].eq(BASE) & evidence.curves["k"].eq(1)]
     if counts.empty:
@@ -112,13 +114,13 @@ def exponential_growth(evidence: Evidence) -> Finding:
     return Finding(verdict(every([more(rise, 0), more(bend, 0)])), words, table)
 
 
-def other_ranks(evidence: Evidence) -> Finding:
+def other_ranks(evidence: KnowledgeEvidence) -> Finding:
     """Do the curves of P@10 and P@100 rise and fall with that of P@1, model by model?"""
     counts = evidence.curves[evidence.curves["objective"].isin([BASE, *evidence.tuned])]
     curves = {(objective, k): curve for objective, k, curve in curve_shapes.curves_of(counts)}
     both = {key: (curves.get((key[0], 1)), curve) for key, curve in curves.items() if key[1] > 1}
-    found = {key: curve_shapes.similarity(*pair) if pair[0] else None for key, pair in both.items()}  # type: ignore[arg-type]
-    rows = [(*key, one.value, one.low, one.high) for key, one in found.items() if one]
+    correlated = {key: curve_shapes.similarity(*pair) if pair[0] else None for key, pair in both.items()}  # type: ignore[arg-type]
+    rows = [(*key, one.value, one.low, one.high) for key, one in correlated.items() if one]
     table = pd.DataFrame(rows, columns=["objective", "k", "correlation", "low", "high"])
     if table.empty:
         return Finding(UNTESTED, "No curve on T-REx rises or falls at all.", table)
@@ -132,7 +134,7 @@ def other_ranks(evidence: Evidence) -> Finding:
     return Finding(verdict(every(answers)), words, table)
 
 
-def inside_against_total(evidence: Evidence) -> Finding:
+def inside_against_total(evidence: KnowledgeEvidence) -> Finding:
     """Across models, does a higher total go with a smaller intermediate share?"""
     rows = []
     for probe_set in evidence.sets:

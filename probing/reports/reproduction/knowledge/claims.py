@@ -1,56 +1,8 @@
-"""Does a claim of BERTnesia hold for a family? Each claim has one rule, in words and in code, which also judges the paper's own tables.
+"""The rules on BERTnesia's claims, in words; their code is in ``claims_layers`` and ``claims_finetuning``."""
 
-The text of the claims is in ``data/published``. The paper states no tolerances, so each rule states its own. A rule decides on 95 %
-intervals: the claim holds if its criterion holds at both ends of every interval, and does not hold if the criterion fails at both ends
-of one. Otherwise the verdict is "cannot tell".
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import pandas as pd
-
-from probing.core.tasks.learned import TRAINED_NOT_LEARNED
-from probing.reports.reproduction import claims_finetuning as tuning
-from probing.reports.reproduction import claims_layers as layers
-from probing.reports.reproduction.decisions import UNTESTED
-from probing.reports.reproduction.evidence import Evidence, Finding
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How a claim is judged.
-
-    Attributes:
-        query: the report calls whose numbers decide.
-        words: when the claim holds and when it does not, for readers.
-        unsure: when the verdict is "cannot tell", and what the intervals are.
-        judge: the rule as code.
-        needs: objectives whose models must have learned their task.
-        every: whether it is judged over every fine-tuned model that has learned its task.
-    """
-
-    query: str
-    words: str
-    unsure: str
-    judge: Callable[[Evidence], Finding]
-    needs: tuple[str, ...] = ()
-    every: bool = False
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A claim's name with its rule, the finding for a family, and the finding for the paper's own tables."""
-
-    name: str
-    query: str
-    rule: str
-    verdict: str
-    numbers: str
-    table: pd.DataFrame
-    null: str
-    paper: Finding
-
+from probing.reports.reproduction.findings import Rule
+from probing.reports.reproduction.knowledge import claims_finetuning as tuning
+from probing.reports.reproduction.knowledge import claims_layers as layers
 
 _TOTALS = "total(ks=(1,), averages=('micro',))"
 _PAIRED = "transitions(pairs, ks=(1,))"
@@ -174,49 +126,3 @@ RULES: dict[str, Rule] = {
         tuning.ranking_like_language_model, needs=("MLM-MSMARCO", "RANK-MSMARCO"),
     ),
 }  # fmt: skip
-
-
-def judge(evidence: Evidence, paper: Evidence) -> tuple[Judged, ...]:
-    """Every claim judged on one family's numbers and on the paper's own, in the order of ``RULES``."""
-    judged = []
-    for name, rule in RULES.items():
-        found = judged_by(rule, evidence)
-        words = f"{rule.words} {rule.unsure}"
-        judged.append(Judged(name, rule.query, words, found.verdict, found.numbers, found.table, found.null, judged_by(rule, paper)))
-    return tuple(judged)
-
-
-def judged_by(rule: Rule, evidence: Evidence) -> Finding:
-    """The finding of a rule. Models that are not shown to have learned their task decide nothing; those that did partly are named."""
-    found = _judged_by(rule, evidence)
-    partly = [one for one in evidence.partly if rule.every or one in rule.needs]
-    return replace(found, numbers=" ".join([found.numbers, *(_partly(one, evidence) for one in partly)])) if partly else found
-
-
-def _judged_by(rule: Rule, evidence: Evidence) -> Finding:
-    out = [one for one in evidence.unlearned if rule.every or one in rule.needs]
-    if not out:
-        return rule.judge(evidence)
-    why = " ".join(_unlearned(one, evidence) for one in out)
-    if any(one in rule.needs for one in out):
-        found = rule.judge(evidence)
-        said = f"{why} What such a model forgot says nothing about the task. Its numbers: {found.numbers}"
-        return replace(found, verdict=UNTESTED, numbers=said)
-    found = rule.judge(evidence.without(out))
-    if found.verdict == UNTESTED and set(evidence.tuned) <= set(out):
-        return Finding(UNTESTED, f"No fine-tuned model is shown to have learned its task. {why}")
-    return replace(found, numbers=f"{found.numbers} Left out: {why}")
-
-
-def _partly(objective: str, evidence: Evidence) -> str:
-    """ "QA-SQuAD-1 has learned its task only partly (F1 10.8)." """
-    score = evidence.scores.get(objective, "")
-    return f"{objective} has learned its task only partly{f' ({score})' if score else ''}; this rests on it."
-
-
-def _unlearned(objective: str, evidence: Evidence) -> str:
-    """ "QA-SQuAD-1 has not learned its task (F1 10.8). It counts as trained, not learned." """
-    shown = evidence.learned[objective] == "not learned"
-    said, counts = ("has not learned", f" It counts as {TRAINED_NOT_LEARNED}.") if shown else ("may not have learned", "")
-    score = evidence.scores.get(objective, "")
-    return f"{objective} {said} its task{f' ({score})' if score else ''}.{counts}"

@@ -7,8 +7,9 @@ per cents is exact to half a point, and the difference of two such shares to one
 import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge
-from probing.reports.reproduction.evidence import BASE, Evidence
-from probing.reports.reproduction.measured import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
+from probing.reports.reproduction.findings import BASE, PAPER
+from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence
+from probing.reports.reproduction.knowledge.measured import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
 
 #: Half of the rounding interval of a printed share.
 ROUNDING = 0.005
@@ -17,10 +18,10 @@ LAYERS = 12
 _CELLS = ["objective", "probe_set", "n", "last_layer", "total"]
 
 
-def papers_evidence(published: PublishedKnowledge) -> Evidence:
-    """Tables 2 and 3 under our names of models and probe sets. All models count as having learned their task."""
+def papers_evidence(published: PublishedKnowledge) -> dict[str, KnowledgeEvidence]:
+    """Tables 2 and 3 under our names of models and probe sets, as one side. All models count as having learned their task."""
     cells, lost = _table_3(published), _table_2(published)
-    return Evidence(
+    evidence = KnowledgeEvidence(
         curves=pd.DataFrame(columns=list(CURVE_COLUMNS)),
         total=_with_ends(cells),
         forgotten=lost,
@@ -30,6 +31,7 @@ def papers_evidence(published: PublishedKnowledge) -> Evidence:
         differences=pd.DataFrame([*_between(cells), *_lost_between(lost)], columns=list(DIFFERENCE_COLUMNS)),
         by_layer=_last_of_layers(cells),
     )
+    return {PAPER: evidence}
 
 
 def _table_3(published: PublishedKnowledge) -> pd.DataFrame:

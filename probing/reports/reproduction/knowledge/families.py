@@ -1,0 +1,67 @@
+"""Which stored models correspond to BERTnesia's: a base with the models that were fine-tuned from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from probing.core.knowledge.published import PublishedKnowledge
+from probing.core.registry import read_registry
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.reproduction.findings import BASE
+from probing.reports.runs import one_run_each
+from probing.store.database import Database
+from probing.store.run_queries import runs as all_runs
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which model here stands for which objective.
+
+    Attributes:
+        base: the base model's name.
+        members: objective -> model, the base among them as ``BASE``; one model per objective.
+        others: further models of the family: their objective already has a model, or is not one of the paper's.
+        same_steps: whether all were fine-tuned for the same number of steps.
+    """
+
+    base: str
+    members: Mapping[str, str]
+    others: tuple[str, ...] = ()
+    same_steps: bool = False
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model, the base first."""
+        return (*self.members.values(), *self.others)
+
+    def objective(self, model: str) -> str:
+        """The objective that a model stands for; its own name if there is none."""
+        return next((objective for objective, name in self.members.items() if name == model), model)
+
+
+def families_here(db: Database) -> dict[str, Family]:
+    """The families among the stored runs by their base, the largest first.
+
+    A family is a base with all models whose base it is. A family of the registry may name members that have another base (the
+    paper's NER model is cased); these belong to the family, too.
+    """
+    runs = one_run_each(all_runs(db))
+    if runs.empty:
+        return {}
+    models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")
+    named = {family.base: family for family in read_registry().families}
+    bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
+    order = [*(model.objective for model in PublishedKnowledge.read().models), CONTROL]
+    families = []
+    for base in bases:
+        entry = named.get(base)
+        wanted = {BASE: base} | {member.objective: member.model for member in (entry.members if entry else ())}
+        wanted = {objective: model for objective, model in wanted.items() if model in models.index}
+        tuned = models[models["base"] == base]
+        for model, objective in tuned["objective"].sort_index().items():
+            if objective in order and objective not in wanted and model not in wanted.values():
+                wanted[objective] = str(model)
+        others = tuple(str(model) for model in tuned.index.sort_values() if model not in wanted.values())
+        members = {objective: wanted[objective] for objective in order if objective in wanted}
+        if members:
+            families.append(Family(base, members, others, bool(entry and entry.same_steps)))
+    return {one.base: one for one in sorted(families, key=lambda family: (-len(family.models), family.base))}

@@ -1,0 +1,138 @@
+"""The paper's tables next to ours, cell by cell, for one family: a base and the models that were fine-tuned from it."""
+
+import json
+
+import pandas as pd
+
+from probing.core.knowledge.published import PublishedKnowledge, PublishedSet
+from probing.reports.reproduction.findings import BASE
+from probing.reports.reproduction.knowledge.families import Family
+from probing.reports.reproduction.knowledge.measured import LAMA_TEMPLATES, Gathered
+from probing.store.database import Database
+from probing.store.run_queries import relations, totals
+
+NOT_PUBLISHED = "not published"
+OTHER_FACTS = "other sentences: not comparable"
+SAME_SOURCE = "same source, our templates"
+SAME_TEMPLATES = "same source, LAMA's templates"
+NOT_PROBED = "not probed"
+
+
+def shown_set(published: PublishedSet, runs: pd.DataFrame) -> str:
+    """The probe set that is compared with one of the paper: the one from the same source if it was probed, else its stand-in."""
+    probed = set(runs["probe_set"]) if len(runs) else set()
+    return published.ours if published.ours in probed or not published.stand_in else published.stand_in
+
+
+def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
+    """Whether our cells of a probe set are comparable with the paper's, in words."""
+    shown = shown_set(published, runs)
+    if not len(runs) or shown not in set(runs["probe_set"]):
+        return NOT_PROBED
+    if shown != published.ours:
+        return OTHER_FACTS
+    return SAME_TEMPLATES if set(runs.loc[runs["probe_set"] == shown, "template_set"]) == {LAMA_TEMPLATES} else SAME_SOURCE
+
+
+def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+    """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
+
+    Returns:
+        ``probe_set, part, published_relations, published_facts, relations, read, probed, ours, comparable, left_out``. ``read``
+        and ``left_out`` are stored by probe set, so they are empty for a part.
+    """
+    rows = []
+    base = gathered.runs[gathered.runs["objective"] == BASE] if len(gathered.runs) else gathered.runs
+    labels = relations(db).set_index(["probe_set", "relation"])["label"]
+    for one in published.probe_sets:
+        shown = shown_set(one, base)
+        set_runs = base[base["probe_set"] == shown] if len(base) else base
+        counts = totals(db, list(set_runs["run_id"])) if len(set_runs) else pd.DataFrame(columns=["relation", "n"])
+        left = json.loads(set_runs["left_out"].iloc[0] or "{}") if len(set_runs) else {}
+        words = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left.items())) or ("none" if len(set_runs) else "")
+        read, probed = (int(set_runs[name].iloc[0]) if len(set_runs) else None for name in ("n_read", "n_probed"))
+        number = len(counts) if len(set_runs) else None
+        rows.append((one.name, "", one.relations, one.instances, number, read, probed, shown, beside(one, base), words))
+        for relation, facts in one.parts.items():
+            part = counts.loc[counts["relation"] == relation, "n"]
+            label = labels.get((shown, relation), relation)
+            rows.append((one.name, label, 1, facts, None, None, int(part.iloc[0]) if len(part) else None, shown, beside(one, base), ""))
+    columns = [
+        "probe_set", "part", "published_relations", "published_facts", "relations", "read", "probed", "ours", "comparable", "left_out",
+    ]  # fmt: skip
+    whole = ["published_relations", "published_facts", "relations", "read", "probed"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
+
+
+def _rows_of_models(published: PublishedKnowledge, family: Family) -> list[tuple[str, str]]:
+    """(objective, the paper's name or "") of every row: the paper's models, then the control and further models of the family."""
+    rows = [(model.objective, model.name) for model in published.models]
+    known = {objective for objective, _ in rows}
+    return rows + [(one, "") for one in (*family.members, *family.others) if one not in known]
+
+
+def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+    """Table 2: forgotten T-REx relations, by model and rank.
+
+    Only ``authors`` is counted like the published cells, so only this column is comparable with them.
+
+    Returns:
+        ``row, k, published (text), published_count, authors, authors_count, caption_count, strict_count, relations, model``;
+        shares in [0, 1], ``authors`` over the published divisor, counts without one.
+    """
+    rows = []
+    for objective, name in _rows_of_models(published, gathered.family):
+        forgotten = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
+        for k in published.table_2.ranks:
+            cell = published.forgotten(name, k) if name else None
+            ours = forgotten[forgotten["k"] == k].set_index("definition")
+            counts = [int(ours.at[one, "forgotten"]) if one in ours.index else None for one in ("authors", "caption", "strict")]
+            share = float(ours.at["authors", "share"]) if "authors" in ours.index else None
+            number = int(ours["relations"].iloc[0]) if len(ours) else None
+            words = f"{cell[0]:.2f}" if cell else NOT_PUBLISHED
+            rows.append((name or objective, k, words, cell[1] if cell else None, share, *counts, number, _model(gathered, objective)))
+    columns = [
+        "row", "k", "published", "published_count", "authors", "authors_count", "caption_count", "strict_count", "relations", "model",
+    ]  # fmt: skip
+    whole = ["published_count", "authors_count", "caption_count", "strict_count", "relations"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64") | {"authors": "float64"})
+
+
+def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+    """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
+
+    Returns:
+        ``row, probe_set, published (text "last / total"), last_micro, total_micro, last_macro, total_macro, majority_micro,
+        majority_macro, inner_own, inner_swapped, facts, inner_facts, ours, comparable, model``. The yardsticks are
+        per cent, too: the accuracy of a relation's most frequent answer; and the share of the ``inner_facts``, which the last layer misses
+        with both the own and a swapped subject, that inner layers find with either of them. The paper has no such control.
+    """
+    rows = []
+    for objective, name in _rows_of_models(published, gathered.family):
+        runs = gathered.runs[gathered.runs["objective"] == objective] if len(gathered.runs) else gathered.runs
+        for one in published.probe_sets:
+            cell = published.knowledge(name, one.name) if name else None
+            shown = shown_set(one, runs)
+            total = gathered.total
+            total = total[(total["objective"] == objective) & (total["probe_set"] == shown) & (total["k"] == 1)].set_index("average")
+            values = [_cell(total, average, column) for average in ("micro", "macro") for column in ("last_layer", "total")]
+            values += [_cell(total, average, "majority") for average in ("micro", "macro")]
+            missed = _cell(total, "micro", "inner_n", of=100)
+            values += [_cell(total, "micro", column, of=missed) for column in ("inner_own", "inner_swapped")]
+            counts = [int(number) if number is not None else None for number in (_cell(total, "micro", "n", of=100), missed)]
+            words = f"{cell[0]:g} / {cell[1]:g}" if cell else NOT_PUBLISHED
+            rows.append((name or objective, one.name, words, *values, *counts, shown, beside(one, runs), _model(gathered, objective)))
+    shares = ["last_micro", "total_micro", "last_macro", "total_macro", "majority_micro", "majority_macro", "inner_own", "inner_swapped"]
+    numbers = ["facts", "inner_facts"]
+    table = pd.DataFrame(rows, columns=["row", "probe_set", "published", *shares, *numbers, "ours", "comparable", "model"])
+    return table.astype(dict.fromkeys(numbers, "Int64") | dict.fromkeys(shares, "float64"))
+
+
+def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -> float | None:
+    """A number of ``total`` in per cent of ``of``; None if it is empty or ``of`` is 0 or unknown."""
+    value = rows.at[average, column] if average in rows.index else None
+    return None if value is None or pd.isna(value) or not of else 100 * float(value) / of
+
+
+def _model(gathered: Gathered, objective: str) -> str:
+    return gathered.family.members.get(objective, objective if objective in gathered.family.others else "")

@@ -1,0 +1,104 @@
+"""A paper compared with our results: the choice of paper and subject, then its tables, figures and claims."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from probing.reports.reproduction.paper import Reproduction
+from probing.reports.reproduction.papers import PAPERS
+from probing.store.database import Database
+from probing.ui.frame import page, reads, selection
+from probing.ui.frame.page import View
+from probing.ui.reproduction import claims
+from probing.ui.reproduction import selection as fields
+from probing.ui.reproduction.edges.section import EDGE_PROBING
+from probing.ui.reproduction.knowledge.section import BERTNESIA
+from probing.ui.reproduction.selection import ReproductionSelection
+from probing.ui.reproduction.sentences.section import INTERPLAY
+from probing.ui.reproduction.shown import Section, Shown
+from probing.ui.widgets.markdown import Markdown, filled
+
+#: Paper by its name in links -> its part of the page.
+SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY)}
+
+
+@st.cache_data(max_entries=12, show_spinner="Comparing our results with the paper …", hash_funcs=reads.BY_DATA)
+def _compared(database: Database | None, paper: str, subject: tuple[str, ...]) -> Reproduction:
+    return PAPERS[paper].compare(database, *subject)
+
+
+def draw(view: View) -> None:
+    """Everything that the page shows of the chosen paper; without results of ours only the published numbers, if they are shown alone."""
+    papers = fields.PAPERS
+    paper = selection.bound(
+        st.segmented_control, "Paper", "paper", view.page, options=list(papers), format_func=papers.__getitem__, required=True
+    )
+    section = SECTIONS[paper]
+    shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
+    _introduce(shown)
+    tables, figures, verdicts = _tabs(section.fields[1], section.tabs)
+    with tables:
+        for part in section.tables:
+            part(shown)
+    with figures:
+        _figure(shown)
+    with verdicts:
+        claims.draw(shown)
+
+
+def _choose(view: View, section: Section) -> tuple[str, ...]:
+    """The subject that is compared with the paper, and further choices; empty if nothing is stored."""
+    there: Mapping[str, Any] = view.read(section.paper.subjects) if view.database is not None else {}
+    name = section.fields[0]
+    wanted = getattr(selection.of(ReproductionSelection), name)
+    if wanted and wanted not in there:
+        st.info(filled("Ignored, not in these results: {wanted}", wanted=wanted), icon=":material/link_off:")
+    if not page.there_or_said(bool(there), *section.missing):
+        return () if section.alone else st.stop()
+    chosen = wanted if wanted in there else next(iter(there))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        selection.bound(
+            st.selectbox, section.menu, name, view.page, value=chosen, options=list(there),
+            format_func=lambda one: section.option(view, one, there[one]), width=420,
+        )  # fmt: skip
+        return (chosen, *section.further(view, there[chosen]))
+
+
+def _introduce(shown: Shown) -> None:
+    paper, ours = shown.numbers, shown.found.ours
+    words = filled(
+        "Published: {authors}, *{title}*, {venue}, <{url}>.", authors=paper.authors, title=paper.title, venue=paper.venue,
+        url=Markdown(paper.url),
+    )  # fmt: skip
+    st.markdown(words + shown.section.about(shown, ours) if ours else words)
+    if ours:
+        shown.section.below(shown, ours)
+
+
+def _tabs(name: str, titles: Mapping[str, str]):
+    """Tabs; the link stores which one is open.
+
+    Args:
+        name: of the page's selection.
+        titles: name in the link -> title.
+    """
+    key = f"reproduction.{name}"
+    st.session_state[key] = titles[getattr(selection.of(ReproductionSelection), name)]
+
+    def store() -> None:
+        change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
+        selection.update(**change)
+
+    return st.tabs(list(titles.values()), key=key, on_change=store)
+
+
+def _figure(shown: Shown) -> None:
+    """The choice of a figure; describes the paper's, and draws ours."""
+    paper, name = shown.numbers, shown.section.fields[2]
+    whole = {one.number: one.title.startswith((f"Figure {one.number}", "Figures")) for one in paper.figures}
+    titles = {one.number: one.title if whole[one.number] else f"Figure {one.number}: {one.title}" for one in paper.figures}
+    selection.bound(st.selectbox, "Figure", name, shown.view.page, options=list(titles), format_func=titles.__getitem__)
+    figure = paper.figure(getattr(selection.of(ReproductionSelection), name))
+    st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=shown.section.words.values))
+    shown.section.figure(shown, figure)

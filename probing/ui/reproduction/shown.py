@@ -1,0 +1,166 @@
+"""What the Reproduction page declares of a paper, and what it shows of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.reports.reproduction.paper import Ours, Paper, Reproduction
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import Markdown, escape
+
+_NOTHING, _CONTROL, _NONE = Markdown(""), Markdown("For comparison"), Markdown("Nothing")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A paper on the page.
+
+    Attributes:
+        paper: its numbers and rules.
+        fields: of the page's selection: the subject, the open tab and the figure.
+        tabs: name in the link -> title.
+        prefix: of the names of files.
+        menu: title of the choice of a subject.
+        missing: a sentence for a store without subjects, and the command that makes one.
+        alone: whether the published numbers are shown without ours.
+        about: what ours are, to follow the paper's reference.
+        tables: parts of the first tab.
+        figure: draws ours for a figure of the paper.
+        models: objective -> model of ours.
+        link: the page, link text and changed fields that show what a claim is about.
+        option: the name of a subject in the menu; None: the model's.
+        further: draws further choices for a subject and returns them.
+        below: draws what follows the introduction; it may stop the page.
+        words: the parts of the sentences on verdicts that are the paper's own.
+    """
+
+    paper: Paper
+    fields: tuple[str, str, str]
+    tabs: Mapping[str, str]
+    prefix: str
+    menu: str
+    missing: tuple[Markdown, str]
+    alone: bool
+    about: "Callable[[Shown, Ours], Markdown]"
+    tables: "tuple[Callable[[Shown], None], ...]"
+    figure: "Callable[[Shown, Any], None]"
+    words: "Words"
+    models: "Callable[[Ours], Mapping[str, str]]" = lambda ours: {}
+    link: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
+    option: Callable[[View, str, Any], str] = lambda view, name, about: view.label(name)
+    further: Callable[[View, Any], tuple[str, ...]] = lambda view, about: ()
+    below: "Callable[[Shown, Ours], None]" = lambda shown, ours: None
+
+
+@dataclass(frozen=True)
+class Words:
+    """The parts of the sentences on verdicts that are a paper's own.
+
+    Attributes:
+        whose: what is judged with the subject.
+        untested: why claims cannot be tested.
+        chance: which rules correct for the number of intervals.
+        scope: what a verdict is about.
+        printed: how the paper's own numbers are judged.
+        side: heading of a side of the paper on a card; ``{side}`` is its name.
+        null: heading of what guessing or a control gives.
+        named: whether our models are named, marked by whether they learned their task, for objectives in sentences and as those needed.
+        none: what is not stored, if nothing is.
+        models: what follows "the paper's own".
+        values: what is said of the values in the paper's figures.
+    """
+
+    whose: Markdown
+    scope: Markdown
+    printed: Markdown
+    untested: Markdown = _NOTHING
+    chance: Markdown = _NOTHING
+    side: str = "The paper's own tables"
+    null: Markdown = _CONTROL
+    named: bool = False
+    none: Markdown = _NONE
+    models: Markdown = _NOTHING
+    values: Markdown = _NOTHING
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The page's content.
+
+    Attributes:
+        view: the page.
+        section: the paper's declaration.
+        found: ours compared with the paper.
+    """
+
+    view: View
+    section: Section
+    found: Reproduction
+
+    @property
+    def numbers(self) -> Any:
+        """The published numbers."""
+        return self.section.paper.numbers
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """Objective -> model of ours."""
+        return self.section.models(self.found.ours) if self.found.ours else {}
+
+    @property
+    def about(self) -> Any:
+        """What is known of ours besides their evidence; None if nothing is stored."""
+        return self.found.ours.about if self.found.ours else None
+
+    def stamp(self, what: str, rows: pd.DataFrame | None = None) -> Stamp:
+        """The origin of a table or figure; ``rows`` are its runs, if they are not all."""
+        ours = self.found.ours
+        # Rows that were not probed have no run.
+        ids = ours.run_ids if ours and rows is None else () if rows is None else tuple(rows["run_id"].dropna().drop_duplicates())
+        return self.view.stamp(f"{what}, {ours.origin if ours else 'published numbers'}", ids)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the first tab.
+
+    Attributes:
+        name: in ``Reproduction.tables``.
+        file: name of its file, after the paper's prefix.
+        stamp: its name in the stamp.
+        columns: headings and formats, or a function of the table that returns them.
+        heading, caption: above and below it.
+        written: the table for the file.
+        worded: the table for the page, if that differs.
+        rows: its runs, if they are not all.
+        options: of ``st.dataframe``.
+    """
+
+    name: str
+    file: str
+    stamp: str
+    columns: Any
+    heading: Markdown = _NOTHING
+    caption: Markdown = _NOTHING
+    written: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
+    worded: Callable[[Shown, pd.DataFrame], pd.DataFrame] | None = None
+    rows: Callable[[Shown], pd.DataFrame] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, shown: Shown) -> None:
+        """Draws it."""
+        if self.heading:
+            st.markdown(escape(self.heading))
+        table = self.written(shown.found.tables[self.name])
+        blocks.table_with_download(
+            table, shown=self.worded(shown, table) if self.worded else None,
+            stamp=shown.stamp(self.stamp, self.rows(shown) if self.rows else None), name=f"{shown.section.prefix}{self.file}",
+            column_config=self.columns(table) if callable(self.columns) else self.columns, **self.options,
+        )  # fmt: skip
+        if self.caption:
+            st.caption(escape(self.caption))

@@ -1,0 +1,47 @@
+"""How the paper on edge probing is reproduced: from a family's base to the tables."""
+
+from pathlib import Path
+
+from probing.core.edges.encoders import RANDOM, TRAINED
+from probing.core.edges.tasks import ALL, EDGE_TASKS
+from probing.core.errors import OptionError
+from probing.reports.reproduction.edges.paper import EDGE_PROBING as PAPER
+from probing.workflows.edges.train import train_edges
+from probing.workflows.reproduction import steps
+from probing.workflows.reproduction.plan import Plan, Procedure
+from probing.workflows.requests.edges import EdgesRequest
+from probing.workflows.requests.reproduction import ReproduceRequest, Stage
+from probing.workflows.say import Say
+
+
+def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
+    """Names of tasks, or paths of folders in jiant's format."""
+    tasks = ALL if request.tasks == ("all",) else request.tasks
+    if any(task not in EDGE_TASKS and not Path(task).expanduser().is_dir() for task in tasks):
+        raise OptionError(
+            f"got the tasks {','.join(tasks)!r}; expected some of all, {', '.join(EDGE_TASKS)}, or folders in jiant's format, "
+            "separated by commas"
+        )
+    return tasks
+
+
+def _fetch(plan: Plan, say: Say) -> None:
+    steps.fetch(plan, [name for task in plan.tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
+
+
+def _train(plan: Plan, say: Say) -> None:
+    """Cumulative probes of the base and of its random twin."""
+    request, base = plan.request, plan.family.base
+    for encoder in (TRAINED, RANDOM):
+        say(f"  {base}, {encoder} encoder:")
+        wanted = EdgesRequest(
+            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor, rebuild=False
+        )
+        # The database is built once, at the end.
+        train_edges(wanted, say)
+
+
+EDGE_PROBING = Procedure(
+    PAPER, "Edge probing, {family.base}", prefix="edges-", tasks=_tasks,
+    steps={Stage.fetch: _fetch, Stage.train: _train, Stage.build: steps.build, Stage.tables: steps.compare},
+)  # fmt: skip

@@ -1,0 +1,34 @@
+"""From a family's name to the tables of a paper; resumable, finished steps are skipped."""
+
+from probing.core.errors import OptionError
+from probing.workflows.reproduction.bertnesia import BERTNESIA
+from probing.workflows.reproduction.edge_probing import EDGE_PROBING
+from probing.workflows.reproduction.interplay import INTERPLAY
+from probing.workflows.reproduction.plan import planned
+from probing.workflows.requests.reproduction import ReproduceRequest
+from probing.workflows.say import Say
+
+#: Paper -> how it is reproduced.
+PROCEDURES = {procedure.paper.name: procedure for procedure in (BERTNESIA, EDGE_PROBING, INTERPLAY)}
+
+
+def reproduce(request: ReproduceRequest, say: Say = print) -> None:
+    """Does the stages of a paper, or one of them.
+
+    Args:
+        request: the reproduction.
+        say: called with a line for each step.
+
+    Raises:
+        OptionError: for a stage that this paper lacks.
+        ProbingError: as ``planned`` and the workflow of each stage.
+    """
+    procedure = PROCEDURES[request.paper]
+    plan, only = planned(request, procedure), request.only
+    if only is not None and only not in procedure.steps:
+        raise OptionError(f"got the stage {only.value!r}; --paper {request.paper} has {', '.join(procedure.steps)}")
+    stages = [only] if only is not None else list(procedure.steps)
+    procedure.begin(plan, say)
+    for number, stage in enumerate(stages, 1):
+        say(f"== {procedure.title.format(family=plan.family)}, stage {number} of {len(stages)}: {stage.value}")
+        procedure.steps[stage](plan, say)

@@ -1,0 +1,66 @@
+"""What the Reproduction page shows of every paper: a card per claim, their sum, and the open tab."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from probing.reports.reproduction.decisions import VERDICTS
+from probing.ui.reproduction.page import SECTIONS
+from tests.edges_planted import plant_edge_runs
+from tests.pages.conftest import opening, words
+from tests.pages.test_reproduction_page import plant_family
+from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
+
+
+def plant_interplay(folder: Path) -> Path:
+    """Probes and measured changes of a base and two models that were fine-tuned from it."""
+    models = (BASE, COLA, CONTROL)
+    return plant_changes(plant_sentence_runs(folder, [PlantedSentenceRun(model, task) for model in models for task in TASKS]), models)
+
+
+#: Paper -> how its store is planted, and how the summary names what was judged.
+STORES = {
+    "bertnesia": (plant_family, "**nesia-mini** and its family"),
+    "edge-probing": (plant_edge_runs, "**nesia-mini**"),
+    "interplay": (plant_interplay, "**planted** and its fine-tuned models"),
+}
+TABS = [pytest.param(name, tab, id=f"{name} {tab}") for name, section in SECTIONS.items() for tab in section.tabs]
+
+
+@pytest.fixture(scope="module")
+def open_page(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        visits = {
+            name: opening(plant(tmp_path_factory.mktemp(name)), tmp_path_factory.mktemp("cache"), patch)
+            for name, (plant, _) in STORES.items()
+        }
+        yield lambda name, **query: visits[name]("reproduction", paper=name, **query)
+
+
+@pytest.fixture(scope="module", params=SECTIONS)
+def opened(request, open_page) -> tuple[str, AppTest]:
+    """A paper's name, and the page as a link opens it; not to be changed."""
+    return request.param, open_page(request.param)
+
+
+def test_every_claim_has_a_card_with_its_rule_and_a_verdict(opened):
+    name, app = opened
+    paper, text = SECTIONS[name].paper, words(app).replace("\\", "")
+    assert not app.exception
+    for claim in paper.numbers.claims:
+        assert claim.says in text and paper.rules[claim.name].words in text and claim.against in text, claim.name
+    (verdicts,) = [frame.value for frame in app.dataframe if {"claim", "verdict"} <= set(frame.value.columns)]
+    assert list(verdicts["claim"]) == [claim.says for claim in paper.numbers.claims] and set(verdicts["verdict"]) <= set(VERDICTS)
+    hold, fail, unsure, untested = (int(verdicts["verdict"].eq(one).sum()) for one in VERDICTS)
+    assert f"Of {len(verdicts)} claims, **{hold}** hold for {STORES[name][1]} and **{fail}** do not" in text
+    assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested" in text
+
+
+@pytest.mark.parametrize(("name", "tab"), TABS)
+def test_the_open_tab_is_in_the_link(open_page, name, tab):
+    section = SECTIONS[name]
+    field = section.fields[1]
+    app = open_page(name, **{field: tab})
+    assert not app.exception and app.session_state[f"reproduction.{field}"] == section.tabs[tab]
+    assert app.query_params.get(field, [next(iter(section.tabs))]) in (tab, [tab])
