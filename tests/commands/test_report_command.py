@@ -121,7 +121,8 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(fo
     plant_runs(folders / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
     assert "none of the facts" in run("report", "facts", "--model", MODEL.model, "--base", "twin", "--lost").stdout
     for words, expected in (
-        (("facts",), "name the one fine-tuned model"), (("total", "--lost"), "are for facts"), (("total", "--base", BASE.model), "are for"),
+        (("facts",), "name exactly one (--model)"), (("total", "--lost"), "have it: facts"),
+        (("total", "--base", BASE.model), "transitions, facts"),
     ):  # fmt: skip
         assert expected in run("report", *words, code=2).output
 
@@ -160,14 +161,14 @@ def test_what_is_not_stored_is_named(folders, run):
 
 
 def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
-    assert "only --model selects" in run("report", "tasks", "--k", "10", code=2).output
-    assert "only --model selects" in run("report", "tasks", "--head", "logit_lens", code=2).output
+    assert "got --k with tasks" in run("report", "tasks", "--k", "10", code=2).output
+    assert "got --head with tasks" in run("report", "tasks", "--head", "logit_lens", code=2).output
 
 
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)
-    assert "one of --csv" in run("report", "total", "--csv", "--json", code=2).output
+    assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
 
 
 def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):

@@ -95,11 +95,11 @@ def test_the_other_forms_have_the_same_rows(run):
         (("sentences", "report", "--protocol", "quick", "--task", BIGRAM.name), "there are those of none"),
         (("sentences", "report", "--protocol", "mine"), "expected one of ours, quick, senteval"),
         (("sentences", "report", "--pooling", "last"), "expected one of first, mean"),
-        (("sentences", "report", "changes", "--reading", "mlp"), "only accuracy has it"),
+        (("sentences", "report", "changes", "--reading", "mlp"), "reports that have it: accuracy"),
         (("sentences", "report", "--json", "--as", "csv"), "give one of them"),
         (("changes", "report", "--model", "nobody"), "no values of the model 'nobody' are stored"),
         (("changes", "report", "--measure", "mood"), "no values of the measure 'mood' are stored"),
-        (("changes", "report", "epochs", "--heads"), "only values have it"),
+        (("changes", "report", "epochs", "--heads"), "reports that have it: values"),
     ],
 )
 def test_a_wrong_choice_is_refused_with_what_there_is(run, words, said):

@@ -6,17 +6,18 @@ import pandas as pd
 
 from probing.api.stored.given import single
 from probing.api.stored.looks import ModelLooks
-from probing.api.stored.shown_runs import RunSelection, in_menu_order
+from probing.api.stored.shown_runs import in_menu_order
 from probing.core.errors import FigureError, OptionError
-from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.figures import theme
 from probing.figures.changes.panels import evidence_panels
 from probing.figures.shown_runs import RunNames, fit
-from probing.reports.changes.written import ChangeChoice, What, refuse_unknown
+from probing.reports.changes.declared import CHANGES
 from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, evidence
 from probing.reports.fine_tuning.facts_kept import fact_pairs
 from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
+from probing.reports.knowledge.stored import RunSelection
+from probing.reports.report import Choice
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
@@ -26,19 +27,19 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-def change_figure(db: Database, choice: ChangeChoice | None, names: RunSelection, k: int | None, looks: ModelLooks) -> "go.Figure":
+def change_figure(db: Database, choice: Choice | None, names: RunSelection, k: int, looks: ModelLooks) -> "go.Figure":
     """The panels of one fine-tuned model; see ``Plots.changes``.
 
     Args:
         db: the open database.
         choice: the report whose panels are drawn; None draws all panels of the page.
         names: the model, and the head and probe set of the counted facts.
-        k: the rank up to which a fact counts as known; None takes 1.
+        k: the rank up to which a fact counts as known.
         looks: names and colours of the models.
     """
     model = _model(db, names, looks)
     if choice is not None:
-        refuse_unknown(db, choice)
+        CHANGES.refuse(db, choice)
     found = evidence(db, model, _facts(db, model, names, k), _protocol(db, model))
     if choice is not None:
         found = _of_report(found, choice)
@@ -67,12 +68,11 @@ def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
     return model
 
 
-def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> FactRuns | None:
+def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | None:
     """The counted facts, among those that both the model and its base were asked."""
     pairs = fact_pairs(db)
     mine = pairs[pairs["model"] == model]
-    choice = names.choice()
-    for column, wanted in (("head", choice.heads), ("probe_set", choice.probe_sets)):
+    for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
         one = single(column, wanted)
         if one is not None and one not in set(mine[column]):
             there = ", ".join(dict.fromkeys(mine[column])) or "none"
@@ -81,7 +81,7 @@ def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> Fact
     if mine.empty:
         return None
     first = in_menu_order(mine, all_runs(db)).iloc[0]
-    return FactRuns(str(first["head"]), str(first["probe_set"]), RANKS[0] if k is None else k)
+    return FactRuns(str(first["head"]), str(first["probe_set"]), k)
 
 
 def _protocol(db: Database, model: str) -> str:
@@ -89,15 +89,15 @@ def _protocol(db: Database, model: str) -> str:
     return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == model, "protocol"])), OURS)
 
 
-def _of_report(found: pd.DataFrame, choice: ChangeChoice) -> pd.DataFrame:
+def _of_report(found: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The rows of the panels that show a report."""
-    if choice.what is What.epochs:
+    if choice.report.name == "epochs":
         raise FigureError("the pages have no figure of epochs; use the table, changes('epochs')")
-    if choice.heads:
+    if choice["heads"]:
         raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
-    if choice.what is What.perplexity:
+    if choice.report.name == "perplexity":
         return found[found["panel"] == PERPLEXITY]
-    if unknown := [name for name in choice.measures or () if name not in MEASURED]:
+    if unknown := [name for name in choice["measure"] or () if name not in MEASURED]:
         raise FigureError(f"got measure {unknown[0]}, which the page does not draw; it draws {', '.join(MEASURED)}")
-    places = {MEASURED[name] for name in choice.measures or MEASURED}
+    places = {MEASURED[name] for name in choice["measure"] or MEASURED}
     return found[[place in places for place in zip(found["panel"], found["line"], strict=True)]]

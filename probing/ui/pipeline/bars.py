@@ -3,10 +3,12 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.edges.encoders import CUMULATIVE
 from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
 from probing.reports.edges import published as paper
-from probing.reports.edges.layers import f1_by_layer, weights_by_layer
+from probing.reports.edges.layers import weights_by_layer
+from probing.reports.edges.panels import in_order
 from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -56,9 +58,9 @@ def bars_of(shown: Shown, model: str) -> pd.DataFrame:
         curve = curve[curve["task"].isin(list(shown.tasks))]
         weights = pd.DataFrame(columns=["task", "layer", "weight", "normed"])
     else:
-        curve = shown.chosen(shown.report(f1_by_layer, "cumulative", part=shown.own.edge_part, unseen=shown.own.unseen))
+        curve = shown.panels.f1(CUMULATIVE)
         curve = curve[(curve["model"] == model) & (curve["encoder"] == "trained")]
-        found = shown.chosen(shown.report(weights_by_layer))
+        found = in_order(shown.report(weights_by_layer), shown.models, tuple(shown.tasks))
         weights = found[(found["model"] == model) & (found["encoder"] == "trained")][["task", "layer", "weight", "normed"]]
     curve = curve.sort_values(["task", "layer"])
     gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
@@ -70,7 +72,7 @@ def bars_of(shown: Shown, model: str) -> pd.DataFrame:
 
 def _notes(shown: Shown, model: str) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
-    table = shown.paper if model in paper.NAMES.values() else shown.summary
+    table = shown.panels.paper if model in paper.NAMES.values() else shown.panels.summary
     notes = {}
     for row in table[table["model"] == model].to_dict("records"):
         said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row.get(column))]

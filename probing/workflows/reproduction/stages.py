@@ -14,8 +14,7 @@ from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import PRETRAINED, HeadRecipe
-from probing.reports.knowledge.stored import ReportChoice, What, report
-from probing.reports.knowledge.written import written
+from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.runs import choose
 from probing.store.build import build_database
 from probing.store.database import open_database
@@ -167,11 +166,12 @@ def _tables(plan: Plan, say: Say) -> None:
             again = f"python -m probing reproduce --family {plan.family.name}"
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {again}")
         # The facts are compared one model at a time.
-        for what in (one for one in What if one is not What.facts):
-            table = report(db, ReportChoice(what, plan.models, kinds, templates=plan.templates))
-            atomic_text(plan.out / f"{what}.csv", written(table, what, "csv"))
-            atomic_text(plan.out / f"{what}.json", written(table, what, "json"))
-            say(f"  {what}: {len(table):,} rows")
+        for report in (one for one in KNOWLEDGE.every if one.name != "facts"):
+            of_facts = {} if report.name == "tasks" else {"head": kinds, "templates": plan.templates}
+            table = report.table(db, KNOWLEDGE.choose(report.name, {"model": plan.models, **of_facts}))
+            atomic_text(plan.out / f"{report.name}.csv", report.written(table, "csv"))
+            atomic_text(plan.out / f"{report.name}.json", report.written(table, "json"))
+            say(f"  {report.name}: {len(table):,} rows")
     say(f"  tables in {plan.out}; compare with the paper's on the dashboard's page Reproduction")
 
 
