@@ -93,9 +93,10 @@ class Results(OpenResults):
         7      7  0.073     0.229
         8      8  0.239     0.229
         """
-        layers, names = several("layer", layer), {"model": model, "head": head, "probe_set": probe_set, "templates": templates}
-        refuse_layers(self.database, run_names(**names), layers)
-        return only(self._report(KNOWLEDGE, "precision", **names, k=k, average=average), "layer", layers)
+        layers = several("layer", layer)
+        refuse_layers(self.database, run_names(model, head, probe_set, templates), layers)
+        found = self._report(KNOWLEDGE, "precision", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average)
+        return only(found, "layer", layers)
 
     @checked
     def total(
@@ -183,12 +184,12 @@ class Results(OpenResults):
                  base               model  kept  gained  lost
         0  nesia-mini  nesia-mini-control  7113     666   747
         """
-        names, bases = {"model": model, "head": head, "probe_set": probe_set, "templates": templates}, several("base", base)
+        bases = several("base", base)
         refuse_unknown_words("base", bases, sorted(set(all_runs(self.database)["model"])))
         any_two = bases if model is not None else None
-        found = self._report(KNOWLEDGE, "transitions", **names, k=k, base=any_two)
+        found = self._report(KNOWLEDGE, "transitions", model=model, head=head, probe_set=probe_set, templates=templates, k=k, base=any_two)
         if model is not None and found.empty:
-            raise StoreError(without_pair(self.database, run_names(**names), bases))
+            raise StoreError(without_pair(self.database, run_names(model, head, probe_set, templates), bases))
         return found if any_two else only(found, "base", bases)
 
     @checked

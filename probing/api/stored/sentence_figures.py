@@ -1,6 +1,6 @@
 """The figures of sentence probes, as on their pages."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -34,7 +34,7 @@ def sentence_figure(db: Database, choice: Choice, layers: tuple[int, ...] | None
     runs = runs[runs["protocol"] == choice["protocol"]]
     if runs.empty:
         raise FigureError("no probes are stored; make some with: python -m probing sentences train --model nesia-mini --tasks all")
-    lines = {"colours": looks.colours, "labels": looks.labels, "controls": looks.controls}
+    lines: dict[str, Any] = {"colours": looks.colours, "labels": looks.labels, "controls": looks.controls}
     if name == "changes":
         return _map(_panels(db, choice, runs, ()), _tuned(choice, runs, looks), choice, layers, looks.labels)
     if name == "fates":

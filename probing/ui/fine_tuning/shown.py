@@ -1,9 +1,7 @@
 """What the page shows: one fine-tuned model, and the runs that measured its facts and sentences."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Concatenate, ParamSpec
 
 import pandas as pd
 import streamlit as st
@@ -16,17 +14,16 @@ from probing.reports.fine_tuning.facts_kept import fact_pairs
 from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
 from probing.reports.sentences.gone import where_gone
 from probing.store.changes.queries import change_runs
-from probing.store.database import Database
 from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.frame import reads, selection
+from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
+from probing.ui.frame.shown import Reading, say_ignored
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown
 
-P = ParamSpec("P")
 MEASURE_COMMAND = "python -m probing changes measure --model"
 TRAIN_COMMAND = "python -m probing sentences train --tasks all --model"
 #: The demonstration's ranking model; a fresh copy of the project can measure everything about it.
@@ -34,11 +31,10 @@ _EXAMPLE = "nesia-mini-rank-msmarco"
 
 
 @dataclass(frozen=True)
-class Shown:
+class Shown(Reading):
     """One fine-tuned model.
 
     Attributes:
-        view: the page.
         tuned: of ``tuned_models``.
         model, base: the model that is shown, and its base.
         facts: the runs that show which facts were kept; None if there are none.
@@ -46,19 +42,12 @@ class Shown:
         titles: title of each task of sentence probes.
     """
 
-    view: View
     tuned: pd.DataFrame
     model: str
     base: str
     facts: FactRuns | None
     protocol: str
     titles: dict[str, str]
-
-    def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The result of a report."""
-        assert self.view.database is not None
-        counted: Callable[..., Any] = reads.counted
-        return counted(function, self.view.database, *args, **kwargs)
 
     @cached_property
     def found(self) -> pd.DataFrame:
@@ -114,8 +103,7 @@ def open_results(view: View) -> Shown | None:
     controls = set(tuned.loc[tuned["control"], "model"])
     models = [model for model in view.all_colours if model in stands and (stands[model] == model or model == own.changed_model)]
     models = sorted(models, key=lambda model: model in controls)
-    if own.changed_model and own.changed_model not in models:
-        st.info(filled("Ignored, not in these results: {name}", name=own.changed_model), icon=":material/link_off:")
+    say_ignored([own.changed_model] if own.changed_model and own.changed_model not in models else [])
     model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(

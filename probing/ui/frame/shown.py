@@ -18,25 +18,34 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
-class ShownRuns:
-    """The stored runs that a page shows.
+class Reading:
+    """What a page shows of stored results.
 
     Attributes:
         view: the page.
-        runs: the stored runs among which models and tasks are chosen.
-        tasks: title by task, of the chosen ones, in the order of tables.
-        models: the chosen models.
     """
 
     view: View
-    runs: pd.DataFrame
-    tasks: dict[str, str]
-    models: tuple[str, ...]
 
     def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """The result of a report, from the cache if possible."""
         assert self.view.database is not None
         return reads.counted(function, self.view.database, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class ShownRuns(Reading):
+    """The stored runs that a page shows.
+
+    Attributes:
+        runs: the stored runs among which models and tasks are chosen.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        models: the chosen models.
+    """
+
+    runs: pd.DataFrame
+    tasks: dict[str, str]
+    models: tuple[str, ...]
 
     @property
     def colours(self) -> dict[str, str]:
@@ -106,7 +115,7 @@ class Offer(NamedTuple):
         return tuple(stored[: self.most] or self.usual), kept or self.tasks
 
 
-def say_ignored(names: Sequence[str]) -> None:
+def say_ignored(names: list[str]) -> None:
     """States the names of a link that are not in the results."""
     if names:
         st.info(filled("Ignored, not in these results: {names}", names=listing(names)), icon=":material/link_off:")
