@@ -4,24 +4,22 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.stored.given import single
+from probing.api.stored.given import read_from, single
 from probing.api.stored.looks import ModelLooks
 from probing.api.stored.shown_runs import in_menu_order
 from probing.core.errors import FigureError, OptionError
-from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.figures import theme
 from probing.figures.changes.panels import evidence_panels
 from probing.figures.shown_runs import RunNames, fit
 from probing.reports.changes.declared import CHANGES
-from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, evidence
+from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, TuningPanels
 from probing.reports.fine_tuning.facts_kept import fact_pairs
-from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
+from probing.reports.fine_tuning.kin import tuned_models
 from probing.reports.knowledge.stored import RunSelection
 from probing.reports.report import Choice
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
-from probing.store.sentences.queries import sentence_runs, sentence_tasks
 
 if TYPE_CHECKING:
     from probing.figures.theme import go
@@ -40,16 +38,11 @@ def change_figure(db: Database, choice: Choice | None, names: RunSelection, k: i
     model = _model(db, names, looks)
     if choice is not None:
         CHANGES.refuse(db, choice)
-    found = evidence(db, model, _facts(db, model, names, k), _protocol(db, model))
-    if choice is not None:
-        found = _of_report(found, choice)
-    tuned = tuned_models(db).set_index("model")
-    base = str(tuned.at[model, "base"])
-    control = control_beside(kin(db), model, base)
-    titles: dict[str, str] = dict(sentence_tasks(db)[["task", "title"]].itertuples(index=False, name=None))
-    called = [looks.labels.get(name, name) for name in (model, base)]
-    colours = [looks.colours[model], looks.colours.get(base, theme.PALETTE[0])]
-    return evidence_panels(found, names=[*called, looks.labels[control] if control else ""], colours=colours, tasks=titles)
+    panels = TuningPanels(read_from(db), model, _facts(db, model, names, k))
+    found = panels.found if choice is None else _of_report(panels.found, choice)
+    called = [looks.labels.get(name, name) for name in (model, panels.base, panels.control)]
+    colours = [looks.colours[model], looks.colours.get(panels.base, theme.PALETTE[0])]
+    return evidence_panels(found, names=called, colours=colours, tasks=panels.titles)
 
 
 def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
@@ -82,11 +75,6 @@ def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | 
         return None
     first = in_menu_order(mine, all_runs(db)).iloc[0]
     return FactRuns(str(first["head"]), str(first["probe_set"]), k)
-
-
-def _protocol(db: Database, model: str) -> str:
-    runs = sentence_runs(db)
-    return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == model, "protocol"])), OURS)
 
 
 def _of_report(found: pd.DataFrame, choice: Choice) -> pd.DataFrame:

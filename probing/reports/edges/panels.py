@@ -9,7 +9,7 @@ import pandas as pd
 from probing.core.edges.encoders import CUMULATIVE, TRAINED
 from probing.reports.edges import published
 from probing.reports.edges.labels import by_label
-from probing.reports.edges.layers import compression, f1_by_layer, selectivity
+from probing.reports.edges.layers import compression, f1_by_layer, selectivity, weights_by_layer
 from probing.reports.edges.order import tasks_in_order
 from probing.reports.edges.summary import PARTS, summary
 from probing.reports.report import Panel, Read
@@ -86,6 +86,18 @@ class EdgePanels:
             name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
             return pd.DataFrame([(task, name, value) for task in self.tasks], columns=["task", "name", "value"])
         return task_levels(self.summary)
+
+    def bars(self, model: str) -> pd.DataFrame:
+        """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers have no weights."""
+        every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
+        weights = self._chosen(self.read(weights_by_layer))
+        mine = (one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)] for one in (every, weights))
+        curve, weights = (one.sort_values(["task", "layer"]) for one in mine)
+        gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
+        both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
+        places = list(self.tasks).index
+        both = both.sort_values(["task", "layer"], key=lambda one: one.map(places) if one.name == "task" else one, ignore_index=True)
+        return both.astype({"weight": "float64", "normed": "float64"})
 
     def labels(self, task: str) -> Panel:
         """The expected layer of the most frequent labels of a task; its ``table`` has all labels."""

@@ -12,7 +12,7 @@ from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks, trac
 from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
-from probing.ui.frame.shown import say_ignored
+from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown
@@ -108,7 +108,7 @@ def open_results(view: View) -> Shown:
         _controls(view, models, model, parts, part)
     asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
     unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
-    say_ignored(unknown)
+    blocks.say_ignored(unknown)
     return Shown(view, mine, tasks, model, part)
 
 

@@ -208,9 +208,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     selection.write_back(page, **followed(selection.current(), chosen))
     for name in ignored:
         st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
-    if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):
-        names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
-        st.info(filled("Ignored, not in these results: {names}", names=names), icon=":material/link_off:")
+    blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
     return view
 
 

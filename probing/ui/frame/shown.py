@@ -10,6 +10,7 @@ import streamlit as st
 from probing.store.database import Database
 from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, listing
@@ -106,16 +107,10 @@ class Offer(NamedTuple):
             models, tasks: what is chosen.
             unknown: further names that are ignored.
         """
-        say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
+        blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:
             names = listing([view.label(model) for model in too_many])
             st.info(filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names), icon=":material/info:")
         kept = {task: title for task, title in self.tasks.items() if task in tasks}
         return tuple(stored[: self.most] or self.usual), kept or self.tasks
-
-
-def say_ignored(names: list[str]) -> None:
-    """States the names of a link that are not in the results."""
-    if names:
-        st.info(filled("Ignored, not in these results: {names}", names=listing(names)), icon=":material/link_off:")

@@ -3,12 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.encoders import CUMULATIVE
 from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
 from probing.reports.edges import published as paper
-from probing.reports.edges.layers import weights_by_layer
-from probing.reports.edges.panels import in_order
 from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -29,7 +26,7 @@ def draw(shown: Shown) -> None:
             st.toggle, "Weights times the norm of the layer", "normed", page,
             help="Layers with long vectors count more in the mix than their weights suggest (Fayyaz et al. 2021).",
         )  # fmt: skip
-    table = bars_of(shown, model)
+    table = shown.panels.bars(model)
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
         return
@@ -49,25 +46,6 @@ def draw(shown: Shown) -> None:
         ),
         alt=f"Mixing weights and gains by layer of {names[model]}, one panel per task",
     )  # fmt: skip
-
-
-def bars_of(shown: Shown, model: str) -> pd.DataFrame:
-    """``task, layer, weight, normed, gain`` of a model."""
-    if model in paper.NAMES.values():
-        curve = paper.scores()[paper.scores()["model"] == model]
-        curve = curve[curve["task"].isin(list(shown.tasks))]
-        weights = pd.DataFrame(columns=["task", "layer", "weight", "normed"])
-    else:
-        curve = shown.panels.f1(CUMULATIVE)
-        curve = curve[(curve["model"] == model) & (curve["encoder"] == "trained")]
-        found = in_order(shown.report(weights_by_layer), shown.models, tuple(shown.tasks))
-        weights = found[(found["model"] == model) & (found["encoder"] == "trained")][["task", "layer", "weight", "normed"]]
-    curve = curve.sort_values(["task", "layer"])
-    gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
-    both = gains.merge(weights, on=["task", "layer"], how="outer")
-    places = both["task"].map(list(shown.tasks).index)
-    wanted = both.assign(_task=places).sort_values(["_task", "layer"]).drop(columns="_task")
-    return wanted.astype({"weight": "float64", "normed": "float64"}).reset_index(drop=True)
 
 
 def _notes(shown: Shown, model: str) -> dict[str, str]:
