@@ -3,7 +3,7 @@
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +73,14 @@ def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
     folders = [target] if request.out else result_folders()
     refuse_taken_name(encoder, folders)
     return target, folders
+
+
+def full_names(tasks: Sequence[str], every: Sequence[str], known: Container[str]) -> tuple[str, ...]:
+    """Names of tasks, each once: ``all`` stands for ``every``; files and folders are absolute paths, as workers start elsewhere."""
+    given = [one for name in tasks for one in (every if name == "all" else (name,))]
+    # A built-in task is meant even if a file of its name exists here.
+    paths = {name: Path(name).expanduser() for name in given if name not in known}
+    return tuple(dict.fromkeys(str(paths[name].resolve()) if name in paths and paths[name].exists() else name for name in given))
 
 
 def refuse_taken_tasks(kind: str, stamps: Mapping[str, str], folders: Sequence[Path], source: str, protocol: str = "") -> None:

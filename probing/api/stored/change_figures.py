@@ -79,11 +79,11 @@ def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | 
 
 def _of_report(found: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The rows of the panels that show a report."""
-    if choice.report.name == "epochs":
-        raise FigureError("the pages have no figure of epochs; use the table, changes('epochs')")
+    if not (name := choice.report.figure):
+        raise FigureError(f"the pages have no figure of {choice.report.name}; use the table, changes({choice.report.name!r})")
     if choice["heads"]:
         raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
-    if choice.report.name == "perplexity":
+    if name == "perplexity":
         return found[found["panel"] == PERPLEXITY]
     if unknown := [name for name in choice["measure"] or () if name not in MEASURED]:
         raise FigureError(f"got measure {unknown[0]}, which the page does not draw; it draws {', '.join(MEASURED)}")

@@ -37,8 +37,10 @@ def _refuse(db: Database, choice: Choice) -> None:
 CHANGES = Reports(
     "changes",
     (
-        Report("changes", "values", "attention and similarity of states by layer", _values, VALUES, further=True, shown=_SHOWN),
-        Report("changes", "perplexity", "with layers of the base put back", _perplexities),
+        Report(
+            "changes", "values", "attention and similarity of states by layer", _values, VALUES, further=True, shown=_SHOWN, figure="values"
+        ),
+        Report("changes", "perplexity", "with layers of the base put back", _perplexities, figure="perplexity"),
         Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),
     ),
     (

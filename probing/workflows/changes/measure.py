@@ -2,22 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from probing.core.changes.run import ChangeRunConfig
 from probing.core.changes.text import raw_text, text_sha256
-from probing.core.errors import ModelError
-from probing.core.model_folders import base_entry, find_entry, variant_and_seed
-from probing.core.options import spelled
 from probing.core.paths import cache_folder
-from probing.core.registry import ModelEntry, name_in_files
+from probing.core.registry import name_in_files
 from probing.jobs.job import Job, Shard
-from probing.models.changes.measure import check_comparable
 from probing.models.changes.perplexity import BLOCK_PIECES
-from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder
+from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.weight_drift import weight_drift
@@ -47,11 +43,9 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         ProbingError: if model or base are missing or do not fit, or a name is taken.
     """
     set_threads(request.threads)
-    entry = find_entry(request.model, request.base, request.name, request.revision)
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
-    encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
-    entry = at_same_commits(entry, encoder)
-    base = _base(entry, encoder)
+    opened = open_models(request.model, request.base, request.device, request.name, request.revision)
+    encoder, base = opened.encoder, opened.base
     left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
     target, _ = places_of(request, encoder)
     asked = Asked(
@@ -59,10 +53,11 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         blocks_text=str(raw.absolute()) if raw and request.blocks else "", blocks=request.blocks,
         pieces=min(BLOCK_PIECES, encoder.max_pieces), seed=request.seed,
     )  # fmt: skip
-    config = _config(entry, encoder, base, asked, request.replaced)
-    run, run_id = RunFiles(config, _TABLES, target), config.fingerprint
+    work = ChangeWork(**vars(opened), asked=asked, target=target)
+    run = RunFiles(_config(work, request.replaced), _TABLES, target)
+    run_id = run.config.fingerprint
     folder = cache_folder() / "jobs" / f"changes-{run_id}"
-    work = ChangeWork(encoder, base, asked, run_id, target, folder)
+    work = replace(work, run_id=run_id, folder=folder)
     parts = [
         STATES,
         *([WHOLE] if request.blocks else []),
@@ -74,32 +69,13 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         setup = {"asked": asdict(asked), "run_id": run_id, "target": str(target.absolute()), "folder": str(folder.absolute())}
         setup |= setup_of(request, encoder, base)
         job = Job(folder, OPENER, setup, [Shard(part, {"part": part}) for part in parts], passed_on(), work)
-        do_job(request, job, say, finish=lambda: _gather(work, entry, run, left_out, parts))
+        do_job(request, job, say, finish=lambda: _gather(work, run, left_out, parts))
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
     build_if_usual(request)
     beside = f"and {base.name}" if base else "alone"
     say(f"{encoder.name} {beside}: {target}")
     return target
-
-
-def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
-    """The model that a model was fine-tuned from; None if it was not.
-
-    Raises:
-        ModelError: if it is missing, not the recorded one, or of another shape.
-    """
-    origin = base_entry(entry)
-    if origin is None:
-        return None
-    base = open_base(entry, encoder.device.type)
-    if entry.base_weights and base.identity != entry.base_weights:
-        raise ModelError(
-            f"the base {origin.name} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            f"name the folder of the original base ({spelled('base')})"
-        )
-    check_comparable(encoder, base)
-    return base
 
 
 def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
@@ -111,10 +87,10 @@ def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
     return {}
 
 
-def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked, replaced: bool) -> ChangeRunConfig:
-    work = ChangeWork(encoder, base, asked, "", Path(), Path())
+def _config(work: ChangeWork, replaced: bool) -> ChangeRunConfig:
+    base, asked, head = work.base, work.asked, "the base's head" if work.base else "its own head"
     return ChangeRunConfig(
-        **provenance_of(encoder, base, entry.objective, "the base's head" if base else "its own head", asked.seed, thread_count()),
+        **provenance_of(work.encoder, base, work.objective, head, asked.seed, thread_count()),
         base_weights=base.identity if base else "",
         sentences_sha256=text_sha256(work.sentences),
         sentences=len(work.sentences),
@@ -125,7 +101,7 @@ def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: As
     )
 
 
-def _gather(work: ChangeWork, entry: ModelEntry, run: RunFiles, left_out: dict[str, str], parts: Sequence[str]) -> None:
+def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Sequence[str]) -> None:
     """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
     encoder, config = work.encoder, run.config
     found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
@@ -134,9 +110,8 @@ def _gather(work: ChangeWork, entry: ModelEntry, run: RunFiles, left_out: dict[s
         bodies = [{name: weight.detach().cpu() for name, weight in one.body.named_parameters()} for one in (work.base, encoder)]
         drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
         write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
-    variant, tuned_seed = variant_and_seed(Path(entry.location)) if Path(entry.location).is_dir() else ("", None)
     row = {
-        "run_id": work.run_id, "variant": variant, "tuned_seed": tuned_seed, "layers": encoder.layers + 1,
+        "run_id": work.run_id, "variant": work.variant, "tuned_seed": work.tuned_seed, "layers": encoder.layers + 1,
         "heads": int(encoder.body.config.num_attention_heads), "width": encoder.hidden, "sentences": noted["sentences"],
         "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True), "config": config.canonical(),
     }  # fmt: skip

@@ -14,8 +14,7 @@ from probing.core.changes.text import chosen_sentences, text_lines
 from probing.core.files.atomic import atomic_text
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.models.encoders.catalogue import open_base
-from probing.models.encoders.load import Encoder
+from probing.models.encoders.catalogue import Opened, with_base
 from probing.store.changes.tables import ALL_HEADS
 from probing.store.parquet import write_table
 from probing.workflows.stored_runs import Tasks, opened_again, refuse_differing
@@ -50,24 +49,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class ChangeWork(Tasks):
+class ChangeWork(Opened, Tasks):
     """Measures parts of one run; a ``Worker`` of the job that ``measure_changes`` makes.
 
     Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None measures the model alone.
         asked: the text.
-        run_id: of the run.
         target: folder of the Parquet files.
+        run_id: of the run.
         folder: of parts.
     """
 
-    encoder: Encoder
-    base: Encoder | None
     asked: Asked
-    run_id: str
     target: Path
-    folder: Path
+    run_id: str = ""
+    folder: Path = Path()
 
     def do(self, name: str) -> list[Path]:
         """Measures a part of the run."""
@@ -131,7 +126,7 @@ def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
     Raises:
         JobError: if model, base or program differ here.
     """
-    encoder, entry = opened_again(setup)
-    base = open_base(entry, setup["device"]) if setup["base_weights"] else None
-    refuse_differing({"base": (base.identity if base else "", setup["base_weights"])})
-    return ChangeWork(encoder, base, Asked(**setup["asked"]), setup["run_id"], Path(setup["target"]), Path(setup["folder"]))
+    opened = with_base(*opened_again(setup))
+    refuse_differing({"base": (opened.base.identity if opened.base else "", setup["base_weights"])})
+    asked, target, folder = Asked(**setup["asked"]), Path(setup["target"]), Path(setup["folder"])
+    return ChangeWork(**vars(opened), asked=asked, target=target, run_id=setup["run_id"], folder=folder)

@@ -20,7 +20,7 @@ from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
 from probing.workflows.executors import passed_on
 from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
-from probing.workflows.stored_runs import build_if_usual, do_job, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -72,15 +72,7 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
 
 def task_names(request: EdgesRequest) -> tuple[str, ...]:
     """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
-    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
-    # A built-in task is meant even if a folder of its name exists here.
-    return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
-
-
-def _resolved(name: str) -> str:
-    """A folder's absolute path, as workers start elsewhere; any other name unchanged."""
-    folder = Path(name).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else name
+    return full_names(request.tasks, ALL, EDGE_TASKS)
 
 
 def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]:

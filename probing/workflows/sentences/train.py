@@ -13,14 +13,14 @@ from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import MLP, OWN, POOLINGS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
+from probing.models.encoders.catalogue import open_models
 from probing.models.runtime.torch_settings import set_threads
 from probing.models.sentences.training.answered import BY_BASE
 from probing.workflows.executors import passed_on
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.opened import open_models
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
-from probing.workflows.stored_runs import build_if_usual, do_job, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
@@ -58,9 +58,7 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
 
 def _task_names(request: SentencesRequest) -> tuple[str, ...]:
     """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
-    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
-    # A built-in task is meant even if a file of its name exists here.
-    return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
+    return full_names(request.tasks, ALL, SENTENCE_TASKS)
 
 
 def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
@@ -86,12 +84,6 @@ def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
         codes=request.codes and OWN in chosen,
         seed=request.seed,
     )
-
-
-def _resolved(name: str) -> str:
-    """A file's absolute path, as workers start elsewhere; any other name unchanged."""
-    path = Path(name).expanduser()
-    return str(path.resolve()) if path.is_file() else name
 
 
 def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str, str]:

@@ -16,13 +16,13 @@ from probing.core.sentences.majority import majority_label
 from probing.core.sentences.pairs import QUARTER
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
+from probing.models.encoders.catalogue import Opened, with_base
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
 from probing.models.sentences.training.answered import Answer, ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
 from probing.workflows.say import ProgressBar
-from probing.workflows.sentences.opened import with_base
 from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
 from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of, refuse_differing
@@ -63,23 +63,15 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class SentenceWork(Tasks):
+class SentenceWork(Opened, Tasks):
     """Trains the probes of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
 
     Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None for a base.
-        objective, variant, tuned_seed: as in runs.
         target: folder of the Parquet files.
         downloads: folder of the fetched data sets.
         threads: that the probes are computed with.
     """
 
-    encoder: Encoder
-    base: Encoder | None
-    objective: str
-    variant: str
-    tuned_seed: int | None
     wanted: Wanted
     target: Path
     downloads: Path
