@@ -67,6 +67,7 @@ JOINERS = {
     "reports/reproduction": "as the page",
     "ui/fine_tuning": "shows what fine-tuning changed of facts, edges, sentences and the model itself on one layer axis",
     "reports/fine_tuning": "as the page",
+    "reports/declared.py": "lists the reports of all capabilities",
     "store/schema.py": "names the tables of all capabilities",
     "store/build.py": "one database holds the tables of all capabilities",
     "store/check.py": "checks the tables of all capabilities",

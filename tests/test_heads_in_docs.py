@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from probing.core.registry import REPOSITORY
-from probing.reports.knowledge.stored import ReportChoice, What, report
+from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.store.database import open_database
 
 DOCS = (REPOSITORY / "docs" / "heads.md").read_text(encoding="utf-8")
@@ -43,9 +43,8 @@ LAST, INNER = table("| model | head | micro: own"), table("| model | head | shar
 def reports(shipped_database):
     """Report by name, of T-REx, seed 0 and P@1."""
     with open_database(shipped_database) as db:
-        whats = (What.precision, What.total, What.forgotten)
-        choices = {what: ReportChoice(what, heads=HEADS, probe_sets=["trex"], ks=(1,)) for what in whats}
-        found = {what: report(db, choice) for what, choice in choices.items()}
+        choices = [KNOWLEDGE.choose(what, {"head": HEADS, "probe_set": "trex", "k": 1}) for what in ("precision", "total", "forgotten")]
+        found = {choice.report.name: choice.report.table(db, choice) for choice in choices}
     return {what: table[table["seed"] == 0] for what, table in found.items()}
 
 
@@ -78,7 +77,7 @@ def test_every_model_and_kind_has_its_row():
 @pytest.mark.parametrize("row", LAST, ids=lambda row: f"{row.model}-{'-'.join(row.heads)}")
 def test_own_swapped_and_difference_at_the_last_layer_are_those_of_the_shipped_results(row, reports):
     for first, average in ((0, "micro"), (3, "macro")):
-        cells, (of_first, *alike) = row.cells[first : first + 3], of(reports[What.precision], row, average=average)
+        cells, (of_first, *alike) = row.cells[first : first + 3], of(reports["precision"], row, average=average)
         last = of_first.sort_values("layer").iloc[-1]
         assert last["swapped_n"] == 27_750
         difference = f"{shown(last['above_swapped'])} ({shown(last['above_swapped_low'])} to {shown(last['above_swapped_high'])})"
@@ -92,18 +91,18 @@ def test_own_swapped_and_difference_at_the_last_layer_are_those_of_the_shipped_r
 @pytest.mark.parametrize("row", INNER, ids=lambda row: f"{row.model}-{row.heads[0]}")
 def test_what_inner_layers_know_and_what_is_forgotten_are_those_of_the_shipped_results(row, reports):
     share, inner, p, best, forgotten = row.cells
-    (whole,) = (part.iloc[0] for part in of(reports[What.total], row, average="macro"))
+    (whole,) = (part.iloc[0] for part in of(reports["total"], row, average="macro"))
     assert share == shown(whole["intermediate_share"])
     assert inner == f"{whole['inner_own']:,.0f} / {whole['inner_swapped']:,.0f}"
     if p.startswith("<"):
         assert whole["inner_p"] < float(p.removeprefix("< "))
     else:
         assert float(p) == pytest.approx(whole["inner_p"], abs=0.6 * 10 ** -len(p.partition(".")[2]))
-    (by_layer,) = of(reports[What.precision], row, average="micro")
+    (by_layer,) = of(reports["precision"], row, average="micro")
     layers = by_layer[by_layer["layer"].between(1, by_layer["layer"].max() - 1)]
     highest = layers.loc[layers["above_swapped"].idxmax()]
     assert best == f"{highest['layer']}: {shown(highest['above_swapped'])}"
-    (lost,) = of(reports[What.forgotten], row)
+    (lost,) = of(reports["forgotten"], row)
     counts = lost.set_index("definition")["forgotten"]
     assert forgotten == " / ".join(str(counts[name]) for name in DEFINITIONS)
 

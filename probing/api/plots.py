@@ -6,18 +6,18 @@ from probing.api.shown import for_notebook
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
-from probing.api.stored.given import Numbers, Words, several, single
+from probing.api.stored.given import Numbers, Words, chosen, several, single
 from probing.api.stored.looks import model_looks
 from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
 from probing.core.errors import FigureError
+from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
-from probing.reports.changes import written as changes
-from probing.reports.choices import one_of, refuse_unknown_words
-from probing.reports.edges import written as edges
-from probing.reports.knowledge.stored import ReportChoice
-from probing.reports.sentences import written as sentences
+from probing.reports.changes.declared import CHANGES
+from probing.reports.edges.declared import EDGES
+from probing.reports.report import refuse_unknown_words
+from probing.reports.sentences.declared import SENTENCES
 
 if TYPE_CHECKING:
     from probing.api.results import Results
@@ -55,9 +55,9 @@ class Plots:
         >>> figure.layout.yaxis.title.text
         'P@10, macro'
         """
-        choice = self._choice(model, head, probe_set, templates, k, average)
-        refuse_layers(self._results.database, choice, several("layer", layer))
-        return for_notebook(fact_figures.curve_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
+        names, layers, cell = run_names(model, head, probe_set, templates), several("layer", layer), _cell(k, average)
+        refuse_layers(self._results.database, names, layers)
+        return for_notebook(fact_figures.curve_figure(self._results.database, names, cell, layers, self._looks), dark)
 
     @checked
     def total(
@@ -74,8 +74,8 @@ class Plots:
         >>> figure.data[0].name
         'known at the last layer'
         """
-        choice = self._choice(model, head, probe_set, templates, k, average)
-        return for_notebook(fact_figures.total_figure(self._results.database, choice, self._looks), dark)
+        names = run_names(model, head, probe_set, templates)
+        return for_notebook(fact_figures.total_figure(self._results.database, names, _cell(k, average), self._looks), dark)
 
     @checked
     def forgotten(
@@ -95,8 +95,9 @@ class Plots:
         >>> len(figure.data[0].y)
         5
         """
-        choice = self._choice(*_one(model, head, probe_set), templates, k, None, definition)
-        return for_notebook(fact_figures.forgotten_figure(self._results.database, choice, single("definition", definition)), dark)
+        names, (rank, _), meant = run_names(*_one(model, head, probe_set), templates), _cell(k), single("definition", definition)
+        refuse_unknown_words("definition", () if meant is None else (meant,), DEFINITIONS)
+        return for_notebook(fact_figures.forgotten_figure(self._results.database, names, rank, meant), dark)
 
     @checked
     def transitions(
@@ -116,8 +117,8 @@ class Plots:
         >>> len(figure.data) > 10
         True
         """
-        choice = self._choice(*_one(model, head, probe_set), templates, k)
-        return for_notebook(fact_figures.transitions_figure(self._results.database, choice, single("base", base), self._looks), dark)
+        names, (rank, _) = run_names(*_one(model, head, probe_set), templates), _cell(k)
+        return for_notebook(fact_figures.transitions_figure(self._results.database, names, rank, single("base", base), self._looks), dark)
 
     @checked
     def facts(
@@ -137,7 +138,7 @@ class Plots:
         """
         db = self._results.database
         names = run_names(*_one(model, head, probe_set), filters.get("templates") or "default")
-        run = listed_run(db, names.choice(), base, part)
+        run = listed_run(db, names, base, part)
         found = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
         if found.empty:
             raise FigureError("no fact passes these filters; give fewer filters")
@@ -162,7 +163,7 @@ class Plots:
         db = self._results.database
         one = open_fact(db, fact_id)
         names = run_names(single("model", model), single("head", head), str(one.about["probe_set"]))
-        return for_notebook(fact_figures.tokens_figure(one, one_run(db, names.choice()), dark), dark)
+        return for_notebook(fact_figures.tokens_figure(one, one_run(db, names), dark), dark)
 
     @checked
     def edges(
@@ -186,8 +187,7 @@ class Plots:
         >>> list(figure.layout.yaxis.ticktext)
         ['Part of speech', 'Semantic roles']
         """
-        given = (several("model", model), several("task", task), several("part", part), several("kind", kind))
-        choice = edges.EdgeChoice(one_of(edges.What, what), *given, unseen)
+        choice = chosen(EDGES, what, model=model, task=task, part=part, kind=kind, unseen=unseen)
         return for_notebook(edge_figures.edge_figure(self._results.database, choice, self._looks, published), dark)
 
     @checked
@@ -212,8 +212,7 @@ class Plots:
         >>> figure.layout.annotations[0].text
         'Subject number'
         """
-        given = (several("model", model), several("task", task), several("pooling", pooling), several("reading", reading))
-        choice = sentences.SentenceChoice(one_of(sentences.What, what), *given, protocol)
+        choice = chosen(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
         return for_notebook(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)
 
     @checked
@@ -238,21 +237,19 @@ class Plots:
         1
         """
         names = run_names(*_one(model, head, probe_set))
-        rank = single("k", k)
-        refuse_unknown_words("k", () if rank is None else (rank,), RANKS)
+        rank, _ = _cell(k)
         choice = None
         if what is not None or measure is not None or heads:
-            choice = changes.ChangeChoice(one_of(changes.What, what or "values"), names.models, several("measure", measure), heads)
+            choice = chosen(CHANGES, what or "values", model=names.models, measure=measure, heads=heads)
         return for_notebook(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
 
-    def _choice(
-        self, model: Words, head: Words, probe_set: Words, templates: str, k: Numbers, average: Words = None, definition: Words = None,
-    ) -> ReportChoice:  # fmt: skip
-        """A choice with one rank and one average, by default those of the page."""
-        rank, mean, meant = single("k", k), single("average", average), single("definition", definition)
-        return run_names(model, head, probe_set, templates).choice(
-            ks=(RANKS[0] if rank is None else rank,), averages=(mean or AVERAGES[0],), definitions=(meant,) if meant else None
-        )
+
+def _cell(k: Numbers, average: Words = None) -> tuple[int, str]:
+    """One rank and one kind of mean, by default those of the page."""
+    rank, mean = single("k", k), single("average", average)
+    refuse_unknown_words("k", () if rank is None else (rank,), RANKS)
+    refuse_unknown_words("average", () if mean is None else (mean,), AVERAGES)
+    return RANKS[0] if rank is None else rank, AVERAGES[0] if mean is None else mean
 
 
 def _one(model: Words, head: Words, probe_set: Words) -> tuple[str | None, str | None, str | None]:

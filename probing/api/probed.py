@@ -20,10 +20,9 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.metrics import METRICS, RANKS
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry
+from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.knowledge.precision import precision
-from probing.reports.knowledge.stored import What
 from probing.reports.knowledge.total import total
-from probing.reports.knowledge.written import json_table
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
@@ -118,7 +117,7 @@ class Probed(Shown):
         Raises:
             OptionError: for another k or average.
         """
-        return json_table(self._precision(k, average), What.precision)
+        return KNOWLEDGE.named("precision").json_table(self._precision(k, average))
 
     @checked
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
@@ -134,7 +133,7 @@ class Probed(Shown):
             OptionError: for another k or average.
         """
         _refuse_others(k, average)
-        return json_table(total(self._database, self.run_ids, (k,), (average,)), What.total)
+        return KNOWLEDGE.named("total").json_table(total(self._database, self.run_ids, (k,), (average,)))
 
     @checked
     def compare(self, base: "Probed", k: int = 1) -> "Comparison":

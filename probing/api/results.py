@@ -8,17 +8,16 @@ import pandas as pd
 
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
-from probing.api.stored.given import Numbers, Words, only, several, single
+from probing.api.stored.given import Numbers, Words, chosen, only, several, single
 from probing.api.stored.opened import OpenResults
-from probing.api.stored.shown_runs import RunSelection, refuse_layers, run_names, without_pair
+from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
 from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
-from probing.reports.changes import written as changes
-from probing.reports.choices import one_of, refuse_unknown_words
-from probing.reports.edges import written as edges
-from probing.reports.knowledge import stored as knowledge
-from probing.reports.knowledge.written import json_table
-from probing.reports.sentences import written as sentences
+from probing.reports.changes.declared import CHANGES
+from probing.reports.edges.declared import EDGES
+from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.report import Reports, refuse_unknown_words
+from probing.reports.sentences.declared import SENTENCES
 from probing.store.run_queries import runs as all_runs
 
 if TYPE_CHECKING:
@@ -94,9 +93,10 @@ class Results(OpenResults):
         7      7  0.073     0.229
         8      8  0.239     0.229
         """
-        names, layers = run_names(model, head, probe_set, templates), several("layer", layer)
-        refuse_layers(self.database, names.choice(), layers)
-        return only(self._facts("precision", names, ks=several("k", k), averages=several("average", average)), "layer", layers)
+        layers = several("layer", layer)
+        refuse_layers(self.database, run_names(model, head, probe_set, templates), layers)
+        found = self._report(KNOWLEDGE, "precision", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average)
+        return only(found, "layer", layers)
 
     @checked
     def total(
@@ -125,7 +125,7 @@ class Results(OpenResults):
         2     questions       0.107  0.127
         3          trex       0.245  0.285
         """
-        return self._facts("total", run_names(model, head, probe_set, templates), ks=several("k", k), averages=several("average", average))
+        return self._report(KNOWLEDGE, "total", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average)
 
     @checked
     def forgotten(
@@ -155,8 +155,8 @@ class Results(OpenResults):
         1    authors         41          5
         2     strict         41          5
         """
-        return self._facts(
-            "forgotten", run_names(model, head, probe_set, templates), ks=several("k", k), definitions=several("definition", definition)
+        return self._report(
+            KNOWLEDGE, "forgotten", model=model, head=head, probe_set=probe_set, templates=templates, k=k, definition=definition
         )
 
     @checked
@@ -184,12 +184,12 @@ class Results(OpenResults):
                  base               model  kept  gained  lost
         0  nesia-mini  nesia-mini-control  7113     666   747
         """
-        names, bases = run_names(model, head, probe_set, templates), several("base", base)
+        bases = several("base", base)
         refuse_unknown_words("base", bases, sorted(set(all_runs(self.database)["model"])))
-        any_two = bases if names.models else None
-        found = self._facts("transitions", names, ks=several("k", k), bases=any_two)
-        if names.models and found.empty:
-            raise StoreError(without_pair(self.database, names, bases))
+        any_two = bases if model is not None else None
+        found = self._report(KNOWLEDGE, "transitions", model=model, head=head, probe_set=probe_set, templates=templates, k=k, base=any_two)
+        if model is not None and found.empty:
+            raise StoreError(without_pair(self.database, run_names(model, head, probe_set, templates), bases))
         return found if any_two else only(found, "base", bases)
 
     @checked
@@ -211,7 +211,7 @@ class Results(OpenResults):
           metric verdict
         0     F1  partly
         """
-        return self._facts("tasks", run_names(model))
+        return self._report(KNOWLEDGE, "tasks", model=model)
 
     @checked
     def facts(
@@ -248,7 +248,7 @@ class Results(OpenResults):
         names = run_names(
             single("model", model), single("head", head), single("probe_set", probe_set), filters.get("templates") or "default"
         )
-        run = listed_run(self.database, names.choice(), base, part)
+        run = listed_run(self.database, names, base, part)
         return list_facts(self.database, FactChoice(run, single("relation", relation), base, part, filters), limit)
 
     @checked
@@ -275,7 +275,7 @@ class Results(OpenResults):
         7      7          6  ireland
         8      8          1   france
         """
-        names = run_names(model, head).choice()
+        names = run_names(model, head)
         return by_layer(open_fact(self.database, fact_id), names.models, names.heads)
 
     @checked
@@ -310,12 +310,7 @@ class Results(OpenResults):
            f1_first  f1_last  expected_layer
         1      0.83     0.87            2.14
         """
-        report = one_of(edges.What, what)
-        choice = edges.EdgeChoice(
-            report, several("model", model), several("task", task), several("part", part), several("kind", kind), unseen
-        )
-        edges.refuse_unknown(self.database, choice)
-        return edges.json_table(self.database, choice).reset_index(drop=True)
+        return self._report(EDGES, what, model=model, task=task, part=part, kind=kind, unseen=unseen)
 
     @checked
     def sentences(
@@ -347,12 +342,8 @@ class Results(OpenResults):
         0      0     0.718       0.5
         1      8     0.735       0.5
         """
-        report = one_of(sentences.What, what)
-        choice = sentences.SentenceChoice(
-            report, several("model", model), several("task", task), several("pooling", pooling), several("reading", reading), protocol
-        )  # fmt: skip
-        sentences.refuse_unknown(self.database, choice)
-        return only(sentences.json_table(self.database, choice).reset_index(drop=True), "layer", several("layer", layer))
+        found = self._report(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
+        return only(found, "layer", several("layer", layer))
 
     @checked
     def changes(self, what: str = "values", model: Words = None, measure: Words = None, heads: bool = False) -> pd.DataFrame:
@@ -378,13 +369,9 @@ class Results(OpenResults):
            layer  value
         8      8  0.986
         """
-        report = one_of(changes.What, what)
-        choice = changes.ChangeChoice(report, several("model", model), several("measure", measure), heads)
-        changes.refuse_unknown(self.database, choice)
-        return changes.json_table(self.database, choice).reset_index(drop=True)
+        return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
 
-    def _facts(self, what: str, names: RunSelection, **cells: tuple[Any, ...] | None) -> pd.DataFrame:
-        """A report of knowledge with the columns of its JSON; a cell that is None keeps all values."""
-        choice = names.choice(what, **cells)
-        knowledge.refuse_unknown(self.database, choice)
-        return json_table(knowledge.report(self.database, choice), choice.what).reset_index(drop=True)
+    def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
+        """A declared report with the columns of its JSON."""
+        choice = chosen(reports, what, **given)
+        return choice.report.json_table(reports.table(self.database, choice))

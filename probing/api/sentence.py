@@ -19,9 +19,9 @@ from probing.figures import theme
 from probing.figures.sentences.verdict_hover import with_hover
 from probing.figures.tokens.attention_panels import PANELS, attention_panels
 from probing.figures.tokens.verdict_map import verdict_map
+from probing.models.encoders.catalogue import opened_base
 from probing.models.encoders.load import Encoder
 from probing.workflows.sentences import ask
-from probing.workflows.sentences.opened import opened_base
 
 if TYPE_CHECKING:
     from probing.api.model import Model

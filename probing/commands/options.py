@@ -4,40 +4,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
 from probing.core.errors import OptionError, StoreError
 from probing.core.options import Declared, made, option_fields, spelled
-
-if TYPE_CHECKING:
-    from probing.reports.table_text import Form
-
-
-class Shape(StrEnum):
-    """Output formats of a report."""
-
-    table = "table"
-    csv = "csv"
-    latex = "latex"
-    json = "json"
-
-
-def form_of(shape: Shape, as_json: bool) -> "Form":
-    """The output format of ``--as`` and ``--json`` together.
-
-    Raises:
-        typer.BadParameter: if they contradict each other.
-    """
-    if as_json and shape not in (Shape.table, Shape.json):
-        raise typer.BadParameter(f"got --json and --as {shape.value}; give one of them")
-    forms: dict[Shape, Form] = {Shape.table: "text", Shape.csv: "csv", Shape.latex: "latex", Shape.json: "json"}
-    return forms[Shape.json if as_json else shape]
-
 
 RevisionOption = Annotated[
     str | None, typer.Option(help="Branch, tag or commit of a model on the hub; none: what the registry pins, else its main branch.")

@@ -1,88 +1,105 @@
-"""``probing report``: the numbers on the pages as a table, CSV, LaTeX or JSON."""
+"""The commands that print or write reports, made from their declarations; ``probing report`` is that of knowledge."""
 
-from enum import StrEnum
+import inspect
+from collections.abc import Callable
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
 from probing.commands.options import options_refused, printed_or_written
-from probing.core.head_kinds import listed
-from probing.core.knowledge.forgetting import DEFINITIONS
-from probing.core.knowledge.total import AVERAGES
-from probing.core.metrics import RANKS
 from probing.core.paths import database_folder, result_folders
-from probing.reports.knowledge.stored import CHANGED, ReportChoice, What, other_templates, refuse_unknown
-from probing.reports.knowledge.stored import report as stored_report
-from probing.reports.knowledge.written import written
+from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.report import Filter, Reports, refuse_unknown_words
+from probing.reports.table_text import Form
 from probing.store.build import built_database
 
-
-class Average(StrEnum):
-    """Kinds of means: over relations, over facts, or both."""
-
-    macro = "macro"
-    micro = "micro"
-    both = "both"
+#: Output formats; ``table`` is an earlier name of ``text``.
+FORMS = {"text": "text", "csv": "csv", "latex": "latex", "json": "json", "table": "text"}
+Option = inspect.Parameter
 
 
-class Definition(StrEnum):
-    """Definitions of a forgotten relation."""
+def command_of(reports: Reports, line: str) -> Callable[..., None]:
+    """The command that prints or writes any of the reports.
 
-    caption = "caption"
-    authors = "authors"
-    strict = "strict"
+    Args:
+        reports: of one kind.
+        line: its line in the list of commands.
+    """
+    given = {one.name: _options(one) for one in reports.filters}
+
+    def command(**values: Any) -> None:
+        form, out, what = _form(values), values["out"], values["what"]
+        with options_refused():
+            choice = reports.choose(what.value, {name: _value(values, options) for name, options in given.items()})
+        with built_database(result_folders(), database_folder()) as db:
+            with options_refused():
+                text, rows = reports.written(db, choice, form)
+            if not rows and reports.hint and (hint := reports.hint(db, choice)):
+                typer.echo(hint, err=True)
+        printed_or_written(text, out, f"{rows:,} rows: {out}")
+
+    names = StrEnum("What", {one.name: one.name for one in reports.every})  # type: ignore[misc]
+    options = [_what(reports, names), *(option for several in given.values() for option in several.values()), *_OUTPUT]
+    command.__doc__ = line
+    command.__annotations__ = {one.name: one.annotation for one in options}
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return command
 
 
-def report(
-    what: Annotated[
-        What,
-        typer.Argument(
-            help="precision (by layer), total, forgotten (relations), transitions (base to fine-tuned), facts (kept, gained, lost) or "
-            "tasks (scores)."
-        ),
-    ],
-    model: Annotated[
-        list[str] | None, typer.Option(help="Model; repeatable. None: all. For transitions and facts: the fine-tuned one.")
-    ] = None,
-    head: Annotated[list[str] | None, typer.Option(help=f"{listed()}; repeatable. None: all.")] = None,
-    probe_set: Annotated[
-        list[str] | None, typer.Option(help="trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.")
-    ] = None,
-    k: Annotated[list[int] | None, typer.Option(help="1, 10 or 100; repeatable. None: all, for facts 1.")] = None,
-    average: Annotated[Average, typer.Option(help="Mean over relations (macro), over facts (micro), or both. For precision and total.")] = (
-        Average.both
-    ),
-    definition: Annotated[list[Definition] | None, typer.Option(help="For forgotten; repeatable. None: all.")] = None,
-    templates: Annotated[str, typer.Option(help="Template set of the prompts.")] = "default",
-    base: Annotated[str | None, typer.Option(help="For transitions and facts: the model to compare with. None: the model's base.")] = None,
-    lost: Annotated[bool, typer.Option("--lost", help="For facts: those that only the base knows at its last layer.")] = False,
-    kept: Annotated[bool, typer.Option("--kept", help="For facts: those that both know.")] = False,
-    gained: Annotated[bool, typer.Option("--gained", help="For facts: those that only the fine-tuned model knows.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects, shares in [0, 1], unrounded.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")] = None,
-) -> None:
-    """Report stored results, all or a selection; the same numbers as on the pages."""
-    if as_csv + as_latex + as_json > 1:
-        raise typer.BadParameter("give one of --csv, --latex and --json")
-    if what is What.tasks and (head or probe_set or k or definition or average is not Average.both or templates != "default"):
-        raise typer.BadParameter("tasks are scores of models: only --model selects among them; leave the other options out")
-    parts = tuple(name for name, wanted in zip(CHANGED, (lost, kept, gained), strict=True) if wanted)
-    if (parts and what is not What.facts) or (base and what not in (What.facts, What.transitions)):
-        raise typer.BadParameter("--lost, --kept and --gained are for facts, --base is for facts and transitions: leave them out")
-    ks = tuple(dict.fromkeys(k or ((1,) if what is What.facts else RANKS)))
-    averages = AVERAGES if average is Average.both else (average.value,)
-    definitions = tuple(one.value for one in definition) if definition else DEFINITIONS
+def _what(reports: Reports, names: type[Enum]) -> Option:
+    captions = [f"{one.name} ({one.caption})" for one in reports.every]
+    usual = next(iter(names)) if reports.usual else Option.empty
+    return _option("what", Annotated[names, typer.Argument(help=f"{', '.join(captions[:-1])} or {captions[-1]}.")], usual)
+
+
+def _options(one: Filter) -> dict[str, Option]:
+    """Value, or ``""`` for any -> the option of the command that gives it to a filter."""
+    if one.switches:
+        return {value: _switch(value, line) for value, line in one.switches.items()}
+    if one.of is bool:
+        return {"": _switch(one.name, one.help)}
+    of: Any = one.of | None if one.single or one.once else list[one.of] | None  # type: ignore[name-defined]
+    return {"": _option(one.name, Annotated[of, typer.Option(help=one.help)], one.every or one.usual)}
+
+
+def _switch(name: str, line: str) -> Option:
+    return _option(name, Annotated[bool, typer.Option(f"--{name}", help=line)], False)
+
+
+def _value(values: dict[str, Any], options: dict[str, Option]) -> Any:
+    """What the options of a filter give it."""
+    if "" in options:
+        return values[options[""].name]
+    return tuple(value for value in options if values[value])
+
+
+def _form(values: dict[str, Any]) -> Form:
+    """The output format of ``--as`` and its short forms together.
+
+    Raises:
+        typer.BadParameter: if there is no such format, or the options contradict each other.
+    """
+    named = [values["shape"]] * (values["shape"] is not None) + [name for name in ("csv", "latex", "json") if values[f"as_{name}"]]
     with options_refused():
-        choice = ReportChoice(what, model, head, probe_set, ks, averages, definitions, templates, base and [base], parts or CHANGED)
-    with built_database(result_folders(), database_folder()) as db:
-        refuse_unknown(db, choice)
-        table = stored_report(db, choice)
-        others = other_templates(db, choice) if table.empty else []
-    if others:
-        typer.echo(f"no run of this selection has --templates {templates}; there are runs with --templates {', '.join(others)}", err=True)
-    with options_refused():
-        text = written(table, choice.what, "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text")
-    printed_or_written(text, out, f"{len(table):,} rows: {out}")
+        refuse_unknown_words("as", named, FORMS)
+    forms = {FORMS[name] for name in named}
+    if len(forms) > 1:
+        raise typer.BadParameter(f"got the formats {' and '.join(named)}; give one of them, by --as, --csv, --latex or --json")
+    return cast(Form, forms.pop() if forms else "text")
+
+
+def _option(name: str, annotation: Any, default: Any) -> Option:
+    return Option(name, Option.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_OUTPUT = (
+    _option("shape", Annotated[str | None, typer.Option("--as", help="text, csv, latex or json. None: text.")], None),
+    _option("as_csv", Annotated[bool, typer.Option("--csv", help="The same as --as csv.")], False),
+    _option("as_latex", Annotated[bool, typer.Option("--latex", help="The same as --as latex: a table for booktabs.")], False),
+    _option("as_json", Annotated[bool, typer.Option("--json", help="The same as --as json: unrounded, shares in [0, 1].")], False),
+    _option("out", Annotated[Path | None, typer.Option(help="Write to this file instead of the terminal.")], None),
+)
+
+report = command_of(KNOWLEDGE, "Report stored results, all or a selection; the same numbers as on the pages.")

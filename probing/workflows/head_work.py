@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
-from probing.core.errors import FactsError, JobError
+from probing.core.errors import FactsError
 from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import head_path
 from probing.models.heads.masked_states import StatesCache
 from probing.models.heads.recipe import HeadRecipe, text_sha256
 from probing.models.heads.training import finished as is_finished
 from probing.models.heads.training import train_heads
-from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
+from probing.models.runtime.torch_settings import number_format
+from probing.workflows.stored_runs import opened_again, refuse_differing
 
 #: Part of WikiText-2 -> names of its file in several releases.
 FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
@@ -65,13 +64,13 @@ def head_job(
     opened: HeadWork,
     layers: Sequence[int],
     layers_per_shard: int,
-    again: Mapping[str, str | None],
+    setup: Mapping[str, Any],
     texts: tuple[Path | None, Path | None],
     environment: Mapping[str, str],
 ) -> Job:
     """The job of a set of heads: a shard is a group of layers. All shards use the same hidden states on disk.
 
-    ``again`` is what ``reopening`` gives for the model.
+    ``setup`` is of ``stored_runs.setup_of``.
 
     Raises:
         HeadError: if a head of another recipe is in the place of one of these.
@@ -79,12 +78,7 @@ def head_job(
     for layer in layers:
         is_finished(head_path(opened.folder, layer), opened.recipe, opened.encoder, number_format(opened.dtype))
     setup = {
-        "version": __version__,
-        **again,
-        "device": opened.encoder.device.type,
-        "threads": thread_count(),
-        "weights": opened.encoder.identity,
-        "configuration": opened.encoder.configuration,
+        **setup,
         "recipe": opened.recipe.model_dump(),
         "texts": [str(path.absolute()) if path else None for path in texts],
         "folder": str(opened.folder.absolute()),
@@ -105,19 +99,10 @@ def open_training(setup: Mapping[str, Any]) -> HeadWork:
         JobError: if model, text or program differ here.
         ProbingError: if one of them is missing here.
     """
-    set_threads(setup["threads"])
     train, valid = head_text(*(Path(path) if path else None for path in setup["texts"]))
-    encoder = open_entry(entry_again(setup), setup["device"])
+    encoder, _ = opened_again(setup)
     recipe = HeadRecipe(**setup["recipe"])
-    here = {
-        "version": (__version__, setup["version"]),
-        "weights": (encoder.identity, setup["weights"]),
-        "configuration": (encoder.configuration, setup["configuration"]),
-        "text": (text_sha256(train, valid), recipe.text_sha256),
-    }
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    refuse_differing({"text": (text_sha256(train, valid), recipe.text_sha256)})
     return HeadWork(encoder, train, valid, recipe, Path(setup["folder"]), setup["half"], setup["budget"])
 
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
-from probing.models.encoders.catalogue import open_encoder, reopening
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import heads_folder, trained_heads_folder, validation_losses
 from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
-from probing.workflows.executors import executor, passed_on, same_path
+from probing.workflows.executors import passed_on
 from probing.workflows.head_recipes import Wish, recipe_for
 from probing.workflows.head_work import HeadWork, head_job, head_text
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.say import Say
-from probing.workflows.stored_job import do_job
+from probing.workflows.stored_runs import do_job, setup_of
 
 #: Another spelling of a start -> its name in recipes.
 STARTS = {"pretrained": PRETRAINED}
@@ -41,7 +41,7 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     Raises:
         ProbingError: if text or model are missing or not usable, or a head of another recipe is in the folder.
     """
-    used = set_threads(request.threads)
+    set_threads(request.threads)
     train, valid = head_text(request.text, request.valid)
     encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     folder = request.out or trained_heads_folder(encoder, request.head, request.seed, cache_folder())
@@ -50,10 +50,8 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     recipe = recipe_for(_wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say)
     layers = range(encoder.layers + 1) if request.seed == 0 else range(encoder.layers, encoder.layers + 1)
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
-    workers = executor(request.executor, used, encoder.device.type)
-    again = reopening(encoder, same_path(request.model), request.base and same_path(request.base))
-    job = head_job(opened, layers, request.layers_per_shard, again, (request.text, request.valid), passed_on())
-    do_job(job, workers, say)
+    job = head_job(opened, layers, request.layers_per_shard, setup_of(request, encoder), (request.text, request.valid), passed_on())
+    do_job(request, job, say)
     say(f"{request.head} heads of {encoder.name} in {folder}; validation loss in nats:")
     for row in validation_losses(folder, layers):
         say(f"  layer {row['layer']:2}: {_told(row)}")

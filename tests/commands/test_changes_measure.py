@@ -127,7 +127,7 @@ def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(text, tuned, tiny_
 
 
 def test_another_process_opens_the_same_worker(text, tuned, tiny_model, request_of, monkeypatch):
-    from probing.workflows import stored_job as workflow
+    from probing.workflows import stored_runs as workflow
 
     jobs = []
     real = workflow.run_job

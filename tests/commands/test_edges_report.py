@@ -108,26 +108,6 @@ def test_targets_seen_in_training_can_be_left_out(planted, said):
     assert all(few["targets"] < many["targets"] for few, many in zip(unseen, every, strict=True))
 
 
-@pytest.mark.parametrize("what", ["scores", "labels", "tasks", "models"])
-def test_every_report_is_written_in_every_form(planted, said, what):
-    rows = list(csv.DictReader(io.StringIO(said(what, "--as", "csv"))))
-    assert rows
-    assert len(said(what).splitlines()) - 1 in (len(rows), len(rows) + 1)
-    assert said(what, "--as", "latex").count(r"\\") == len(rows) + 1
-    found = json.loads(said(what, "--json"))
-    assert isinstance(found, dict) if what == "scores" else len(found) == len(rows)
-
-
-@pytest.mark.parametrize("what", ["summary", "scores", "labels", "tasks", "models"])
-def test_a_store_without_probes_answers_with_no_rows(tmp_path, monkeypatch, run, what):
-    (tmp_path / "snapshot").mkdir()
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    assert "no rows" in run("edges", "report", what).stdout
-    expected = {"scores": [], "summary": []} if what in ("summary", "scores") else []
-    assert json.loads(run("edges", "report", what, "--json").stdout) == expected
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -135,15 +115,8 @@ def test_a_store_without_probes_answers_with_no_rows(tmp_path, monkeypatch, run,
         (["--model", "nobody"], "there are those of nesia-mini, other-bert"),
         (["--part", "train"], "expected one of dev, test"),
         (["--kind", "control"], "expected one of cumulative, at, full"),
-        (["--json", "--as", "csv"], "give one of them"),
     ],
 )
 def test_what_is_not_stored_is_answered_with_what_is(planted, run, words, said):
     found = run("edges", "report", *words, code=2)
     assert said in " ".join(found.output.replace("│", " ").split())
-
-
-def test_a_report_is_written_to_a_file(planted, run, said, tmp_path):
-    path = tmp_path / "deep" / "edges.json"
-    run("edges", "report", "--json", "--out", path)
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(said("--json"))

@@ -18,6 +18,7 @@ from probing.models.edges import training
 from probing.models.edges.files import FILE, probes_folder, read_probes
 from probing.models.encoders.load import load_encoder
 from probing.store.parquet import read_table
+from probing.workflows import stored_runs
 from probing.workflows.edges import work
 from probing.workflows.edges.train import train_edges
 from probing.workflows.requests.edges import EdgesRequest
@@ -221,7 +222,7 @@ def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(re
     ("place", "name", "calls"),
     [
         *((training, "_keep", calls) for calls in (0, 2, 4)),
-        *((work, "write_table", calls) for calls in (4, 7, 12)),
+        *((stored_runs, "write_table", calls) for calls in (4, 7, 12)),
         (work, "write_probes", 0),
     ],
 )

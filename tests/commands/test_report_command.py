@@ -121,7 +121,7 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(fo
     plant_runs(folders / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
     assert "none of the facts" in run("report", "facts", "--model", MODEL.model, "--base", "twin", "--lost").stdout
     for words, expected in (
-        (("facts",), "name the one fine-tuned model"), (("total", "--lost"), "are for facts"), (("total", "--base", BASE.model), "are for"),
+        (("facts",), "name exactly one (--model)"), (("total", "--lost"), "got --lost"), (("total", "--base", BASE.model), "got --base"),
     ):  # fmt: skip
         assert expected in run("report", *words, code=2).output
 
@@ -160,14 +160,14 @@ def test_what_is_not_stored_is_named(folders, run):
 
 
 def test_choices_that_task_scores_do_not_know_are_refused(folders, run):
-    assert "only --model selects" in run("report", "tasks", "--k", "10", code=2).output
-    assert "only --model selects" in run("report", "tasks", "--head", "logit_lens", code=2).output
+    assert "got --k with tasks" in run("report", "tasks", "--k", "10", code=2).output
+    assert "got --head with tasks" in run("report", "tasks", "--head", "logit_lens", code=2).output
 
 
 def test_a_place_that_cannot_be_written_is_named(folders, run):
     with pytest.raises(StoreError, match=r"cannot write .*; name another file with --out"):
         run("report", "total", "--out", folders)
-    assert "one of --csv" in run("report", "total", "--csv", "--json", code=2).output
+    assert "give one of them" in run("report", "total", "--csv", "--json", code=2).output
 
 
 def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
@@ -176,22 +176,6 @@ def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
     assert table[1].split()[:10] == ["nesia-mini", "nesia-mini-qa-squad-1", "tied", "0", "trex", "1", "7", "3", "17", "19"]
     run("report", "transitions", "--json", "--out", folders / "new" / "out.json")
     assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
-
-
-def test_latex_is_a_table_whose_names_are_escaped(folders, run):
-    lines = run("report", "total", "--latex", "--k", "1").stdout.splitlines()
-    assert lines[0].startswith(r"\begin{tabular}") and lines[-1] == r"\end{tabular}"
-    assert r"probe\_set & k & average & n & last\_layer & total & inner\_own & inner\_swapped & inner\_n & inner\_p \\" in lines[2]
-    assert all(line.count(" & ") == 12 for line in lines[4:-2])
-
-
-def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run):
-    (tmp_path / "snapshot").mkdir()
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    for what in KEYS:
-        assert json.loads(run("report", what, "--json").stdout) == []
-        assert "no rows" in run("report", what).stdout
 
 
 def test_runs_of_another_template_set_are_named_instead_of_no_rows(folders, run):

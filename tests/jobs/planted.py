@@ -58,10 +58,11 @@ def mortal_probing(setup):
 
 def probing_of_another_version(setup):
     """A worker on a machine where an older program is installed."""
-    import probing.workflows.knowledge.shard_work as module
+    import probing.workflows.stored_runs as module
+    from probing.workflows.knowledge.shard_work import open_probing
 
     module.__version__ = "0.0"
-    return module.open_probing(setup)
+    return open_probing(setup)
 
 
 def mortal_training(setup):
@@ -111,9 +112,10 @@ def mortal_edges(setup):
 
 def mortal_sentences(setup):
     """The real worker of ``sentences train``; the first process that wrote two tables of a run is killed there."""
-    import probing.workflows.sentences.work as module
+    import probing.workflows.stored_runs as module
+    from probing.workflows.sentences.work import open_sentences
 
-    opened, real, written = module.open_sentences(setup), module.write_table, [0]
+    opened, real, written = open_sentences(setup), module.write_table, [0]
     note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"
 
     def write_table(*given):

@@ -33,7 +33,7 @@ def elsewhere(monkeypatch):
     found, before = Elsewhere(), torch.get_num_threads()
 
     def use():
-        for workflow in ("knowledge.probe", "heads"):
+        for workflow in ("knowledge.probe", "stored_runs"):
             monkeypatch.setattr(f"probing.workflows.{workflow}.executor", lambda *given: found)
         return found
 

@@ -4,51 +4,45 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.stored.given import single
+from probing.api.stored.given import read_from, single
 from probing.api.stored.looks import ModelLooks
-from probing.api.stored.shown_runs import RunSelection, in_menu_order
+from probing.api.stored.shown_runs import in_menu_order
 from probing.core.errors import FigureError, OptionError
-from probing.core.metrics import RANKS
-from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.figures import theme
 from probing.figures.changes.panels import evidence_panels
 from probing.figures.shown_runs import RunNames, fit
-from probing.reports.changes.written import ChangeChoice, What, refuse_unknown
-from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, evidence
+from probing.reports.changes.declared import CHANGES
+from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, TuningPanels
 from probing.reports.fine_tuning.facts_kept import fact_pairs
-from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
+from probing.reports.fine_tuning.kin import tuned_models
+from probing.reports.knowledge.stored import RunSelection
+from probing.reports.report import Choice
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
-from probing.store.sentences.queries import sentence_runs, sentence_tasks
 
 if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-def change_figure(db: Database, choice: ChangeChoice | None, names: RunSelection, k: int | None, looks: ModelLooks) -> "go.Figure":
+def change_figure(db: Database, choice: Choice | None, names: RunSelection, k: int, looks: ModelLooks) -> "go.Figure":
     """The panels of one fine-tuned model; see ``Plots.changes``.
 
     Args:
         db: the open database.
         choice: the report whose panels are drawn; None draws all panels of the page.
         names: the model, and the head and probe set of the counted facts.
-        k: the rank up to which a fact counts as known; None takes 1.
+        k: the rank up to which a fact counts as known.
         looks: names and colours of the models.
     """
     model = _model(db, names, looks)
     if choice is not None:
-        refuse_unknown(db, choice)
-    found = evidence(db, model, _facts(db, model, names, k), _protocol(db, model))
-    if choice is not None:
-        found = _of_report(found, choice)
-    tuned = tuned_models(db).set_index("model")
-    base = str(tuned.at[model, "base"])
-    control = control_beside(kin(db), model, base)
-    titles: dict[str, str] = dict(sentence_tasks(db)[["task", "title"]].itertuples(index=False, name=None))
-    called = [looks.labels.get(name, name) for name in (model, base)]
-    colours = [looks.colours[model], looks.colours.get(base, theme.PALETTE[0])]
-    return evidence_panels(found, names=[*called, looks.labels[control] if control else ""], colours=colours, tasks=titles)
+        CHANGES.refuse(db, choice)
+    panels = TuningPanels(read_from(db), model, _facts(db, model, names, k))
+    found = panels.found if choice is None else _of_report(panels.found, choice)
+    called = [looks.labels.get(name, name) for name in (model, panels.base, panels.control)]
+    colours = [looks.colours[model], looks.colours.get(panels.base, theme.PALETTE[0])]
+    return evidence_panels(found, names=called, colours=colours, tasks=panels.titles)
 
 
 def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
@@ -67,12 +61,11 @@ def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
     return model
 
 
-def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> FactRuns | None:
+def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | None:
     """The counted facts, among those that both the model and its base were asked."""
     pairs = fact_pairs(db)
     mine = pairs[pairs["model"] == model]
-    choice = names.choice()
-    for column, wanted in (("head", choice.heads), ("probe_set", choice.probe_sets)):
+    for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
         one = single(column, wanted)
         if one is not None and one not in set(mine[column]):
             there = ", ".join(dict.fromkeys(mine[column])) or "none"
@@ -81,23 +74,18 @@ def _facts(db: Database, model: str, names: RunSelection, k: int | None) -> Fact
     if mine.empty:
         return None
     first = in_menu_order(mine, all_runs(db)).iloc[0]
-    return FactRuns(str(first["head"]), str(first["probe_set"]), RANKS[0] if k is None else k)
+    return FactRuns(str(first["head"]), str(first["probe_set"]), k)
 
 
-def _protocol(db: Database, model: str) -> str:
-    runs = sentence_runs(db)
-    return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == model, "protocol"])), OURS)
-
-
-def _of_report(found: pd.DataFrame, choice: ChangeChoice) -> pd.DataFrame:
+def _of_report(found: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The rows of the panels that show a report."""
-    if choice.what is What.epochs:
-        raise FigureError("the pages have no figure of epochs; use the table, changes('epochs')")
-    if choice.heads:
+    if not (name := choice.report.figure):
+        raise FigureError(f"the pages have no figure of {choice.report.name}; use the table, changes({choice.report.name!r})")
+    if choice["heads"]:
         raise FigureError("got heads=True; the figure shows whole layers: leave heads out")
-    if choice.what is What.perplexity:
+    if name == "perplexity":
         return found[found["panel"] == PERPLEXITY]
-    if unknown := [name for name in choice.measures or () if name not in MEASURED]:
+    if unknown := [name for name in choice["measure"] or () if name not in MEASURED]:
         raise FigureError(f"got measure {unknown[0]}, which the page does not draw; it draws {', '.join(MEASURED)}")
-    places = {MEASURED[name] for name in choice.measures or MEASURED}
+    places = {MEASURED[name] for name in choice["measure"] or MEASURED}
     return found[[place in places for place in zip(found["panel"], found["line"], strict=True)]]

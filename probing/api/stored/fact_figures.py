@@ -18,7 +18,7 @@ from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
-from probing.reports.knowledge.stored import ReportChoice
+from probing.reports.knowledge.stored import RunSelection
 from probing.reports.knowledge.total import in_bar_order, total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import base_of
@@ -30,43 +30,44 @@ if TYPE_CHECKING:
 
 #: Maximum number of tokens per layer in a grid.
 MAX_TOKENS = 5
+#: The rank up to which a fact counts as known, and the kind of mean.
+Cell = tuple[int, str]
 
 
-def curve_figure(db: Database, choice: ReportChoice, layers: tuple[int, ...] | None, looks: ModelLooks) -> "go.Figure":
+def curve_figure(db: Database, names: RunSelection, cell: Cell, layers: tuple[int, ...] | None, looks: ModelLooks) -> "go.Figure":
     """The Layer curves page's lines; see ``Plots.curve``."""
-    runs = laid_over(db, choice)
-    (k,), (average,) = choice.ks, choice.averages
+    runs, (k, average) = laid_over(db, names), cell
     points = shown_baselines(only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers))
     return metric_curve(
         points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls
     )  # fmt: skip
 
 
-def total_figure(db: Database, choice: ReportChoice, looks: ModelLooks) -> "go.Figure":
+def total_figure(db: Database, names: RunSelection, cell: Cell, looks: ModelLooks) -> "go.Figure":
     """Home's bars; see ``Plots.total``."""
-    runs = laid_over(db, choice)
-    table = shown_baselines(in_bar_order(total(db, tuple(runs["run_id"]), choice.ks, choice.averages), runs))
-    names = {name: set_name(name) for name in table["probe_set"]}
-    return total_bars(table, k=choice.ks[0], colours=looks.colours, names=names, labels=looks.labels)
+    runs, (k, average) = laid_over(db, names), cell
+    table = shown_baselines(in_bar_order(total(db, tuple(runs["run_id"]), (k,), (average,)), runs))
+    sets = {name: set_name(name) for name in table["probe_set"]}
+    return total_bars(table, k=k, colours=looks.colours, names=sets, labels=looks.labels)
 
 
-def forgotten_figure(db: Database, choice: ReportChoice, definition: str | None) -> "go.Figure":
+def forgotten_figure(db: Database, names: RunSelection, k: int, definition: str | None) -> "go.Figure":
     """The Relations page's map of one run; see ``Plots.forgotten``."""
-    run, k = one_run(db, choice), choice.ks[0]
+    run = one_run(db, names)
     points = shown_baselines(precision_by_relation(db, (run["run_id"],), k))
     if definition is not None:
         found = forgotten(db, (run["run_id"],), (k,), (definition,))
-        names = found["names"].iloc[0] if len(found) else ()
-        if not names:
+        gone = found["names"].iloc[0] if len(found) else ()
+        if not gone:
             return theme.empty(f"By the definition “{definition}” this run has forgotten no relation at rank ≤ {k}.")
-        points = points[points["relation"].isin(names)]
+        points = points[points["relation"].isin(gone)]
     return relation_map(points, k=k)
 
 
-def transitions_figure(db: Database, choice: ReportChoice, base: str | None, looks: ModelLooks) -> "go.Figure":
+def transitions_figure(db: Database, names: RunSelection, k: int, base: str | None, looks: ModelLooks) -> "go.Figure":
     """The Compare page's flow of one pair; see ``Plots.transitions``."""
-    pair = tuned_pair(db, choice, base)
-    table = transitions(db, pair, choice.ks)
+    pair = tuned_pair(db, names, base)
+    table = transitions(db, pair, (k,))
     if table.empty or not table["n"].iloc[0]:
         raise FigureError(f"no fact was asked of both {pair['model'].iloc[0]} and {pair['base'].iloc[0]}; change model or probe_set")
     row: dict[str, Any] = table.iloc[0].to_dict()

@@ -12,8 +12,8 @@ from probing.core.errors import OptionError, StoreError
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.core.metrics import RANKS
 from probing.core.nesia.corpus import EXPOSURES
-from probing.reports.choices import refuse_unknown_words
-from probing.reports.knowledge.stored import ReportChoice, What
+from probing.reports.knowledge.stored import RunSelection
+from probing.reports.report import refuse_unknown_words
 from probing.reports.runs import base_of
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, search_facts
@@ -126,21 +126,20 @@ class FactChoice:
         base = self.base or base_of(self.run)
         if not base:
             raise OptionError(f"{self.run['model']} has no base; name the model to compare with in base")
-        wanted = {"models": (base,), "heads": (self.run["head"],), "probe_sets": (self.run["probe_set"],)}
-        other = one_run(db, ReportChoice(What.precision, templates=self.run["template_set"], **wanted))
+        other = one_run(db, RunSelection((base,), (self.run["head"],), (self.run["probe_set"],), self.run["template_set"]))
         refuse_counted(other)
         return {"versus": other["run_id"], "part": self.part, "part_k": self.filters.get("k") or 1}
 
 
-def listed_run(db: Database, choice: ReportChoice, base: str | None, part: str | None) -> pd.Series:
+def listed_run(db: Database, names: RunSelection, base: str | None, part: str | None) -> pd.Series:
     """The run whose facts are listed; with a part, an open head or probe set is one that the model to compare with has, too.
 
     Raises:
         StoreError: if no run has the names, or the two models have no run with the same head and probe set.
     """
-    run = one_run(db, choice)
+    run = one_run(db, names)
     other = base or base_of(run)
-    return compared_run(db, choice, other) if part is not None and other else run
+    return compared_run(db, names, other) if part is not None and other else run
 
 
 def refuse_counted(run: pd.Series) -> None:

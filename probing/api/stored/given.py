@@ -6,6 +6,8 @@ from typing import Any, TypeAlias, TypeVar, overload
 import pandas as pd
 
 from probing.core.errors import FigureError, OptionError
+from probing.reports.report import Choice, Read, Reports
+from probing.store.database import Database
 
 T = TypeVar("T")
 #: One value, several, or None for all.
@@ -52,6 +54,20 @@ def single(name: str, given: Any) -> Any:
     if values is not None and len(values) > 1:
         raise FigureError(f"got {name}={list(values)}; only one {name} can be shown here: give a single value")
     return values[0] if values else None
+
+
+def chosen(reports: Reports, what: str, **given: Any) -> Choice:
+    """A declared report with the caller's filters.
+
+    Raises:
+        OptionError: for an empty list, and as ``Reports.choose``.
+    """
+    return reports.choose(what, {name: one if isinstance(one, bool) else several(name, one) for name, one in given.items()})
+
+
+def read_from(db: Database) -> Read:
+    """Reads reports of this database, without a cache."""
+    return lambda function, *args, **kwargs: function(db, *args, **kwargs)
 
 
 def at_most(limit: int, name: str, values: "tuple[T, ...]") -> tuple[T, ...]:

@@ -1,8 +1,7 @@
 """Selects the stored runs of facts for a figure or a list, by the rules of the pages."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 
@@ -11,25 +10,10 @@ from probing.core.errors import FigureError, OptionError, StoreError
 from probing.core.head_kinds import HEADS
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import RunNames, fit, in_line_order, overlaid, set_order
-from probing.reports.knowledge.stored import ReportChoice, What, refuse_unknown
-from probing.reports.runs import base_of, choose, nothing_common, one_run_each, pairs
+from probing.reports.knowledge.stored import RunSelection
+from probing.reports.runs import base_of, nothing_common, one_run_each, pairs
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
-
-
-@dataclass(frozen=True)
-class RunSelection:
-    """The chosen runs of facts; None keeps all."""
-
-    models: tuple[str, ...] | None = None
-    heads: tuple[str, ...] | None = None
-    probe_sets: tuple[str, ...] | None = None
-    templates: str = "default"
-
-    def choice(self, what: str = What.precision, **cells: tuple[Any, ...] | None) -> ReportChoice:
-        """The choice of a report of these runs: ``cells`` are its ``ks``, ``averages`` and ``definitions``; None keeps all."""
-        given = {name: value for name, value in cells.items() if value is not None}
-        return ReportChoice(What(what), self.models, self.heads, self.probe_sets, templates=self.templates, **given)
 
 
 def run_names(
@@ -54,7 +38,7 @@ def page_runs(db: Database, templates: str) -> pd.DataFrame:
     return one_run_each(found[found["template_set"] == templates])
 
 
-def laid_over(db: Database, choice: ReportChoice) -> pd.DataFrame:
+def laid_over(db: Database, names: RunSelection) -> pd.DataFrame:
     """The runs of an overview, in the order of its lines; open choices have the page's default.
 
     A named model without such a run has its own default, such as the logit lens if it was probed with no other head.
@@ -62,13 +46,13 @@ def laid_over(db: Database, choice: ReportChoice) -> pd.DataFrame:
     Raises:
         StoreError: if no run has a name, or a named model has no run with the other names.
     """
-    refuse_unknown(db, choice)
-    runs = page_runs(db, choice.templates)
-    models, heads, probe_sets = (tuple(names or ()) for names in (choice.models, choice.heads, choice.probe_sets))
+    names.refuse_unknown(db)
+    runs = page_runs(db, names.templates)
+    models, heads, probe_sets = (tuple(one or ()) for one in (names.models, names.heads, names.probe_sets))
     fitted, _ = fit(RunNames(models=models, heads=heads, probe_sets=probe_sets), runs)
     shown = overlaid(runs, fitted.models, fitted.heads, fitted.probe_sets)
-    lacking = [replace(choice, models=(model,)) for model in models if model not in set(shown["model"])]
-    own = [_by_default(_named(runs, one)) for one in lacking or [choice] if lacking or shown.empty]
+    lacking = [replace(names, models=(model,)) for model in models if model not in set(shown["model"])]
+    own = [_by_default(_named(runs, one)) for one in lacking or [names] if lacking or shown.empty]
     return in_line_order(pd.concat([shown, *own])) if own else shown
 
 
@@ -78,61 +62,61 @@ def _by_default(runs: pd.DataFrame) -> pd.DataFrame:
     return overlaid(runs, fitted.models, fitted.heads, fitted.probe_sets)
 
 
-def refuse_layers(db: Database, choice: ReportChoice, layers: tuple[int, ...] | None) -> None:
+def refuse_layers(db: Database, names: RunSelection, layers: tuple[int, ...] | None) -> None:
     """Raises an ``OptionError`` for a layer that no chosen run has, before anything is computed."""
     if layers is None:
         return
-    refuse_unknown(db, choice)
-    there = range(max(choose(db, choice.models, choice.heads, choice.sets, templates=choice.templates)["layers"], default=0))
+    names.refuse_unknown(db)
+    there = range(max(names.runs(db)["layers"], default=0))
     if unknown := [one for one in layers if one not in there]:
         raise OptionError(f"got layer {unknown[0]}; there are {', '.join(map(str, there)) or 'none'}")
 
 
-def one_run(db: Database, choice: ReportChoice) -> pd.Series:
+def one_run(db: Database, names: RunSelection) -> pd.Series:
     """The run of a page that shows a single one; open choices have the page's default.
 
     Raises:
         StoreError: as ``laid_over``.
     """
-    refuse_unknown(db, choice)
-    kept = _named(page_runs(db, choice.templates), choice)
+    names.refuse_unknown(db)
+    kept = _named(page_runs(db, names.templates), names)
     fitted, _ = fit(RunNames(), kept)
     here = (kept["model"] == fitted.model) & (kept["head"] == fitted.head) & (kept["probe_set"] == fitted.probe_set)
     return kept[here].iloc[0]
 
 
-def _named(runs: pd.DataFrame, choice: ReportChoice) -> pd.DataFrame:
+def _named(runs: pd.DataFrame, names: RunSelection) -> pd.DataFrame:
     """The runs with the given names.
 
     Raises:
         StoreError: if there are none.
     """
-    wanted = {"model": choice.models, "head": choice.heads, "probe_set": choice.probe_sets}
+    wanted = {"model": names.models, "head": names.heads, "probe_set": names.probe_sets}
     kept = runs
-    for column, names in wanted.items():
-        kept = kept if names is None else kept[kept[column].isin(list(names))]
+    for column, chosen in wanted.items():
+        kept = kept if chosen is None else kept[kept[column].isin(list(chosen))]
     if kept.empty:
-        asked = ", ".join(f"{column} {' or '.join(names)}" for column, names in wanted.items() if names)
+        asked = ", ".join(f"{column} {' or '.join(chosen)}" for column, chosen in wanted.items() if chosen)
         raise StoreError(f"no run has {asked} together; results.runs lists the runs that are stored")
     return kept
 
 
-def compared_run(db: Database, choice: ReportChoice, base: str) -> pd.Series:
-    """The run of ``one_run`` if ``base`` has a run with its head and probe set, else the first of the choice with such a run of ``base``.
+def compared_run(db: Database, names: RunSelection, base: str) -> pd.Series:
+    """The run of ``one_run`` if ``base`` has a run with its head and probe set, else the first of the names with such a run of ``base``.
 
     Raises:
         StoreError: as ``laid_over``, or if the two models have no such runs.
     """
-    run, runs = one_run(db, choice), page_runs(db, choice.templates)
-    refuse_unknown(db, replace(choice, models=(base,), heads=None, probe_sets=None))
-    mine = _named(runs, replace(choice, models=(str(run["model"]),)))
+    run, runs = one_run(db, names), page_runs(db, names.templates)
+    RunSelection((base,), templates=names.templates).refuse_unknown(db)
+    mine = _named(runs, replace(names, models=(str(run["model"]),)))
     found = mine.merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
     if found.empty:
         raise StoreError(nothing_common(runs, str(run["model"]), base))
     return run if run["run_id"] in set(found["run_id"]) else in_menu_order(found, runs).iloc[0]
 
 
-def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> pd.DataFrame:
+def tuned_pair(db: Database, names: RunSelection, base: str | None = None) -> pd.DataFrame:
     """One model's run with its base's: a row with the columns of ``reports.runs.pairs``.
 
     A model and a base that are both named need not be a fine-tuned model and its recorded base.
@@ -141,11 +125,11 @@ def tuned_pair(db: Database, choice: ReportChoice, base: str | None = None) -> p
         StoreError: if no run has a name.
         FigureError: if there is no such pair.
     """
-    refuse_unknown(db, choice)
-    runs = page_runs(db, choice.templates)
-    found = pairs(runs, (base,) if base and choice.models else None)
-    for column, names in (("model", choice.models), ("head", choice.heads), ("probe_set", choice.probe_sets), ("base", base and [base])):
-        found = found if not names else found[found[column].isin(list(names))]
+    names.refuse_unknown(db)
+    runs = page_runs(db, names.templates)
+    found = pairs(runs, (base,) if base and names.models else None)
+    for column, chosen in (("model", names.models), ("head", names.heads), ("probe_set", names.probe_sets), ("base", base and [base])):
+        found = found if not chosen else found[found[column].isin(list(chosen))]
     # Runs with stored counts alone have no single facts.
     found = found[~found["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
     if found.empty:

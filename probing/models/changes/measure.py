@@ -11,9 +11,9 @@ from probing.core.changes.measures import BY_HEAD
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import MAX_IN_MATRIX, jackknife, linear_cka, rsa
 from probing.core.errors import ModelError, TextError
-from probing.core.options import spelled
 from probing.models.changes.attending import Attending, Passed
 from probing.models.changes.words import WordStates, word_places
+from probing.models.encoders.catalogue import check_comparable
 from probing.models.encoders.load import Encoder
 
 #: Word pieces of the shortest row. With a single piece, attention has only one place to go.
@@ -91,18 +91,6 @@ def _pairs(own: Attending, before: Attending | None, rows: Sequence[Sequence[int
         yield from ((batch, None) for batch in own.passes(rows))
     else:
         yield from zip(own.passes(rows), before.passes(rows), strict=True)
-
-
-def check_comparable(encoder: Encoder, base: Encoder) -> None:
-    """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
-    (layers, heads, width), (others, other_heads, other_width) = (
-        (one.layers, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
-    )
-    if (layers, heads, width) != (others, other_heads, other_width):
-        raise ModelError(
-            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
-            f"expected the model that it was fine-tuned from ({spelled('base')})"
-        )
 
 
 def _check_same_pieces(encoder: Encoder, base: Encoder, sentences: Sequence[str], ids: Sequence) -> None:

@@ -1,14 +1,15 @@
-"""Opens encoders and finds their heads by registry name, hub id or folder."""
+"""Opens encoders, with the base that they are compared with, and finds their heads by registry name, hub id or folder."""
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from probing.core.errors import ModelError
-from probing.core.model_folders import base_entry, find_entry
+from probing.core.errors import ModelError, ProbingError
+from probing.core.model_folders import base_entry, find_entry, variant_and_seed
 from probing.core.options import spelled
 from probing.core.registry import ModelEntry, read_registry, where_data_are
 from probing.models.encoders.load import BaseSource, Encoder, load_encoder
@@ -18,8 +19,25 @@ from probing.models.sources.reasons import HUB_ERRORS
 from probing.models.sources.weights import joint_identity
 
 
-def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
-    """Loads the base of an entry that has one.
+@dataclass(frozen=True)
+class Opened:
+    """A model and its record.
+
+    Attributes:
+        encoder: the model.
+        base: the model that it was fine-tuned from; None for a base.
+        objective, variant, tuned_seed: as in runs.
+    """
+
+    encoder: Encoder
+    base: Encoder | None
+    objective: str
+    variant: str
+    tuned_seed: int | None
+
+
+def open_base(entry: ModelEntry) -> Encoder:
+    """Loads the base of an entry that has one, on the processor.
 
     Raises:
         ModelError, HeadError: if it cannot be loaded.
@@ -27,7 +45,7 @@ def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
     origin = base_entry(entry)
     assert origin is not None, f"{entry.name} has no base"
     by_name = origin.name == entry.base and not entry.base_source and origin.source != entry.base_folder
-    return open_entry(origin, device, options=f"--model {shlex.quote(entry.base)}" if by_name else "")
+    return open_entry(origin, "cpu", options=f"--model {shlex.quote(entry.base)}" if by_name else "")
 
 
 def open_encoder(
@@ -76,6 +94,68 @@ def open_entry(entry: ModelEntry, device: str, dtype: torch.dtype = torch.float3
         dtype=dtype,
         options=options,
     )
+
+
+def open_models(model: str, base: str | None, device: str, name: str | None, revision: str | None = None) -> Opened:
+    """A model and its base, if it has one.
+
+    Raises:
+        ModelError: if one of them cannot be loaded, or the base is not the one that was fine-tuned, has another shape, or the model's name.
+        HeadError: if the model has no head and no base is known.
+    """
+    entry = find_entry(model, base, name, revision)
+    encoder = open_encoder(model, base, device, name=name, revision=revision)
+    return with_base(encoder, at_same_commits(entry, encoder))
+
+
+def with_base(encoder: Encoder, entry: ModelEntry) -> Opened:
+    """A loaded model with its base and its record; raises as ``open_models``."""
+    variant, seed = variant_and_seed(Path(entry.location))
+    return Opened(encoder, opened_base(encoder, entry), entry.objective, variant, seed)
+
+
+def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
+    """The model that a loaded one was fine-tuned from; None if it was not.
+
+    Args:
+        encoder: the loaded model.
+        entry: its record.
+
+    Raises:
+        ModelError: if the base cannot be loaded, is not the one that was fine-tuned, has another shape, or the model's name.
+    """
+    origin = base_entry(entry)
+    if origin is None:
+        return None
+    try:
+        found = open_base(entry)
+    except ProbingError as error:
+        raise ModelError(
+            f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder ({spelled('base')})"
+        ) from error
+    found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
+    found = replace(found, name=origin.name, device=encoder.device)
+    if entry.base_weights and found.identity != entry.base_weights:
+        raise ModelError(
+            f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
+            f"name the folder of the original base ({spelled('base')})"
+        )
+    check_comparable(encoder, found)
+    if found.name == encoder.name:
+        raise ModelError(f"{encoder.name} and its base have the same name; give the model another with {spelled('name')}")
+    return found
+
+
+def check_comparable(encoder: Encoder, base: Encoder) -> None:
+    """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
+    (layers, heads, width), (others, other_heads, other_width) = (
+        (one.layers, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
+    )
+    if (layers, heads, width) != (others, other_heads, other_width):
+        raise ModelError(
+            f"{encoder.name} has {layers} layers of {width} with {heads} heads, {base.name} {others} of {other_width} with {other_heads}; "
+            f"expected the model that it was fine-tuned from ({spelled('base')})"
+        )
 
 
 def at_same_commits(entry: ModelEntry, encoder: Encoder) -> ModelEntry:

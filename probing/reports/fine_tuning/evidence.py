@@ -1,19 +1,24 @@
 """All measurements of one fine-tuned model as rows on one layer axis, for its figure and its paragraph."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from probing.core.changes.measures import MEASURES
+from probing.core.sentences.example import OURS, PROTOCOLS
 from probing.reports.changes.measured import no_change, values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.edge_scores import edge_scores
 from probing.reports.fine_tuning.facts_kept import facts_kept
-from probing.reports.fine_tuning.kin import beside, kin, relatives_of, tuned_models
+from probing.reports.fine_tuning.kin import beside, control_beside, kin, relatives_of, tuned_models
+from probing.reports.report import Read
 from probing.reports.sentences.changed import changes
+from probing.reports.sentences.gone import where_gone
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
 
 #: Panels; those of sentence probes are named ``PROBE`` followed by the task.
 FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
@@ -144,6 +149,57 @@ def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     table["_place"] = table["panel"].map(lambda name: order.get(name, 2))
     kept = table.sort_values(["_place"], kind="stable").drop(columns="_place").reset_index(drop=True)
     return kept.astype({"layer": "int64", "seeds": "Int64", "n": "Int64"})
+
+
+@dataclass(frozen=True)
+class TuningPanels:
+    """All measurements of one fine-tuned model, for pages and notebooks.
+
+    Attributes:
+        read: reads a report; see ``reports.report.Read``.
+        model: the fine-tuned model.
+        facts: the runs that show which facts were kept; None if there are none.
+    """
+
+    read: Read
+    model: str
+    facts: FactRuns | None
+
+    @cached_property
+    def tuned(self) -> pd.DataFrame:
+        """Every fine-tuned model, see ``tuned_models``."""
+        return self.read(tuned_models)
+
+    @cached_property
+    def base(self) -> str:
+        """The model that it was fine-tuned from."""
+        return str(self.tuned.set_index("model").at[self.model, "base"])
+
+    @cached_property
+    def control(self) -> str:
+        """The control of the model's base; empty if there is none, or if it is the model itself."""
+        return control_beside(self.read(kin), self.model, self.base)
+
+    @cached_property
+    def protocol(self) -> str:
+        """The protocol of its sentence probes."""
+        runs = self.read(sentence_runs)
+        return next((one for one in PROTOCOLS if one in set(runs.loc[runs["model"] == self.model, "protocol"])), OURS)
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """Task of sentence probes -> title."""
+        return dict(self.read(sentence_tasks)[["task", "title"]].itertuples(index=False, name=None))
+
+    @cached_property
+    def found(self) -> pd.DataFrame:
+        """All measurements of the model."""
+        return self.read(evidence, self.model, self.facts, self.protocol)
+
+    @cached_property
+    def gone(self) -> pd.DataFrame:
+        """The fates of the base's properties."""
+        return self.read(where_gone, models=(self.model,), protocol=self.protocol)
 
 
 assert set(MEASURED) <= set(MEASURES)

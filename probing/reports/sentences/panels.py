@@ -1,15 +1,73 @@
-"""The tables of sentence probes for their figures: tasks in order, and the models that are shown by default."""
+"""The panels of sentence probes, for pages and notebooks: the tasks in order, and the models that are shown by default."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
 from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.relatives import named, relatives
+from probing.reports.report import Panel, Read
+from probing.reports.sentences.accuracy import accuracies, learning_curve
+from probing.reports.sentences.best import best_probes
+from probing.reports.sentences.changed import changes
+from probing.reports.sentences.gone import where_gone_shares
 
 #: More models than this cannot be distinguished in a panel: each has one line per pooling.
 MAX_MODELS = 4
+
+
+@dataclass(frozen=True)
+class SentencePanels:
+    """The panels of one choice.
+
+    Attributes:
+        read: reads a report; see ``reports.report.Read``.
+        models: the chosen models.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        poolings: how a sentence becomes one vector.
+        protocol: of ``core.sentences.example.PROTOCOLS``.
+    """
+
+    read: Read
+    models: tuple[str, ...]
+    tasks: dict[str, str]
+    poolings: tuple[str, ...]
+    protocol: str
+
+    @cached_property
+    def accuracies(self) -> pd.DataFrame:
+        """The accuracy of each probe on all training sentences."""
+        table = self._of(accuracies, self.models)
+        return in_panel_order(table[table["pooling"].isin(self.poolings)], self.models, tuple(self.tasks))
+
+    def panels(self) -> Panel:
+        """Accuracy by layer, one panel per task."""
+        return Panel(self.accuracies, {"titles": self.tasks})
+
+    def changes(self, model: str) -> Panel:
+        """The changes of a fine-tuned model from its base, tasks by layers, of every pooling."""
+        return Panel(in_panel_order(self._of(changes, (model,)), (model,), tuple(self.tasks)), {"titles": self.tasks})
+
+    def fates(self, model: str) -> Panel:
+        """Fates of the properties of a fine-tuned model's base, by task and pooling."""
+        shares = self.read(where_gone_shares, models=(model,), protocol=self.protocol, by=("task", "pooling"))
+        return Panel(shares[shares["task"].isin(self.tasks) & shares["pooling"].isin(self.poolings)], {"titles": self.tasks})
+
+    @cached_property
+    def every_curve(self) -> pd.DataFrame:
+        """Learning curves of every task and layer."""
+        every = self._of(learning_curve, self.models)
+        return every[every["pooling"].isin(self.poolings) & every["model"].isin(self.models)]
+
+    def curve(self, task: str, layer: int | None) -> Panel:
+        """The learning curve of a task, see ``curve_rows``."""
+        return Panel(curve_rows(self.every_curve[self.every_curve["task"] == task], self.models, layer), {})
+
+    def _of(self, function: Callable[..., pd.DataFrame], models: tuple[str, ...]) -> pd.DataFrame:
+        return self.read(function, models=models, tasks=tuple(self.tasks), protocol=self.protocol)
 
 
 def tasks_of_runs(about: pd.DataFrame, runs: pd.DataFrame, protocol: str) -> pd.DataFrame:
@@ -76,12 +134,8 @@ def curve_rows(table: pd.DataFrame, models: Sequence[str], layer: int | None = N
         models: names in the order of lines.
         layer: None takes the layer whose probe on all training sentences is best on dev; the lowest of equally good ones.
     """
-    points = table[table["layer"] == layer] if layer is not None else _at_best_layer(table)
+    cell = ["model", "pooling", "layer"]
+    best = best_probes(table[table["portion"] == 1], ("model", "pooling"))[cell]
+    points = table[table["layer"] == layer] if layer is not None else table.merge(best, on=cell)
     places = list(models).index
     return points.sort_values(["model", "pooling", "n_train"], key=lambda one: one.map(places) if one.name == "model" else one)
-
-
-def _at_best_layer(table: pd.DataFrame) -> pd.DataFrame:
-    whole = table[table["portion"] == 1].sort_values(["dev_right", "layer"], ascending=[False, True], kind="stable")
-    best = whole.drop_duplicates(["model", "pooling"])[["model", "pooling", "layer"]]
-    return table.merge(best, on=["model", "pooling", "layer"])

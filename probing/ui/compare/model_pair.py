@@ -96,9 +96,7 @@ def choose(view: View) -> Pair | None:
         if len(models) < 2:
             return None
     chosen, own = selection.current(), selection.of(CompareSelection)
-    for name in (own.tuned, own.versus_model):
-        if name and name not in models:
-            st.info(filled("Ignored, not in these results: {name}", name=name), icon=":material/link_off:")
+    blocks.say_ignored([name for name in (own.tuned, own.versus_model) if name and name not in models])
     wish = chosen.model if chosen.model in tuned else (tuned or models[1:])[0]
     model = own.tuned if own.tuned in models else wish
     its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""

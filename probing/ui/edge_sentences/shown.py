@@ -12,9 +12,10 @@ from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks, trac
 from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
+from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, filled, listing
+from probing.ui.widgets.markdown import Markdown
 
 PART_NAMES = {OWN: "our own sentences", "dev": "dev", "test": "test"}
 assert tuple(PART_NAMES) == PARTS
@@ -107,8 +108,7 @@ def open_results(view: View) -> Shown:
         _controls(view, models, model, parts, part)
     asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
     unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
-    if unknown:
-        st.info(filled("Ignored, not in these results: {names}", names=listing(unknown)), icon=":material/link_off:")
+    blocks.say_ignored(unknown)
     return Shown(view, mine, tasks, model, part)
 
 

@@ -70,7 +70,7 @@ def draw(shown: Shown) -> None:
         return
     with st.expander("The ten fates", icon=":material/route:"):
         st.markdown(joined("\n", [filled("- **{fate}**: {words}", fate=fate, words=words) for fate, words in MEANS.items()]))
-    shares = shown.report(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
+    shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
         drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties are read"), name="where-gone",
         caption="Numbers count layers. Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe "

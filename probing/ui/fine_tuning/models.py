@@ -49,7 +49,7 @@ _FORMATS = dict.fromkeys(_POINTS, "%+.1f") | {"facts_lost": "percent", "drift": 
 
 def draw_table(shown: Shown) -> None:
     """One row per model, and the rank correlations of the measures."""
-    table = shown.report(measures, shown.facts, shown.protocol)
+    table = shown.read(measures, shown.facts, shown.protocol)
     table = table.dropna(subset=list(MEASURES), how="all")
     if table.empty:
         return
@@ -146,7 +146,7 @@ def _name(measure: str) -> str:
 def draw_plane(shown: Shown) -> None:
     """Drift against the chosen loss, one point per model and layer."""
     view = shown.view
-    table = shown.report(by_layer, shown.facts, shown.protocol)
+    table = shown.read(by_layer, shown.facts, shown.protocol)
     table = table[table["model"] == table["stands"]]
     losses = [name for name in LOSSES if table.dropna(subset=["drift", name]).shape[0]]
     if not losses:

@@ -1,32 +1,28 @@
 """What the page shows: one fine-tuned model, and the runs that measured its facts and sentences."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Concatenate, ParamSpec
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.head_kinds import HEADS
-from probing.core.sentences.example import OURS, PROTOCOLS
+from probing.core.sentences.example import OURS
 from probing.figures.shown_runs import set_name, set_order
-from probing.reports.fine_tuning.evidence import FactRuns, evidence
+from probing.reports.fine_tuning.evidence import FactRuns, TuningPanels
 from probing.reports.fine_tuning.facts_kept import fact_pairs
-from probing.reports.fine_tuning.kin import control_beside, kin, tuned_models
-from probing.reports.sentences.gone import where_gone
+from probing.reports.fine_tuning.kin import tuned_models
 from probing.store.changes.queries import change_runs
-from probing.store.database import Database
-from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.store.sentences.queries import sentence_runs
 from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.frame import reads, selection
+from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
+from probing.ui.frame.shown import Reading
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown
 
-P = ParamSpec("P")
 MEASURE_COMMAND = "python -m probing changes measure --model"
 TRAIN_COMMAND = "python -m probing sentences train --tasks all --model"
 #: The demonstration's ranking model; a fresh copy of the project can measure everything about it.
@@ -34,47 +30,14 @@ _EXAMPLE = "nesia-mini-rank-msmarco"
 
 
 @dataclass(frozen=True)
-class Shown:
+class Shown(TuningPanels):
     """One fine-tuned model.
 
     Attributes:
         view: the page.
-        tuned: of ``tuned_models``.
-        model, base: the model that is shown, and its base.
-        facts: the runs that show which facts were kept; None if there are none.
-        protocol: of the sentence probes.
-        titles: title of each task of sentence probes.
     """
 
     view: View
-    tuned: pd.DataFrame
-    model: str
-    base: str
-    facts: FactRuns | None
-    protocol: str
-    titles: dict[str, str]
-
-    def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
-        """The result of a report."""
-        assert self.view.database is not None
-        counted: Callable[..., Any] = reads.counted
-        return counted(function, self.view.database, *args, **kwargs)
-
-    @cached_property
-    def found(self) -> pd.DataFrame:
-        """All measurements of the model."""
-        return self.report(evidence, self.model, self.facts, self.protocol)
-
-    @cached_property
-    def gone(self) -> pd.DataFrame:
-        """The fates of the base's properties."""
-        return self.report(where_gone, models=(self.model,), protocol=self.protocol)
-
-    @property
-    def control(self) -> str:
-        """The control of the model's base; empty if there is none, or if it is the model itself."""
-        assert self.view.database is not None
-        return control_beside(self.view.read(kin), self.model, self.base)
 
     @property
     def controls(self) -> tuple[str, ...]:
@@ -84,8 +47,8 @@ class Shown:
     @cached_property
     def run_ids(self) -> tuple[str, ...]:
         """The runs behind what is shown of the model."""
-        found = [*self.view.read(change_runs).query("model == @self.model")["run_id"].head(1)]
-        probes = self.view.read(sentence_runs)
+        found = [*self.read(change_runs).query("model == @self.model")["run_id"].head(1)]
+        probes = self.read(sentence_runs)
         found += list(probes.loc[(probes["model"] == self.model) & (probes["protocol"] == self.protocol), "run_id"])
         if self.facts:
             runs = self.view.runs
@@ -110,12 +73,9 @@ def open_results(view: View) -> Shown | None:
             st.code(blocks.FINETUNE_COMMAND, language="shell", wrap_lines=True)
         return None
     own = selection.of(FineTuningSelection)
-    stands = dict(zip(tuned["model"], tuned["stands"], strict=True))
-    controls = set(tuned.loc[tuned["control"], "model"])
-    models = [model for model in view.all_colours if model in stands and (stands[model] == model or model == own.changed_model)]
-    models = sorted(models, key=lambda model: model in controls)
-    if own.changed_model and own.changed_model not in models:
-        st.info(filled("Ignored, not in these results: {name}", name=own.changed_model), icon=":material/link_off:")
+    control = tuned[(tuned["stands"] == tuned["model"]) | (tuned["model"] == own.changed_model)].set_index("model")["control"].to_dict()
+    models = sorted((model for model in view.all_colours if model in control), key=control.__getitem__)
+    blocks.say_ignored([own.changed_model] if own.changed_model and own.changed_model not in models else [])
     model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
@@ -123,13 +83,7 @@ def open_results(view: View) -> Shown | None:
             help=mark_key(view, models), resets={"gone_task": "", "gone_pooling": "", "gone_layer": None},
         )  # fmt: skip
         facts = _facts(view, model)
-    base = str(tuned.set_index("model").at[model, "base"])
-    runs = view.read(sentence_runs)
-    mine = set(runs.loc[runs["model"] == model, "protocol"])
-    protocol = next((one for one in PROTOCOLS if one in mine), OURS)
-    about = view.read(sentence_tasks)
-    titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
-    return Shown(view, tuned, model, base, facts, protocol, titles)
+    return Shown(Reading(view).report, model, facts, view)
 
 
 def _facts(view: View, model: str) -> FactRuns | None:

@@ -21,7 +21,7 @@ from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import navigation, notice, reads, selection
+from probing.ui.frame import navigation, reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 #: Pages that show predictions first and call ``View.introduce`` themselves.
 ANSWER_FIRST = ("home", "live")
+#: Session key: the first page of the session; "" once another page has been opened.
+_NOTICE_ON = "probing.notice"
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class View:
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
         if self._looks.shipped == set(self._looks.names):
-            notice.at_first(self.page)
+            _notice_at_first(self.page)
         self.contents.links()
 
     @property
@@ -202,13 +204,11 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             _controls(view)
         with st.container(gap="xsmall"):
             _full_names(view)
-            notice.at_hand()
+            _notice_at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     for name in ignored:
         st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
-    if unknown and any(name in selection.PAGE_FIELDS[page] for name in unknown):
-        names = listing([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
-        st.info(filled("Ignored, not in these results: {names}", names=names), icon=":material/link_off:")
+    blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
     return view
 
 
@@ -297,3 +297,25 @@ def run_of(view: View) -> pd.Series:
     runs, chosen = view.runs, view.chosen
     mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
     return mine.iloc[0]
+
+
+def _notice_at_first(page: str) -> None:
+    """Shows the notice on the first page of a session, each time it is drawn, until another page is opened."""
+    state = st.session_state
+    if state.setdefault(_NOTICE_ON, page) != page:
+        state[_NOTICE_ON] = ""
+    if state[_NOTICE_ON]:
+        st.markdown(
+            ":small[**nesia-mini is a small demonstration model**: it shows how knowledge moves through layers, not what BERT knows. More "
+            "in the sidebar.]"
+        )
+
+
+def _notice_at_hand() -> None:
+    """Draws a button that opens the notice and the command that probes BERT."""
+    with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
+        st.markdown(
+            "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "
+            "through layers; it does not know what BERT knows. To see BERT-base on these pages:"
+        )
+        st.code(blocks.BERT_COMMAND, language="shell", wrap_lines=True)

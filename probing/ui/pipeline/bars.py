@@ -6,7 +6,6 @@ import streamlit as st
 from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
 from probing.reports.edges import published as paper
-from probing.reports.edges.layers import f1_by_layer, weights_by_layer
 from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -27,7 +26,7 @@ def draw(shown: Shown) -> None:
             st.toggle, "Weights times the norm of the layer", "normed", page,
             help="Layers with long vectors count more in the mix than their weights suggest (Fayyaz et al. 2021).",
         )  # fmt: skip
-    table = bars_of(shown, model)
+    table = shown.panels.bars(model)
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
         return
@@ -49,28 +48,9 @@ def draw(shown: Shown) -> None:
     )  # fmt: skip
 
 
-def bars_of(shown: Shown, model: str) -> pd.DataFrame:
-    """``task, layer, weight, normed, gain`` of a model."""
-    if model in paper.NAMES.values():
-        curve = paper.scores()[paper.scores()["model"] == model]
-        curve = curve[curve["task"].isin(list(shown.tasks))]
-        weights = pd.DataFrame(columns=["task", "layer", "weight", "normed"])
-    else:
-        curve = shown.chosen(shown.report(f1_by_layer, "cumulative", part=shown.own.edge_part, unseen=shown.own.unseen))
-        curve = curve[(curve["model"] == model) & (curve["encoder"] == "trained")]
-        found = shown.chosen(shown.report(weights_by_layer))
-        weights = found[(found["model"] == model) & (found["encoder"] == "trained")][["task", "layer", "weight", "normed"]]
-    curve = curve.sort_values(["task", "layer"])
-    gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
-    both = gains.merge(weights, on=["task", "layer"], how="outer")
-    places = both["task"].map(list(shown.tasks).index)
-    wanted = both.assign(_task=places).sort_values(["_task", "layer"]).drop(columns="_task")
-    return wanted.astype({"weight": "float64", "normed": "float64"}).reset_index(drop=True)
-
-
 def _notes(shown: Shown, model: str) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
-    table = shown.paper if model in paper.NAMES.values() else shown.summary
+    table = shown.panels.paper if model in paper.NAMES.values() else shown.panels.summary
     notes = {}
     for row in table[table["model"] == model].to_dict("records"):
         said = [f"{name} {row[column]:.2f}" for column, name in (("k_weights", "K(s)"), ("k_gains", "K(Δ)")) if pd.notna(row.get(column))]

@@ -1,11 +1,8 @@
 """What the probes reach layer by layer: cumulative, each layer alone, selectivity, compression."""
 
-import pandas as pd
 import streamlit as st
 
 from probing.figures.edges.task_curves import TITLES, axis_of, task_curves
-from probing.reports.edges.layers import compression, f1_by_layer, selectivity
-from probing.reports.edges.pipeline import task_levels, with_published_scores
 from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -38,7 +35,8 @@ def draw(shown: Shown) -> None:
         st.segmented_control, "Show", "layerwise", shown.view.page, options=list(NAMES), required=True, wrap=True,
         format_func=NAMES.__getitem__,
     )  # fmt: skip
-    points, levels = _points(shown, mode), _levels(shown, mode)
+    panel = shown.panels.curves(mode)
+    points = panel.rows
     if points.empty:
         blocks.missing(
             filled("{what} is not stored for these models and tasks.", what=NAMES[mode].capitalize()),
@@ -48,30 +46,8 @@ def draw(shown: Shown) -> None:
     random = "".join(words for encoder, words in _RANDOM.items() if (points["encoder"] == encoder).any())
     bands = " Bands are 95 % intervals." if "low" in points and points["low"].notna().any() else ""
     blocks.figure(
-        drawing(task_curves, points, levels, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        drawing(task_curves, points, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, **panel.options),
         table=points, stamp=shown.stamp(TITLES[mode]), name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
         alt=f"{TITLES[mode]} by layer, one panel per task",
     )  # fmt: skip
-
-
-def _points(shown: Shown, mode: str) -> pd.DataFrame:
-    own = shown.own
-    if mode == "compression":
-        return shown.chosen(shown.report(compression))
-    if mode == "selectivity":
-        found = shown.report(selectivity, part=own.edge_part)
-        on_seen = found.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
-        return shown.chosen(on_seen.dropna(subset=["value"]))
-    found = shown.chosen(shown.report(f1_by_layer, mode, part=own.edge_part, unseen=own.unseen))
-    if mode == "at" or not own.published or found.empty:
-        return found
-    return with_published_scores(found, tuple(shown.tasks))
-
-
-def _levels(shown: Shown, mode: str) -> pd.DataFrame:
-    """The yardsticks of each task, one number each."""
-    if mode in ("selectivity", "compression"):
-        name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
-        return pd.DataFrame([(task, name, value) for task in shown.tasks], columns=["task", "name", "value"])
-    return task_levels(shown.summary)

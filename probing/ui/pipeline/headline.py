@@ -20,7 +20,7 @@ WIDE = 0.5
 
 def draw(shown: Shown) -> None:
     """Order of the first model's tasks, and the task that gains most, with its yardsticks."""
-    table = shown.summary
+    table = shown.panels.summary
     model = order.model_of(shown)
     mine = table[table["model"] == model].dropna(subset=["f1_last"])
     if mine.empty:
@@ -99,7 +99,7 @@ def _layer(row: dict) -> Markdown:
 def _on_the_other_part(shown: Shown, row: dict) -> Markdown:
     """The same F1s on the part of the data that is not chosen."""
     part = next(one for one in PARTS if one != shown.own.edge_part)
-    table = shown.every_summary
+    table = shown.panels.every_summary
     mine = table[
         (table["encoder"] == TRAINED) & (table["part"] == part) & (table["model"] == row["model"]) & (table["task"] == row["task"])
     ]

@@ -3,8 +3,6 @@
 import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
-from probing.reports.edges.labels import by_label
-from probing.reports.edges.pipeline import frequent_labels
 from probing.ui.frame import navigation, selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -21,15 +19,14 @@ def draw(shown: Shown) -> None:
         selection.bound(
             st.selectbox, "Labels of", "labels_of", page, value=task, options=list(shown.tasks), format_func=shown.tasks.__getitem__
         )
-    table = shown.chosen(shown.report(by_label, task, part=own.edge_part, unseen=own.unseen))
-    table = table[table["encoder"] == "trained"]
-    if table.empty:
+    panel = shown.panels.labels(task)
+    drawn, table = panel.rows, panel.table
+    if table is None or table.empty:
         st.info("No cumulative probes are stored for this task.", icon=":material/info:")
         return
-    drawn = frequent_labels(table)
     more = table["label"].nunique() - drawn["label"].nunique()
     blocks.figure(
-        drawing(place_rows, drawn, colours=shown.colours, labels=shown.labels, shares=drawn["last"].nunique() > 1),
+        drawing(place_rows, drawn, colours=shown.colours, labels=shown.labels, **panel.options),
         table=table, stamp=shown.stamp(f"labels of {shown.tasks[task]}"), name="pipeline-labels",
         caption=filled(
             "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels are on top{more}. {key}",

@@ -5,7 +5,7 @@ import streamlit as st
 
 from probing.core.edges.order import UNRESOLVED
 from probing.figures.edges.order_matrix import order_matrix
-from probing.reports.edges.order import models_in_order, tasks_in_order
+from probing.reports.edges.order import models_in_order
 from probing.ui.frame import selection
 from probing.ui.pipeline.shown import Shown
 from probing.ui.widgets import blocks
@@ -15,7 +15,7 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 def pairs_of(shown: Shown, model: str) -> pd.DataFrame:
     """The pairs of tasks of a model."""
-    return shown.report(tasks_in_order, model, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen)
+    return shown.panels.order(model).rows
 
 
 def model_of(shown: Shown) -> str:

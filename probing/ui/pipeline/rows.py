@@ -5,7 +5,6 @@ import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
-from probing.reports.edges.pipeline import with_published
 from probing.ui.frame import navigation
 from probing.ui.pipeline.shown import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
@@ -32,15 +31,15 @@ _MARKS = {
 def draw_places(shown: Shown) -> None:
     """Centre of gravity and expected layer of every task and model."""
     shown.view.contents.section("Where the probes read each task")
-    table = with_published(shown.summary, shown.paper)
+    panel, summary = shown.panels.places(), shown.panels.summary
+    table, shares = panel.rows.drop(columns="row"), panel.options["shares"]
     if table.empty:
         blocks.missing("No cumulative probes are stored for these models and tasks.", TRAIN_COMMAND)
         return
-    shares = shown.depths > 1
-    unresolved = int(shown.summary["expected_layer"].isna().sum())
-    near = int(shown.summary["weights_near_uniform"].fillna(False).sum())
+    unresolved = int(summary["expected_layer"].isna().sum())
+    near = int(summary["weights_near_uniform"].fillna(False).sum())
     blocks.figure(
-        drawing(place_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks, shares=shares),
+        drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
         table=table, stamp=shown.stamp("centre of gravity and expected layer"), name="pipeline-places",
         caption=filled(
             "Filled: centre of gravity, the mean layer of the mixing weights of the probe on all layers; it moves away from the middle "
@@ -48,7 +47,7 @@ def draw_places(shown: Shown) -> None:
             "lines are 95 % intervals over sentences and seeds.{single} {unresolved}{near}{shares} {key}",
             unresolved=f"Not resolved ({unresolved}), with the reason: the layers do not clearly gain on layer 0, or the interval leaves "
             "the layers. " if unresolved else "",
-            single=_single(shown.summary),
+            single=_single(summary),
             near=f"Faint ({near}): the weights are near uniform, so their centre is no place. " if near else "",
             shares="Models of different depth are aligned by share of depth." if shares else "", key=shown.key(),
         ),
@@ -84,23 +83,24 @@ def _single(table: pd.DataFrame) -> str:
 def draw_scores(shown: Shown) -> None:
     """F1 of P(0) and P(L), with the yardsticks."""
     shown.view.contents.section("F1 and what it has to beat")
-    table = with_published(shown.summary, shown.paper)
+    rows = shown.panels.places().rows
+    table = rows.drop(columns="row")
     if table.empty:
         return
     top = table["f1_last_top"].notna().any() if "f1_last_top" in table else False
     blocks.figure(
-        drawing(score_rows, table.assign(row=table["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        drawing(score_rows, rows, colours=shown.colours, labels=shown.labels, titles=shown.tasks),
         table=table, stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"), name="pipeline-scores",
         caption=filled(
             "Open: the probe on word embeddings alone, P(0); filled: on all layers, P(L), with its 95 % interval. Memory: the commonest "
             "training label of the same span text. Majority label: one label for all. Ceiling: the highest F1 possible if equal inputs "
             "have different right labels. Cross: the same model with random weights.{ended}{top}{dev}{paper} {key}",
-            ended=_ended(shown.summary),
+            ended=_ended(shown.panels.summary),
             top=" The table above also has F1 of the most probable label, without the threshold of 0.5." if top else
             " F1 of the most probable label is not stored for these probes.",
             dev=" The dev part also decided when training stopped." if shown.own.edge_part == "dev" else "",
             paper=" Published F1s are on dev parts and mostly on other data (dependencies and relations: on the same), so they are not "
-            "compared with ours." if len(shown.paper) else "",
+            "compared with ours." if len(shown.panels.paper) else "",
             key=shown.key(),
         ),
         alt="F1 by task and model, with memory, majority label, ceiling and random encoder",

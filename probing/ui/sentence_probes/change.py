@@ -8,7 +8,6 @@ import streamlit as st
 from probing.core.sentences.example import POOLINGS
 from probing.figures.sentences.change_map import change_map, drawn_cells
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.sentences.changed import changes
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
@@ -63,7 +62,8 @@ def draw(shown: Shown) -> Changed | None:
             st.segmented_control, "Read from", "change_kind", page, options=list(_NAMES), required=True, wrap=True,
             format_func=_NAMES.__getitem__,
         )  # fmt: skip
-    table = shown.in_order(shown.report(changes, models=(model,), tasks=tuple(shown.tasks), protocol=shown.protocol))
+    panel = shown.panels.changes(model)
+    table = panel.rows
     if table.empty:
         st.info("No change of this model is stored for these tasks.", icon=":material/info:")
         return None
@@ -71,7 +71,7 @@ def draw(shown: Shown) -> Changed | None:
     _say(shown, changed, kind)
     blocks.figure(
         drawing(
-            change_map, table, kind=kind, titles=shown.tasks, model=shown.view.label(model), base=shown.view.label(changed.base)
+            change_map, table, kind=kind, model=shown.view.label(model), base=shown.view.label(changed.base), **panel.options
         ),
         table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
         name="sentence-change",

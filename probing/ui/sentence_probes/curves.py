@@ -26,7 +26,8 @@ def draw(shown: Shown) -> None:
         st.segmented_control, "Show", "sentence_minus", shown.view.page, options=list(_NAMES), required=True, wrap=True,
         format_func=_NAMES.__getitem__,
     )  # fmt: skip
-    table = shown.accuracies
+    panel = shown.panels.panels()
+    table = panel.rows
     if table.empty:
         blocks.missing(
             "No probes are stored for these models and tasks.",
@@ -41,7 +42,7 @@ def draw(shown: Shown) -> None:
     seeds = table["seed_low"].notna().any() and bool((table["seeds"] > 1).any())
     blocks.figure(
         drawing(
-            layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, titles=shown.tasks, controls=shown.controls
+            layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options
         ),
         table=table, stamp=shown.stamp(f"sentence probes, {_NAMES[mode]}"), name="sentence-layers",
         caption=filled(

@@ -4,14 +4,15 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.sentences.best import best_read
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 
 def draw(shown: Shown) -> None:
     """How many properties the first model's probes read, and one line per property."""
-    model = shown.models[0]
-    best = best_cells(shown.accuracies[shown.accuracies["model"] == model])
+    every, model = shown.panels.accuracies, shown.models[0]
+    best = best_read(every[every["model"] == model])
     if best.empty:
         return
     read = best[best["read"]]
@@ -35,20 +36,6 @@ def draw(shown: Shown) -> None:
         "Layer and vector of each line were chosen on the development sentences; accuracies and intervals are on the test sentences. "
         "The intervals are those of the probes: how far the surface baseline may be off is not in them."
     )
-
-
-def best_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The best cell of each task on dev, in the order of the table; ``read``: whether its interval lies above both baselines.
-
-    Ties go to the lowest layer, then to the first token.
-
-    Args:
-        table: accuracies of one model.
-    """
-    found = table.dropna(subset=["accuracy"]).sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
-    places = {task: place for place, task in enumerate(dict.fromkeys(table["task"]))}
-    best = found.drop_duplicates("task").sort_values("task", key=lambda tasks: tasks.map(places))
-    return best.assign(read=best["low"] > best[["majority", "surface"]].max(axis=1))
 
 
 def in_words(row: dict, title: str) -> Markdown:

@@ -3,8 +3,6 @@
 import streamlit as st
 
 from probing.figures.sentences.learning_lines import learning_lines
-from probing.reports.sentences.accuracy import learning_curve
-from probing.reports.sentences.panels import curve_rows
 from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
@@ -17,8 +15,7 @@ def draw(shown: Shown) -> None:
     shown.view.contents.section("With fewer training sentences")
     page, own = shown.view.page, shown.own
     task = own.learned_task if own.learned_task in shown.tasks else next(iter(shown.tasks))
-    every = shown.report(learning_curve, models=shown.models, tasks=tuple(shown.tasks), protocol=shown.protocol)
-    every = every[every["pooling"].isin(shown.poolings) & every["model"].isin(shown.models)]
+    every = shown.panels.every_curve
     if every.empty or every["portion"].nunique() < 2:
         st.info("Probes on a part of the training sentences are not stored for these models.", icon=":material/info:")
         return
@@ -34,8 +31,7 @@ def draw(shown: Shown) -> None:
             format_func=lambda layer: "best of each" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The layer whose probe on all training sentences is best on the development sentences.",
         )  # fmt: skip
-    mine = every[every["task"] == task]
-    points = curve_rows(mine, shown.models, own.learned_layer)
+    points = shown.panels.curve(task, own.learned_layer).rows
     if points.empty:
         st.info("No probes of this task are stored for this layer.", icon=":material/info:")
         return

@@ -17,9 +17,10 @@ from probing.core.stats.baselines import SMALL_SET
 from probing.figures import theme
 from probing.figures.model_looks import usual_colour
 from probing.figures.sentences.layer_panels import layer_panels
+from probing.reports.sentences.best import best_read
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.sentence_probes.headline import best_cells, in_words
+from probing.ui.sentence_probes.headline import in_words
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.export import Stamp
@@ -167,7 +168,7 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
 
 
 def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
-    st.markdown(in_words(best_cells(table).iloc[0].to_dict(), data.task))
+    st.markdown(in_words(best_read(table).iloc[0].to_dict(), data.task))
     if too_long:
         st.info(
             filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"

@@ -9,7 +9,7 @@ import streamlit as st
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
-from probing.ui.widgets.markdown import escape, filled
+from probing.ui.widgets.markdown import escape, filled, listing
 from probing.ui.widgets.places import without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
@@ -121,6 +121,12 @@ def left_out_files(files: pd.DataFrame) -> None:
     if len(files) > 1:
         words += " They leave out {more:,} further files too: `python -m probing check` lists them."
     st.warning(filled(words, why=without_server_folders(str(files["why"].iloc[0])), more=len(files) - 1), icon=":material/report:")
+
+
+def say_ignored(names: list[str]) -> None:
+    """States the names of a link that are not in the results."""
+    if names:
+        st.info(filled("Ignored, not in these results: {names}", names=listing(names)), icon=":material/link_off:")
 
 
 def dark() -> bool:

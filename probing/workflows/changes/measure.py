@@ -2,35 +2,28 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from probing import __version__
 from probing.core.changes.run import ChangeRunConfig
 from probing.core.changes.text import raw_text, text_sha256
-from probing.core.errors import ModelError, ProbingError
-from probing.core.model_folders import base_entry, find_entry, variant_and_seed
-from probing.core.options import spelled
-from probing.core.paths import cache_folder, result_folders, runs_folder
-from probing.core.registry import ModelEntry, name_in_files
+from probing.core.paths import cache_folder
+from probing.core.registry import name_in_files
 from probing.jobs.job import Job, Shard
-from probing.models.changes.measure import check_comparable
 from probing.models.changes.perplexity import BLOCK_PIECES
-from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder, reopening
+from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.weight_drift import weight_drift
 from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
 from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
-from probing.workflows.executors import executor, passed_on, same_path
-from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.executors import passed_on
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.say import Say
-from probing.workflows.stored_job import build_if_usual, do_job
+from probing.workflows.stored_runs import RunFiles, build_if_usual, do_job, places_of, provenance_of, setup_of
 
 _TABLES = ("change_values", "perplexity", "change_runs")
 
@@ -49,60 +42,40 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         TextError: if a text is missing or too short.
         ProbingError: if model or base are missing or do not fit, or a name is taken.
     """
-    used = set_threads(request.threads)
-    entry = find_entry(request.model, request.base, request.name, request.revision)
+    set_threads(request.threads)
     raw = raw_text(cache_folder() / "downloads") if request.text is None or request.blocks else None
-    encoder = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
-    entry = at_same_commits(entry, encoder)
-    base = _base(entry, encoder)
+    opened = open_models(request.model, request.base, request.device, request.name, request.revision)
+    encoder, base = opened.encoder, opened.base
     left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
-    target = request.out or runs_folder()
-    refuse_taken_name(encoder, [target] if request.out else result_folders())
+    target, _ = places_of(request, encoder)
     asked = Asked(
         text=str((request.text or raw or Path()).absolute()), plain=request.text is not None, sentences=request.sentences,
         blocks_text=str(raw.absolute()) if raw and request.blocks else "", blocks=request.blocks,
         pieces=min(BLOCK_PIECES, encoder.max_pieces), seed=request.seed,
     )  # fmt: skip
-    config = _config(entry, encoder, base, asked, request.replaced)
-    run_id = config.fingerprint
+    work = ChangeWork(**vars(opened), asked=asked, target=target)
+    run = RunFiles(_config(work, request.replaced), _TABLES, target)
+    run_id = run.config.fingerprint
     folder = cache_folder() / "jobs" / f"changes-{run_id}"
-    work = ChangeWork(encoder, base, asked, run_id, target, folder)
+    work = replace(work, run_id=run_id, folder=folder)
     parts = [
         STATES,
         *([WHOLE] if request.blocks else []),
         *(REPLACED if request.blocks and request.replaced and base and not left_out else ()),
     ]
-    if _stored(target, run_id):
+    if run.whole():
         say(f"{encoder.name}: run {run_id} exists already")
     else:
-        job = Job(folder, OPENER, _setup(request, work, used), [Shard(part, {"part": part}) for part in parts], passed_on(), work)
-        workers = executor(request.executor, used, encoder.device.type)
-        do_job(job, workers, say, finish=lambda: _gather(work, entry, config, left_out, parts))
+        setup = {"asked": asdict(asked), "run_id": run_id, "target": str(target.absolute()), "folder": str(folder.absolute())}
+        setup |= setup_of(request, encoder, base)
+        job = Job(folder, OPENER, setup, [Shard(part, {"part": part}) for part in parts], passed_on(), work)
+        do_job(request, job, say, finish=lambda: _gather(work, run, left_out, parts))
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
     build_if_usual(request)
     beside = f"and {base.name}" if base else "alone"
     say(f"{encoder.name} {beside}: {target}")
     return target
-
-
-def _base(entry: ModelEntry, encoder: Encoder) -> Encoder | None:
-    """The model that a model was fine-tuned from; None if it was not.
-
-    Raises:
-        ModelError: if it is missing, not the recorded one, or of another shape.
-    """
-    origin = base_entry(entry)
-    if origin is None:
-        return None
-    base = open_base(entry, encoder.device.type)
-    if entry.base_weights and base.identity != entry.base_weights:
-        raise ModelError(
-            f"the base {origin.name} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
-            f"name the folder of the original base ({spelled('base')})"
-        )
-    check_comparable(encoder, base)
-    return base
 
 
 def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
@@ -114,17 +87,10 @@ def _not_replaceable(encoder: Encoder, base: Encoder) -> dict[str, str]:
     return {}
 
 
-def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: Asked, replaced: bool) -> ChangeRunConfig:
-    work = ChangeWork(encoder, base, asked, "", Path(), Path())
+def _config(work: ChangeWork, replaced: bool) -> ChangeRunConfig:
+    base, asked, head = work.base, work.asked, "the base's head" if work.base else "its own head"
     return ChangeRunConfig(
-        **encoder.provenance | {"base_source": encoder.base_source or (base.at_commit if base else "")},
-        base=base.name if base else "",
-        objective=entry.objective,
-        head_recipe="the base's head" if base else "its own head",
-        seed=asked.seed,
-        dtype="float32",
-        threads=thread_count(),
-        code_version=__version__,
+        **provenance_of(work.encoder, base, work.objective, head, asked.seed, thread_count()),
         base_weights=base.identity if base else "",
         sentences_sha256=text_sha256(work.sentences),
         sentences=len(work.sentences),
@@ -135,50 +101,20 @@ def _config(entry: ModelEntry, encoder: Encoder, base: Encoder | None, asked: As
     )
 
 
-def _setup(request: ChangesRequest, work: ChangeWork, threads: int) -> dict:
-    """The setup of workers in other processes."""
-    return {
-        "version": __version__,
-        **reopening(work.encoder, same_path(request.model), request.base and same_path(request.base), work.base),
-        "device": work.encoder.device.type,
-        "threads": threads,
-        "weights": work.encoder.identity,
-        "configuration": work.encoder.configuration,
-        "base_weights": work.base.identity if work.base else "",
-        "asked": asdict(work.asked),
-        "run_id": work.run_id,
-        "target": str(work.target.absolute()),
-        "folder": str(work.folder.absolute()),
-    }
-
-
-def _stored(target: Path, run_id: str) -> bool:
-    """Whether all tables of a run exist and can be read."""
-    try:
-        for table in _TABLES:
-            read_table(target / f"{table}-{run_id}.parquet", table)
-    except ProbingError:
-        return False
-    return True
-
-
-def _gather(work: ChangeWork, entry: ModelEntry, config: ChangeRunConfig, left_out: dict[str, str], parts: Sequence[str]) -> None:
+def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Sequence[str]) -> None:
     """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
-    encoder, run_id = work.encoder, work.run_id
+    encoder, config = work.encoder, run.config
     found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
-    write_table("perplexity", pa.concat_tables(found) if found else [], work.target / f"perplexity-{run_id}.parquet")
     noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
     if work.base is not None:
         bodies = [{name: weight.detach().cpu() for name, weight in one.body.named_parameters()} for one in (work.base, encoder)]
         drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
         write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
-    variant, tuned_seed = variant_and_seed(Path(entry.location)) if Path(entry.location).is_dir() else ("", None)
     row = {
-        "run_id": run_id, "variant": variant, "tuned_seed": tuned_seed, "layers": encoder.layers + 1,
+        "run_id": work.run_id, "variant": work.variant, "tuned_seed": work.tuned_seed, "layers": encoder.layers + 1,
         "heads": int(encoder.body.config.num_attention_heads), "width": encoder.hidden, "sentences": noted["sentences"],
         "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True), "config": config.canonical(),
-        "device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }  # fmt: skip
     row |= {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version")}
     row |= {name: getattr(config, name) for name in ("model", "seed", "blocks", "block_pieces")}
-    write_table("change_runs", [row], work.target / f"change_runs-{run_id}.parquet")
+    run.write({"perplexity": pa.concat_tables(found) if found else [], "change_runs": [row]}, encoder)

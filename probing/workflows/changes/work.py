@@ -1,7 +1,7 @@
 """The workers of ``changes measure``, in any process: open model and base once, then measure one part after the other."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,17 +10,14 @@ from typing import Any, Literal, cast
 import numpy as np
 from tqdm import tqdm
 
-from probing import __version__
 from probing.core.changes.text import chosen_sentences, text_lines
-from probing.core.errors import JobError
 from probing.core.files.atomic import atomic_text
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.models.encoders.catalogue import entry_again, open_base, open_entry
-from probing.models.encoders.load import Encoder
-from probing.models.runtime.torch_settings import set_threads
+from probing.models.encoders.catalogue import Opened, with_base
 from probing.store.changes.tables import ALL_HEADS
 from probing.store.parquet import write_table
+from probing.workflows.stored_runs import Tasks, opened_again, refuse_differing
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.changes.work:open_changes"
@@ -52,30 +49,24 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class ChangeWork:
+class ChangeWork(Opened, Tasks):
     """Measures parts of one run; a ``Worker`` of the job that ``measure_changes`` makes.
 
     Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None measures the model alone.
         asked: the text.
-        run_id: of the run.
         target: folder of the Parquet files.
+        run_id: of the run.
         folder: of parts.
     """
 
-    encoder: Encoder
-    base: Encoder | None
     asked: Asked
-    run_id: str
     target: Path
-    folder: Path
+    run_id: str = ""
+    folder: Path = Path()
 
-    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Measures the parts in order."""
-        for place, given in enumerate(arguments):
-            part = given["part"]
-            finished(place, self._states() if part == STATES else [self._perplexity(part)])
+    def do(self, name: str) -> list[Path]:
+        """Measures a part of the run."""
+        return self._states() if name == STATES else [self._perplexity(name)]
 
     @cached_property
     def sentences(self) -> list[str]:
@@ -135,17 +126,7 @@ def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
     Raises:
         JobError: if model, base or program differ here.
     """
-    set_threads(setup["threads"])
-    entry = entry_again(setup)
-    encoder = open_entry(entry, setup["device"])
-    base = open_base(entry, setup["device"]) if setup["base_weights"] else None
-    here = {
-        "version": (__version__, setup["version"]),
-        "weights": (encoder.identity, setup["weights"]),
-        "configuration": (encoder.configuration, setup["configuration"]),
-        "base": (base.identity if base else "", setup["base_weights"]),
-    }
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
-    return ChangeWork(encoder, base, Asked(**setup["asked"]), setup["run_id"], Path(setup["target"]), Path(setup["folder"]))
+    opened = with_base(*opened_again(setup))
+    refuse_differing({"base": (opened.base.identity if opened.base else "", setup["base_weights"])})
+    asked, target, folder = Asked(**setup["asked"]), Path(setup["target"]), Path(setup["folder"])
+    return ChangeWork(**vars(opened), asked=asked, target=target, run_id=setup["run_id"], folder=folder)

@@ -6,25 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from probing import __version__
 from probing.core.edges.run import data_sha256
 from probing.core.edges.tasks import ALL, EDGE_TASKS
-from probing.core.errors import OptionError, ProbingError
+from probing.core.errors import OptionError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import open_encoder, reopening
+from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
-from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.store.parquet import read_table
-from probing.store.sources import files_of
+from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
 from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
-from probing.workflows.executors import executor, passed_on, same_path
-from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.executors import passed_on
 from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
-from probing.workflows.stored_job import build_if_usual, do_job
+from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -44,16 +40,15 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
-    used = set_threads(request.threads)
+    set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     entry = find_entry(request.model, request.base, request.name, request.revision)
     origin = base_entry(entry)
-    stamps = _read_all(task_names(request), downloads, say)
+    names = task_names(request)
+    stamps = _read_all(names, downloads, say)
     opened = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
-    target = request.out or runs_folder()
-    folders = [target] if request.out else result_folders()
-    refuse_taken_name(opened, folders)
-    _refuse_taken_tasks(stamps, folders)
+    target, folders = places_of(request, opened)
+    refuse_taken_tasks("edge", _by_task(stamps), folders, "folder")
     kinds, labels = tuple(dict.fromkeys(request.kinds)), tuple(dict.fromkeys(request.labels))
     wanted = Wanted(kinds, labels, tuple(range(request.seeds)), request.encoder, request.codes, request.predictions, request.probe_bits)
     work = EdgeWork(
@@ -61,33 +56,23 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
         encoder=encoder_of_kind(opened, request.encoder),
         base=origin.name if origin else "",
         objective=entry.objective,
-        groups=_groups(task_names(request), downloads),
+        groups=_groups(names, downloads),
         wanted=wanted,
         recipe=request.recipe,
         target=target,
         downloads=downloads,
         folder=cache_folder() / "edge-training",
     )
-    job = _job(work, request, used, stamps)
     # The manifest does not list the probes: if some are lost, every task is checked again.
-    workers = executor(request.executor, used, opened.device.type)
-    do_job(job, workers, say, complete=lambda: all(work.has_probes(Path(name).name) for name in task_names(request)))
+    do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(Path(name).name) for name in names))
     build_if_usual(request)
-    say(f"probes of {', '.join(Path(name).name for name in task_names(request))} on {opened.name} ({request.encoder}): {target}")
+    say(f"probes of {', '.join(Path(name).name for name in names)} on {opened.name} ({request.encoder}): {target}")
     return target
 
 
 def task_names(request: EdgesRequest) -> tuple[str, ...]:
     """The tasks, each once; folders as absolute paths without links, as a task has its folder's own name."""
-    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
-    # A built-in task is meant even if a folder of its name exists here.
-    return tuple(dict.fromkeys(name if name in EDGE_TASKS else _resolved(name) for name in given))
-
-
-def _resolved(name: str) -> str:
-    """A folder's absolute path, as workers start elsewhere; any other name unchanged."""
-    folder = Path(name).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else name
+    return full_names(request.tasks, ALL, EDGE_TASKS)
 
 
 def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]:
@@ -104,6 +89,14 @@ def _read_all(names: Sequence[str], downloads: Path, say: Say) -> dict[str, str]
     return stamps
 
 
+def _by_task(stamps: Mapping[str, str]) -> dict[str, str]:
+    """The fingerprints by the tasks' own names; raises an ``OptionError`` if two tasks have the same."""
+    found = {Path(name).name: stamp for name, stamp in stamps.items()}
+    if len(found) < len(stamps):
+        raise OptionError(f"two of the tasks {', '.join(stamps)} have the same name; rename one of the folders")
+    return found
+
+
 def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]:
     """Task -> the tasks that share sentences with it, including itself."""
     texts = {
@@ -116,17 +109,10 @@ def _groups(names: Sequence[str], downloads: Path) -> dict[str, tuple[str, ...]]
     return {name: tuple(other for other in names if other in group) for group in groups for name in group}
 
 
-def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[str, str]) -> Job:
+def _job(work: EdgeWork, request: EdgesRequest, stamps: Mapping[str, str]) -> Job:
     """The job of all tasks: a shard is a task."""
-    opened = work.opened
     setup = {
-        "version": __version__,
-        **reopening(opened, same_path(request.model), request.base and same_path(request.base)),
-        "device": opened.device.type,
-        "threads": threads,
-        "used_threads": thread_count(),
-        "weights": opened.identity,
-        "configuration": opened.configuration,
+        **setup_of(request, work.opened),
         "of_base": work.base,
         "objective": work.objective,
         "groups": {name: list(group) for name, group in work.groups.items()},
@@ -138,25 +124,5 @@ def _job(work: EdgeWork, request: EdgesRequest, threads: int, stamps: Mapping[st
     }
     decides = json.dumps([setup, dict(stamps)], sort_keys=True)
     folder = cache_folder() / "jobs" / f"edges-{hashlib.sha256(decides.encode()).hexdigest()[:16]}"
-    shards = [Shard(Path(name).name, {"task": name}) for name in task_names(request)]
+    shards = [Shard(Path(name).name, {"task": name}) for name in stamps]
     return Job(folder, OPENER, setup, shards, passed_on(), work)
-
-
-def _refuse_taken_tasks(stamps: Mapping[str, str], folders: Sequence[Path]) -> None:
-    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two."""
-    wanted = {Path(name).name: stamp for name, stamp in stamps.items()}
-    if len(wanted) < len(stamps):
-        raise OptionError(f"two of the tasks {', '.join(stamps)} have the same name; rename one of the folders")
-    for folder in folders:
-        for path in files_of("edge_runs", folder) if folder.is_dir() else ():
-            try:
-                rows = read_table(path, "edge_runs").to_pylist()
-            except ProbingError:
-                continue
-            for row in rows:
-                stored = json.loads(row["config"]).get("data")
-                if row["task"] in wanted and stored != wanted[row["task"]]:
-                    raise OptionError(
-                        f"run {row['run_id']} in {folder} has other data for a task also called {row['task']}; rename the folder of this "
-                        f"task, or delete the other's files, such as *-{row['run_id']}.parquet and edge_*-{row['task']}.parquet"
-                    )

@@ -4,22 +4,20 @@ import contextlib
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from probing import __version__
 from probing.core.edges.control import with_control_labels
 from probing.core.edges.encoders import CONTROL, CUMULATIVE, TASK, TRAINED
 from probing.core.edges.run import EdgeRunConfig, data_sha256
 from probing.core.edges.target import TaskData
 from probing.core.edges.tasks import EdgeTask, read_task
-from probing.core.errors import EdgeDataError, JobError, ProbingError
+from probing.core.errors import EdgeDataError, ProbingError
 from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
 from probing.models.edges.arrays import PartArrays, part_arrays
@@ -29,14 +27,13 @@ from probing.models.edges.probes import ProbeKey, keys_of
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.edges.states import WordStates, word_states
 from probing.models.edges.training import Trained, TrainingData, train_probes
-from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
-from probing.models.runtime.torch_settings import set_threads, thread_count
-from probing.store.parquet import read_table, write_table
+from probing.models.runtime.torch_settings import thread_count
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
 from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
 from probing.workflows.say import ProgressBar
+from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.edges.work:open_edges"
@@ -70,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class EdgeWork:
+class EdgeWork(Tasks):
     """Trains the probes of tasks; a ``Worker`` of the job that ``train_edges`` makes.
 
     Attributes:
@@ -96,23 +93,11 @@ class EdgeWork:
     folder: Path
     threads: int = field(default_factory=thread_count)
 
-    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Trains the tasks in order; stored runs are skipped."""
-        for place, given in enumerate(arguments):
-            finished(place, self.train_task(given["task"]))
-
     def config(self, data: str, task: str, key: ProbeKey) -> EdgeRunConfig:
         """The configuration of a probe's run."""
         codes = self.wanted.codes and key.labels == TASK and key.seed == self.wanted.seeds[0] and key.kind == CUMULATIVE
         return EdgeRunConfig(
-            **self.opened.provenance,
-            base=self.base,
-            objective=self.objective,
-            head_recipe=self.recipe.canonical(),
-            seed=key.seed,
-            dtype="float32",
-            threads=self.threads,
-            code_version=__version__,
+            **provenance_of(self.opened, self.base, self.objective, self.recipe.canonical(), key.seed, self.threads),
             task=task,
             data=data,
             kind=key.kind,
@@ -121,7 +106,7 @@ class EdgeWork:
             codes=codes,
         )
 
-    def train_task(self, name: str) -> list[Path]:
+    def do(self, name: str) -> list[Path]:
         """Makes the missing runs of one task.
 
         Returns:
@@ -140,21 +125,16 @@ class EdgeWork:
             files = self._make(name, task, data, [of_run[run] for run in of_run if run in chosen])
         else:
             files = write_task(task, data, self.target)
-        for run, (config, _) in of_run.items():
-            files += [self._path(table, run) for table in run_tables(config, self.wanted)]
+        for config, _ in of_run.values():
+            files += self._files(config).all
         return files
 
-    def _path(self, table: str, run: str) -> Path:
-        return self.target / f"{table}-{run}.parquet"
+    def _files(self, config: EdgeRunConfig) -> RunFiles:
+        return RunFiles(config, run_tables(config, self.wanted), self.target)
 
     def _stored(self, config: EdgeRunConfig) -> bool:
         """Whether all requested files of a run exist and can be read."""
-        try:
-            for table in run_tables(config, self.wanted):
-                read_table(self._path(table, config.fingerprint), table)
-        except ProbingError:
-            return False
-        return not self._keeps_probes(config) or self.has_probes(config.task)
+        return self._files(config).whole() and (not self._keeps_probes(config) or self.has_probes(config.task))
 
     def has_probes(self, task: str) -> bool:
         """Whether a task's probes for typed sentences can be read; True if none are requested."""
@@ -205,15 +185,11 @@ class EdgeWork:
         files = write_task(task, data, self.target)
         for config, found in runs:
             places = [keys.index(key) for key in found]
-            tables = run_tables(config, self.wanted)
-            rows = rows_of_run(config, places, given, tables)
-            now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-            rows["edge_runs"] = [rows["edge_runs"][0] | now]
+            run = self._files(config)
+            rows = rows_of_run(config, places, given, run.tables)
             if self._keeps_probes(config):
                 self._keep_probes(task, data, trained, places)
-            # The row is written last: a run exists when its row does.
-            for table in tables:
-                write_table(table, rows[table], self._path(table, config.fingerprint))
+            run.write(rows, self.encoder)
         shutil.rmtree(work, ignore_errors=True)
         return files
 
@@ -278,29 +254,18 @@ def open_edges(setup: Mapping[str, Any]) -> EdgeWork:
     Raises:
         JobError: if model or program differ here.
     """
-    set_threads(setup["threads"])
     read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    opened = open_entry(entry_again(setup), setup["device"])
-    here = {
-        "version": (__version__, setup["version"]),
-        "weights": (opened.identity, setup["weights"]),
-        "configuration": (opened.configuration, setup["configuration"]),
-    }
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in setup["wanted"].items()}
-    wanted = Wanted(**given)
+    opened, _ = opened_again(setup)
+    wanted = Wanted(**fields_of(setup["wanted"]))
     return EdgeWork(
         opened=opened,
         encoder=encoder_of_kind(opened, wanted.encoder),
         base=setup["of_base"],
         objective=setup["objective"],
-        groups={name: tuple(group) for name, group in setup["groups"].items()},
+        groups=fields_of(setup["groups"]),
         wanted=wanted,
         recipe=EdgeRecipe(**setup["recipe"]),
         target=Path(setup["target"]),
         downloads=Path(setup["downloads"]),
         folder=Path(setup["folder"]),
-        threads=setup["used_threads"],
     )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing import __version__
 from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
@@ -19,7 +18,7 @@ from probing.core.registry import ModelEntry, name_in_files
 from probing.jobs.coordinator import Executor, run_job
 from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
-from probing.models.encoders.catalogue import at_same_commits, open_encoder, reopening
+from probing.models.encoders.catalogue import at_same_commits, open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
@@ -27,7 +26,7 @@ from probing.models.knowledge.probe import ProbeWork, RunConfig, facts_sha256, g
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table
-from probing.workflows.executors import Who, executor, passed_on, same_path
+from probing.workflows.executors import Who, executor, passed_on
 from probing.workflows.knowledge.head_training import write_training
 from probing.workflows.knowledge.shard_work import probe_job, write_asked
 from probing.workflows.knowledge.stored_run import (
@@ -41,7 +40,7 @@ from probing.workflows.knowledge.stored_run import (
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.say import Say
-from probing.workflows.stored_job import build_if_usual
+from probing.workflows.stored_runs import build_if_usual, provenance_of, setup_of
 
 _log = logging.getLogger(__name__)
 
@@ -189,21 +188,16 @@ def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
 def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig:
     """The configuration that a run's result depends on."""
     request, encoder, entry = asked.request, asked.encoder, asked.entry
+    recipe = heads_fingerprint(asked.heads_folder, encoder, asked.head, asked.layers[0])
     return RunConfig(
-        **encoder.provenance | {"base_source": entry.base_source},
-        base=asked.family,
-        objective=entry.objective,
+        **provenance_of(encoder, asked.family, entry.objective, recipe, request.seed, asked.threads)
+        | {"base_source": entry.base_source, "dtype": request.dtype},
         head=asked.head,
-        head_recipe=heads_fingerprint(asked.heads_folder, encoder, asked.head, asked.layers[0]),
-        seed=request.seed,
         probe_set=kept.probe_set,
         template_set=kept.template_set,
         facts_sha256=facts_sha256,
         top_k=1 if request.compact else request.top,
-        dtype=request.dtype,
-        threads=asked.threads,
         shard=request.shard,
-        code_version=__version__,
         compact=request.compact,
         lenders=request.lenders,
     )
@@ -227,10 +221,8 @@ def _store(asked: _Asked, kept: FactSet, work: ProbeWork, say: Say) -> None:
 
 def _ask(asked: _Asked, work: ProbeWork, say: Say) -> None:
     """Has every shard of the run done by its executor."""
-    request = asked.request
-    model, base = same_path(request.model or asked.encoder.name), request.base and same_path(request.base)
-    again = reopening(asked.encoder, model, base) | {"base_source": asked.entry.base_source}
-    job = probe_job(work, again, asked.heads_folder, passed_on())
+    setup = setup_of(asked.request, asked.encoder) | {"base_source": asked.entry.base_source}
+    job = probe_job(work, setup, asked.heads_folder, passed_on())
     elsewhere = asked.workers.name != Who.local
     if elsewhere:
         write_asked(job, work)

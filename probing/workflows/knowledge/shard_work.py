@@ -7,15 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
-from probing.core.errors import JobError
 from probing.core.facts.fact import Fact
 from probing.core.files.atomic import atomic_file
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.heads.files import heads_fingerprint, load_heads
 from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
-from probing.models.runtime.torch_settings import number_format, set_threads
+from probing.workflows.stored_runs import opened_again, refuse_differing
 
 #: A run's facts with their answers, in the folder of its shards.
 ASKED = "asked.jsonl"
@@ -35,11 +32,10 @@ class ProbeWorker:
         probe_shards(self.work, numbers, lambda number, path: finished(numbers.index(number), [path]))
 
 
-def probe_job(work: ProbeWork, again: Mapping[str, str | None], heads: Path | None, environment: Mapping[str, str]) -> Job:
-    """The job of a run: a shard is a slice of its facts. ``again`` is what ``reopening`` gives for the model."""
+def probe_job(work: ProbeWork, setup: Mapping[str, Any], heads: Path | None, environment: Mapping[str, str]) -> Job:
+    """The job of a run: a shard is a slice of its facts. ``setup`` is of ``stored_runs.setup_of``."""
     setup = {
-        **again,
-        "device": work.encoder.device.type,
+        **setup,
         "heads": str(heads.absolute()) if heads else None,
         "config": work.config.model_dump(by_alias=True),
         "work": str(work.folder.absolute()),
@@ -65,21 +61,12 @@ def open_probing(setup: Mapping[str, Any]) -> ProbeWorker:
         ProbingError: if one of them is missing here.
     """
     config = RunConfig(**setup["config"])
-    set_threads(config.threads)
-    encoder = open_entry(entry_again(setup), setup["device"], number_format(config.dtype))
+    encoder, _ = opened_again(setup, config.dtype)
     folder = Path(setup["heads"]) if setup["heads"] else None
     work = Path(setup["work"])
     asked = (work / config.run_id / ASKED).read_bytes()
-    here = {
-        "version": (__version__, config.code_version),
-        "weights": (encoder.identity, config.weights),
-        "configuration": (encoder.configuration, config.configuration),
-        "heads": (heads_fingerprint(folder, encoder, config.head, setup["layers"][0]), config.recipe),
-        "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"]),
-    }
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
+    recipe = heads_fingerprint(folder, encoder, config.head, setup["layers"][0])
+    refuse_differing({"heads": (recipe, config.recipe), "facts": (hashlib.sha256(asked).hexdigest(), setup["asked_sha256"])})
     rows = [json.loads(line) for line in asked.splitlines()]
     facts = [Fact(**{key: value for key, value in row.items() if key != "answer"}) for row in rows]
     heads = load_heads(folder, encoder, config.head, setup["layers"])

@@ -13,8 +13,7 @@ from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import PRETRAINED, HeadRecipe
-from probing.reports.knowledge.stored import ReportChoice, What, report
-from probing.reports.knowledge.written import written
+from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
 from probing.store.database import open_database
@@ -127,8 +126,12 @@ def _tables(plan: Plan, say: Say) -> None:
         if missing := set(plan.models) - set(probed["model"]):
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")
         # The facts are compared one model at a time.
-        reports = {what: report(db, ReportChoice(what, plan.models, heads, templates=templates)) for what in What if what is not What.facts}
-    steps.write_tables(plan, reports, written, say)
+        reports = {report.name: report for report in KNOWLEDGE.every if report.name != "facts"}
+        tables = {}
+        for name, report in reports.items():
+            of_facts = {} if name == "tasks" else {"head": heads, "templates": templates}
+            tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
+    steps.write_tables(plan, tables, lambda table, name, ending: reports[name].written(table, ending), say)
 
 
 BERTNESIA = Procedure(

@@ -8,12 +8,12 @@ import pandas as pd
 from probing.core.paths import cache_folder
 from probing.models.changes.ask import SentenceAttention, ask_attention
 from probing.models.changes.attending import Attending
+from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.load import Encoder
 from probing.models.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
 from probing.models.sentences.files import found_probes, read_probes
 from probing.workflows.requests.sentences import SentenceAskRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.opened import open_models
 
 #: Name of a measure in ``SentenceAttention.by_layer`` -> its name in stored tables.
 MEASURES = {

@@ -1,31 +1,26 @@
 """Trains the probes of whole sentences and stores their predictions."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from probing import __version__
-from probing.core.errors import OptionError, ProbingError
+from probing.core.errors import OptionError
 from probing.core.model_folders import find_entry
 from probing.core.options import spelled
-from probing.core.paths import cache_folder, result_folders, runs_folder
-from probing.core.provenance import canonical_json, fingerprint_of, stored_configuration
+from probing.core.paths import cache_folder
+from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import MLP, OWN, POOLINGS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
-from probing.models.encoders.catalogue import reopening
-from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.models.encoders.catalogue import open_models
+from probing.models.runtime.torch_settings import set_threads
 from probing.models.sentences.training.answered import BY_BASE
-from probing.store.parquet import read_table
-from probing.store.sources import files_of
-from probing.workflows.executors import executor, passed_on, same_path
-from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.executors import passed_on
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.opened import open_models
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
-from probing.workflows.stored_job import build_if_usual, do_job
+from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
@@ -45,20 +40,16 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
         ProbingError: if data or model are missing or not usable, or a name is taken.
     """
     read_cached.cache_clear()  # Files may have changed since an earlier call.
-    used = set_threads(request.threads)
+    set_threads(request.threads)
     downloads = cache_folder() / "downloads"
     wanted = _wanted(request, bool(find_entry(request.model, request.base, request.name, request.revision).base))
     stamps = _read_all(request, downloads, say)
     opened = open_models(request.model, request.base, request.device, request.name, request.revision)
-    target = request.out or runs_folder()
-    folders = [target] if request.out else result_folders()
-    refuse_taken_name(opened.encoder, folders)
-    _refuse_taken_tasks(stamps, request.protocol, folders)
+    target, folders = places_of(request, opened.encoder)
+    refuse_taken_tasks("sentence", stamps, folders, "file", request.protocol)
     work = SentenceWork(**vars(opened), wanted=wanted, target=target, downloads=downloads)
-    job = _job(work, request, used, stamps)
     # The manifest does not list the probes: if some are lost, every task is checked again.
-    workers = executor(request.executor, used, opened.encoder.device.type)
-    do_job(job, workers, say, complete=lambda: all(work.has_probes(task) for task in stamps))
+    do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(task) for task in stamps))
     build_if_usual(request)
     beside = f" and {opened.base.name}" if opened.base else ""
     say(f"probes of {', '.join(stamps)} on {opened.encoder.name}{beside}: {target}")
@@ -67,9 +58,7 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
 
 def _task_names(request: SentencesRequest) -> tuple[str, ...]:
     """The tasks, each once; files as absolute paths without links, as a task has its file's own name."""
-    given = [one for name in request.tasks for one in (ALL if name == "all" else (name,))]
-    # A built-in task is meant even if a file of its name exists here.
-    return tuple(dict.fromkeys(name if name in SENTENCE_TASKS else _resolved(name) for name in given))
+    return full_names(request.tasks, ALL, SENTENCE_TASKS)
 
 
 def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
@@ -97,12 +86,6 @@ def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
     )
 
 
-def _resolved(name: str) -> str:
-    """A file's absolute path, as workers start elsewhere; any other name unchanged."""
-    path = Path(name).expanduser()
-    return str(path.resolve()) if path.is_file() else name
-
-
 def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str, str]:
     """Task -> fingerprint of its data; every task is read before the first is trained.
 
@@ -121,19 +104,10 @@ def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str,
     return stamps
 
 
-def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Mapping[str, str]) -> Job:
+def _job(work: SentenceWork, request: SentencesRequest, stamps: Mapping[str, str]) -> Job:
     """The job of all tasks: a shard is a task."""
-    encoder = work.encoder
     setup = {
-        "version": __version__,
-        **reopening(encoder, same_path(request.model), request.base and same_path(request.base), work.base),
-        "device": encoder.device.type,
-        "threads": threads,
-        "used_threads": thread_count(),
-        "weights": encoder.identity,
-        "configuration": encoder.configuration,
-        "base_name": work.base.name if work.base else "",
-        "base_weights": work.base.identity if work.base else "",
+        **setup_of(request, work.encoder, work.base),
         "objective": work.objective,
         "variant": work.variant,
         "tuned_seed": work.tuned_seed,
@@ -145,21 +119,3 @@ def _job(work: SentenceWork, request: SentencesRequest, threads: int, stamps: Ma
     folder = cache_folder() / "jobs" / f"sentences-{fingerprint_of(decides)}"
     shards = [Shard(task, {"task": name}) for task, name in zip(stamps, _task_names(request), strict=True)]
     return Job(folder, OPENER, json.loads(json.dumps(setup)), shards, passed_on(), work)
-
-
-def _refuse_taken_tasks(stamps: Mapping[str, str], protocol: str, folders: Sequence[Path]) -> None:
-    """Raises an ``OptionError`` if stored runs call other data by a task's name: reports could not distinguish the two."""
-    for folder in folders:
-        for path in files_of("sentence_runs", folder) if folder.is_dir() else ():
-            try:
-                rows = read_table(path, "sentence_runs").to_pylist()
-            except ProbingError:
-                continue
-            for row in rows:
-                stored = stored_configuration(row["config"]).get("data")
-                if row["protocol"] == protocol and row["task"] in stamps and stored != stamps[row["task"]]:
-                    files = f"*-{row['run_id']}.parquet and sentence_*-{row['task']}-{protocol}.parquet"
-                    raise OptionError(
-                        f"run {row['run_id']} in {folder} has other data for a task also called {row['task']}; rename the file of this "
-                        f"task, or delete the other's files, such as {files}"
-                    )

@@ -1,34 +1,31 @@
 """The workers of ``sentences train``, in any process: open model and base once, then train one task after the other."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from probing import __version__
-from probing.core.errors import JobError, ProbingError, SentenceDataError
+from probing.core.errors import ProbingError, SentenceDataError
 from probing.core.paths import cache_folder
 from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
 from probing.core.sentences.majority import majority_label
 from probing.core.sentences.pairs import QUARTER
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
-from probing.models.encoders.catalogue import entry_again, open_entry
+from probing.models.encoders.catalogue import Opened, with_base
 from probing.models.encoders.load import Encoder
-from probing.models.runtime.torch_settings import set_threads, thread_count
+from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
 from probing.models.sentences.training.answered import Answer, ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
-from probing.store.parquet import read_table, write_table
 from probing.workflows.say import ProgressBar
-from probing.workflows.sentences.opened import with_base
 from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
+from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of, refuse_differing
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.sentences.work:open_sentences"
@@ -66,44 +63,24 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class SentenceWork:
+class SentenceWork(Opened, Tasks):
     """Trains the probes of tasks; a ``Worker`` of the job that ``train_sentences`` makes.
 
     Attributes:
-        encoder: the model.
-        base: the model that it was fine-tuned from; None for a base.
-        objective, variant, tuned_seed: as in runs.
         target: folder of the Parquet files.
         downloads: folder of the fetched data sets.
         threads: that the probes are computed with.
     """
 
-    encoder: Encoder
-    base: Encoder | None
-    objective: str
-    variant: str
-    tuned_seed: int | None
     wanted: Wanted
     target: Path
     downloads: Path
     threads: int = field(default_factory=thread_count)
 
-    def __call__(self, arguments: Sequence[Mapping[str, Any]], finished: Callable[[int, list[Path]], None]) -> None:
-        """Trains the tasks in order; stored runs are skipped."""
-        for place, given in enumerate(arguments):
-            finished(place, self.ask_task(given["task"]))
-
     def config(self, data: SentenceData) -> SentenceRunConfig:
         """The configuration of a task's run."""
         return SentenceRunConfig(
-            **self.encoder.provenance | {"base_source": self.encoder.base_source or (self.base.at_commit if self.base else "")},
-            base=self.base.name if self.base else "",
-            objective=self.objective,
-            head_recipe=RECIPE,
-            seed=self.wanted.seed,
-            dtype="float32",
-            threads=self.threads,
-            code_version=__version__,
+            **provenance_of(self.encoder, self.base, self.objective, RECIPE, self.wanted.seed, self.threads),
             task=data.task,
             data=data.sha256,
             protocol=data.protocol,
@@ -115,17 +92,17 @@ class SentenceWork:
             base_configuration=self.base.configuration if self.base else "",
         )
 
-    def ask_task(self, name: str) -> list[Path]:
+    def do(self, name: str) -> list[Path]:
         """Makes the run of one task if it is missing.
 
         Returns:
             Every file of the task and its run; without the probes, which another run of the task may replace.
         """
         task, data = read_cached(name, self.downloads, self.wanted.protocol)
-        config = self.config(data)
-        if not self._stored(config):
-            self._make(task, data, config)
-        return self._write_task(task, data) + [self._path(table, config) for table in run_tables(self.wanted.predictions)]
+        run = RunFiles(self.config(data), run_tables(self.wanted.predictions), self.target)
+        if not (run.whole() and self.has_probes(data.task)):
+            self._make(task, data, run)
+        return self._write_task(task, data) + run.all
 
     def _write_task(self, task: SentenceTask, data: SentenceData) -> list[Path]:
         """Writes the tables of a task's data if they are missing or differ, and returns them."""
@@ -141,24 +118,12 @@ class SentenceWork:
             return False
         return True
 
-    def _path(self, table: str, config: SentenceRunConfig) -> Path:
-        return self.target / f"{table}-{config.fingerprint}.parquet"
-
     def _probes(self, task: str) -> Path:
         return probes_folder(cache_folder(), self.encoder.identity, task)
 
-    def _stored(self, config: SentenceRunConfig) -> bool:
-        """Whether all requested files of a run exist and can be read."""
-        try:
-            for table in run_tables(self.wanted.predictions):
-                read_table(self._path(table, config), table)
-        except ProbingError:
-            return False
-        return self.has_probes(config.task)
-
-    def _make(self, task: SentenceTask, data: SentenceData, config: SentenceRunConfig) -> None:
+    def _make(self, task: SentenceTask, data: SentenceData, run: RunFiles) -> None:
         kept = cache_folder() / "sentence-states"
-        work = cache_folder() / "sentence-training" / f"{data.task}-{config.fingerprint}"
+        work = cache_folder() / "sentence-training" / f"{data.task}-{run.config.fingerprint}"
         # A base's states and predictions are needed for every relative; another model's are kept until its run is stored.
         folder = work if self.base else kept / states_fingerprint(self.encoder, data.sha256)
         states = _encoded(data, self.encoder, folder)
@@ -168,16 +133,13 @@ class SentenceWork:
         model = ModelAnswers(states, split, folder, self.wanted.poolings)
         base = ModelAnswers(base_states, split, base_folder) if self.base else model
         given = self._answered(model, base, left_out, _test_taken(data, states, base_states))
-        rows = rows_of_run(config, given, self.encoder.hidden)
-        now = {"device": str(self.encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed} | now]
+        rows = rows_of_run(self.config(data), given, self.encoder.hidden)
+        rows["sentence_runs"] = [rows["sentence_runs"][0] | {"variant": self.variant, "tuned_seed": self.tuned_seed}]
         if (OWN, 1) in self.wanted.which() and self.wanted.poolings == POOLINGS:
             self._keep_probes(task, data, model)
         # Not before: data that the model cannot be probed on leave no file.
         self._write_task(task, data)
-        # The row is written last: a run exists when its row does.
-        for table in run_tables(self.wanted.predictions):
-            write_table(table, rows[table], self._path(table, config))
+        run.write(rows, self.encoder)
         shutil.rmtree(work, ignore_errors=True)
 
     def _keep_probes(self, task: SentenceTask, data: SentenceData, model: ModelAnswers) -> None:
@@ -286,24 +248,8 @@ def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
     Raises:
         JobError: if models or program differ here.
     """
-    set_threads(setup["threads"])
     read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
-    entry = entry_again(setup)
-    opened = with_base(open_entry(entry, setup["device"]), entry)
-    here = {
-        "version": (__version__, setup["version"]),
-        "weights": (opened.encoder.identity, setup["weights"]),
-        "configuration": (opened.encoder.configuration, setup["configuration"]),
-        "base": (opened.base.identity if opened.base else "", setup["base_weights"]),
-    }
-    for what, (got, expected) in here.items():
-        if got != expected:
-            raise JobError(f"a worker's {what}: got {got[:60]}, expected {expected[:60]}, the coordinator's; install and share the same")
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in setup["wanted"].items()}
-    return SentenceWork(
-        **vars(opened),
-        wanted=Wanted(**given),
-        target=Path(setup["target"]),
-        downloads=Path(setup["downloads"]),
-        threads=setup["used_threads"],
-    )
+    opened = with_base(*opened_again(setup))
+    refuse_differing({"base": (opened.base.identity if opened.base else "", setup["base_weights"])})
+    wanted = Wanted(**fields_of(setup["wanted"]))
+    return SentenceWork(**vars(opened), wanted=wanted, target=Path(setup["target"]), downloads=Path(setup["downloads"]))

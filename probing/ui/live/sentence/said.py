@@ -1,9 +1,7 @@
 """The predictions of the sentence probes of every layer, and their changes when two words are swapped."""
 
 import shlex
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,6 +10,7 @@ from probing.figures.sentences.looks import POOLING_NAMES
 from probing.figures.sentences.verdict_hover import with_hover
 from probing.figures.tokens.verdict_map import verdict_map
 from probing.reports.sentences.accuracy import accuracies
+from probing.reports.sentences.best import best_predicting
 from probing.ui.frame import selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
@@ -118,7 +117,7 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
     stored = _stored(view, tuple(found))
     for model, table in found.items():
         for task, mine in table.groupby("task", sort=False):
-            best = mine.loc[_best(mine, stored[(stored["model"] == model) & (stored["task"] == task)])]
+            best = mine.loc[best_predicting(mine, stored[(stored["model"] == model) & (stored["task"] == task)])]
             line = filled(
                 "{title}, {model}: the best probe (layer {layer}, {pooling}) predicts **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
@@ -137,22 +136,6 @@ def _stored(view: View, models: tuple[str, ...]) -> pd.DataFrame:
     if view.database is None:
         return pd.DataFrame(columns=["model", "task", "pooling", "layer", "accuracy", "dev_right"])
     return view.read(accuracies, models)
-
-
-def _best(mine: pd.DataFrame, stored: pd.DataFrame) -> Any:
-    """The row of the probe that is best on development sentences, as on *Sentence probes*; if these are not stored, on test sentences.
-
-    Args:
-        mine: the predictions of one model's probes for one task.
-        stored: their stored accuracies.
-    """
-    cell = ["pooling", "layer"]
-    both = mine.reset_index().merge(stored[[*cell, "accuracy", "dev_right"]], on=cell, suffixes=("", "_stored"))
-    # The stored results may belong to other probes, if these were trained again.
-    if len(both) != len(mine) or not np.allclose(both["accuracy"], both["accuracy_stored"].astype("float64"), atol=1e-6):
-        return mine["accuracy"].idxmax()
-    ordered = both.sort_values(["dev_right", "layer", "pooling"], ascending=[False, True, True], kind="stable")
-    return ordered["index"].iloc[0]
 
 
 def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:

@@ -1,0 +1,184 @@
+"""The panels of edge probing, for pages and notebooks: rows of the chosen models and tasks, with the published numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from probing.core.edges.encoders import CUMULATIVE, TRAINED
+from probing.reports.edges import published
+from probing.reports.edges.labels import by_label
+from probing.reports.edges.layers import compression, f1_by_layer, selectivity, weights_by_layer
+from probing.reports.edges.order import tasks_in_order
+from probing.reports.edges.summary import PARTS, summary
+from probing.reports.report import Panel, Read
+
+#: More models than this cannot be distinguished in a row.
+MAX_MODELS = 4
+#: More labels than this do not fit in a figure.
+MAX_LABELS = 20
+#: Column of the summary -> name of the level.
+_LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
+
+
+@dataclass(frozen=True)
+class EdgePanels:
+    """The panels of one choice.
+
+    Attributes:
+        read: reads a report; see ``reports.report.Read``.
+        models: the chosen models.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        part: of the data.
+        unseen: whether only targets count whose span text does not occur in training.
+        published: whether the paper's numbers are shown, too.
+    """
+
+    read: Read
+    models: tuple[str, ...]
+    tasks: dict[str, str]
+    part: str
+    unseen: bool
+    published: bool
+
+    @cached_property
+    def every_summary(self) -> pd.DataFrame:
+        """The summary of every encoder and part."""
+        return self._chosen(self.read(summary, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks)))
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The summary of the trained encoders on the chosen part, with F1 of P(L) on the other part."""
+        return on_part(self.every_summary, self.part)
+
+    @cached_property
+    def paper(self) -> pd.DataFrame:
+        """The published numbers of the chosen tasks; no rows if they are not wanted."""
+        return published_summary(tuple(self.tasks) if self.published else ())
+
+    def places(self) -> Panel:
+        """Centre of gravity, expected layer, F1 and its yardsticks, one row per task and model."""
+        table = with_published(self.summary, self.paper)
+        return Panel(table.assign(row=table["task"]), {"titles": self.tasks, "shares": table["last"].nunique() > 1})
+
+    def f1(self, kind: str) -> pd.DataFrame:
+        """F1 of probes of a kind by layer, without published numbers."""
+        found = self.read(f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks))
+        return self._chosen(found)
+
+    def curves(self, mode: str) -> Panel:
+        """F1 by layer of a kind of probe, or ``selectivity`` or ``compression``, with the levels of each task."""
+        return Panel(self._points(mode), {"titles": self.tasks, "levels": self._levels(mode)})
+
+    def _points(self, mode: str) -> pd.DataFrame:
+        if mode == "compression":
+            return self._chosen(self.read(compression))
+        if mode == "selectivity":
+            found = self.read(selectivity, part=self.part)
+            on_seen = found.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
+            return self._chosen(on_seen.dropna(subset=["value"]))
+        found = self.f1(mode)
+        return with_published_scores(found, tuple(self.tasks)) if mode == CUMULATIVE and self.published and len(found) else found
+
+    def _levels(self, mode: str) -> pd.DataFrame:
+        if mode in ("selectivity", "compression"):
+            name, value = ("no selectivity", 0.0) if mode == "selectivity" else ("uniform code", 1.0)
+            return pd.DataFrame([(task, name, value) for task in self.tasks], columns=["task", "name", "value"])
+        return task_levels(self.summary)
+
+    def bars(self, model: str) -> pd.DataFrame:
+        """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers have no weights."""
+        every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
+        weights = self._chosen(self.read(weights_by_layer))
+        mine = (one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)] for one in (every, weights))
+        curve, weights = (one.sort_values(["task", "layer"]) for one in mine)
+        gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
+        both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
+        places = list(self.tasks).index
+        both = both.sort_values(["task", "layer"], key=lambda one: one.map(places) if one.name == "task" else one, ignore_index=True)
+        return both.astype({"weight": "float64", "normed": "float64"})
+
+    def labels(self, task: str) -> Panel:
+        """The expected layer of the most frequent labels of a task; its ``table`` has all labels."""
+        found = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
+        table = found[found["encoder"] == TRAINED]
+        drawn = frequent_labels(table)
+        return Panel(drawn, {"shares": drawn["last"].nunique() > 1}, table)
+
+    def order(self, model: str) -> Panel:
+        """The pairs of tasks of a model."""
+        return Panel(self.read(tasks_in_order, model, tuple(self.tasks), part=self.part, unseen=self.unseen), {"titles": self.tasks})
+
+    def _chosen(self, table: pd.DataFrame) -> pd.DataFrame:
+        return in_order(table, self.models, tuple(self.tasks))
+
+
+def usual_models(runs: pd.DataFrame, models: Sequence[str]) -> list[str]:
+    """The models that are shown by default: those that are not fine-tuned, else all; at most ``MAX_MODELS``.
+
+    Args:
+        runs: from ``store.edges.queries.edge_runs``.
+        models: the stored models in the order of menus.
+    """
+    own = set(runs.loc[runs["base"].isna() | (runs["base"] == ""), "model"])
+    return ([model for model in models if model in own] or list(models))[:MAX_MODELS]
+
+
+def in_order(table: pd.DataFrame, models: Sequence[str], tasks: Sequence[str]) -> pd.DataFrame:
+    """The rows of these models and tasks, in their order."""
+    kept = table[table["model"].isin(list(models)) & table["task"].isin(list(tasks))]
+    places = {"_task": kept["task"].map(list(tasks).index), "_model": kept["model"].map(list(models).index)}
+    return kept.assign(**places).sort_values(["_task", "_model"], kind="stable").drop(columns=["_task", "_model"])
+
+
+def on_part(table: pd.DataFrame, part: str) -> pd.DataFrame:
+    """The summary of the trained encoders on a part of the data, with F1 of P(L) on the other part (``f1_last_PART``)."""
+    trained = table[table["encoder"] == TRAINED]
+    other = next(one for one in PARTS if one != part)
+    beside = trained[trained["part"] == other][["model", "task", "f1_last"]].rename(columns={"f1_last": f"f1_last_{other}"})
+    return trained[trained["part"] == part].merge(beside, on=["model", "task"], how="left")
+
+
+def published_summary(tasks: Sequence[str]) -> pd.DataFrame:
+    """The published numbers of these tasks, in their order."""
+    table = published.summary()
+    kept = table[table["task"].isin(list(tasks))]
+    return kept.assign(_task=kept["task"].map(list(tasks).index)).sort_values("_task", kind="stable").drop(columns="_task")
+
+
+def with_published(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Our summary with the published one below it."""
+    if theirs.empty:
+        return ours
+    if ours.empty:
+        return theirs
+    both = pd.concat([ours, theirs.reindex(columns=ours.columns)], ignore_index=True)
+    counts = dict.fromkeys(("seeds", "targets", "probes", "probes_stopped"), "Int64")
+    return both.astype(counts | {"last": "int64", "weights_near_uniform": "boolean"})
+
+
+def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
+    """F1 by layer of cumulative probes with the published values of these tasks below it."""
+    theirs = published.scores()
+    return pd.concat([points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True)
+
+
+def task_levels(summary: pd.DataFrame) -> pd.DataFrame:
+    """The yardsticks of each task, one row each: task, name, value."""
+    first = summary.drop_duplicates("task")
+    rows = [(row["task"], name, row[column]) for row in first.to_dict("records") for column, name in _LEVELS.items()]
+    return pd.DataFrame(rows, columns=["task", "name", "value"])
+
+
+def frequent_labels(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the most frequent labels, the most frequent first, with the label as ``row``.
+
+    Args:
+        table: of ``by_label``, trained encoders of one task.
+    """
+    frequent = table.groupby("label")["n"].max().sort_values(ascending=False, kind="stable")
+    kept = list(frequent.index[:MAX_LABELS])
+    drawn = table[table["label"].isin(kept)]
+    drawn = drawn.assign(row=drawn["label"], _place=drawn["label"].map(kept.index)).sort_values("_place", kind="stable")
+    return drawn.drop(columns="_place")

@@ -1,0 +1,256 @@
+"""A report is declared once: its command, the methods of a notebook and the tests read the declaration."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from probing.core.errors import OptionError
+from probing.core.options import spelled
+from probing.reports.table_text import NO_ROWS, Form, as_json, latex_table, objects, text_table
+from probing.store.database import Database
+
+#: Columns in their order, or a function of a report's frame that names them.
+Columns = tuple[str, ...] | Callable[[pd.DataFrame], Sequence[str]]
+#: Calls a function whose first argument is the database with the other arguments: a page takes the result from its cache.
+Read = Callable[..., Any]
+
+
+class Panel(NamedTuple):
+    """The content of a figure.
+
+    Attributes:
+        rows: what is drawn.
+        options: further arguments of the figure, which depend on the results.
+        table: what is offered as a table, if it is more than ``rows``.
+    """
+
+    rows: pd.DataFrame
+    options: dict[str, Any]
+    table: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A choice that the reports of a kind have: an option of their command, and an argument of their method.
+
+    Attributes:
+        name: the argument, and the option of the command.
+        help: the line of the option.
+        of: type of a value; ``bool`` is a switch.
+        known: the allowed values; empty if they depend on what is stored.
+        every: a word that keeps all of ``known``, as None does.
+        usual: what is taken if nothing is given; None keeps everything.
+        single: whether it takes one value instead of several.
+        once: whether the command takes it once.
+        switches: value -> line of a switch of the command that chooses it, instead of an option.
+        only: the reports that have it; empty for all.
+    """
+
+    name: str
+    help: str = ""
+    of: type = str
+    known: tuple[Any, ...] = ()
+    every: str = ""
+    usual: Any = None
+    single: bool = False
+    once: bool = False
+    switches: Mapping[str, str] | None = None
+    only: tuple[str, ...] = ()
+
+    def value(self, given: Any, report: str) -> Any:
+        """The value for a report: one value, a tuple of values, or ``usual``.
+
+        Raises:
+            OptionError: for an unknown value, or a report without this filter.
+        """
+        if self.of is bool:
+            values: Any = bool(given)
+        else:
+            values = () if given is None else (given,) if isinstance(given, self.of) else tuple(dict.fromkeys(given))
+            values = self.usual if values in ((), (self.every,)) else values[0] if self.single else values
+        if values == (False if self.of is bool else self.usual):
+            return values
+        if self.only and report not in self.only:
+            named = " and ".join(map(spelled, values if self.switches else (self.name,)))
+            raise OptionError(f"got {named} with {report}; reports that have it: {', '.join(self.only)}")
+        if self.known:
+            refuse_unknown_words(self.name, (values,) if self.single else values, self.known)
+        return values
+
+
+@dataclass(frozen=True)
+class Report:
+    """A table of stored results in all its forms.
+
+    Attributes:
+        kind, name: the two words that name it.
+        caption: what it has, for the help of the command.
+        table: its frame for the choice.
+        keys: columns of JSON, which programs rely on; none stands for all.
+        further: whether JSON has the other columns, too, after ``keys``.
+        shown: columns of text and LaTeX; none stands for all.
+        latex: columns of LaTeX if they are others than ``shown``.
+        csv: columns of CSV; none stands for all.
+        rows: the rows of JSON, if it leaves some out.
+        note: a line below the rows of the text.
+        empty: the line instead of rows.
+        needs: filters that need exactly one value.
+        figure: the panel that pages and notebooks draw of it; empty if there is none.
+    """
+
+    kind: str
+    name: str
+    caption: str
+    table: Callable[[Database, "Choice"], pd.DataFrame]
+    keys: Columns = ()
+    further: bool = False
+    shown: Columns = ()
+    latex: Columns = ()
+    csv: Columns = ()
+    rows: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    note: Callable[[pd.DataFrame], str] | None = None
+    empty: str = NO_ROWS
+    needs: tuple[str, ...] = ()
+    figure: str = ""
+
+    def json_table(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows and columns of its frame in JSON.
+
+        Raises:
+            OptionError: if the rows would not state what distinguishes them.
+        """
+        kept = self.rows(table) if self.rows else table
+        first = _columns(self.keys, kept)
+        return kept[[*first, *(name for name in kept if self.further and name not in first)]].reset_index(drop=True)
+
+    def written(self, table: pd.DataFrame, form: Form) -> str:
+        """Its frame in that form.
+
+        Raises:
+            OptionError: as ``json_table``.
+        """
+        if form == "json":
+            return as_json(objects(self.json_table(table)))
+        if form == "csv":
+            return _worded(table[_columns(self.csv, table)]).to_csv(index=False)
+        if form == "latex":
+            return latex_table(_worded(table[_columns(self.latex or self.shown, table)]))
+        text = text_table(_worded(table[_columns(self.shown, table)]), self.empty)
+        return text + (self.note(table) if self.note else "")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A report with the values of its filters.
+
+    Attributes:
+        report: the report.
+        given: the value of each filter of its kind, see ``Filter.value``.
+    """
+
+    report: Report
+    given: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.given[name]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The reports of a kind, which share their filters.
+
+    Attributes:
+        kind: the name of the kind.
+        every: the reports; the command's default is the first if ``usual``.
+        filters: in the order of the command's options.
+        refuse: raises an error that lists the stored names, for a name that is not stored.
+        usual: whether the command may leave the report out.
+        together: reports that the command writes into one object of JSON.
+        hint: a line on what else is stored if a report has no rows.
+    """
+
+    kind: str
+    every: tuple[Report, ...]
+    filters: tuple[Filter, ...]
+    refuse: Callable[[Database, Choice], None]
+    usual: bool = True
+    together: tuple[str, ...] = ()
+    hint: Callable[[Database, Choice], str] | None = None
+
+    def named(self, what: str) -> Report:
+        """A report by its name.
+
+        Raises:
+            OptionError: for an unknown name.
+        """
+        refuse_unknown_words("what", (what,), [one.name for one in self.every])
+        return next(one for one in self.every if one.name == what)
+
+    def choose(self, what: str, given: Mapping[str, Any] | None = None) -> Choice:
+        """A report by its name, with the values of filters; those that are left out keep what is usual.
+
+        Raises:
+            OptionError: for an unknown name or value, and for a filter that the report does not have.
+        """
+        report = self.named(what)
+        values = {one.name: one.value((given or {}).get(one.name), what) for one in self.filters}
+        for name in report.needs:
+            if (given_of := len(values[name] or ())) != 1:
+                raise OptionError(f"got {given_of} values of {spelled(name)} for {what}; name exactly one ({spelled(name)})")
+        return Choice(report, values)
+
+    def table(self, db: Database, choice: Choice) -> pd.DataFrame:
+        """The frame of a report of stored results.
+
+        Raises:
+            OptionError, StoreError: for a name that is not stored.
+        """
+        self.refuse(db, choice)
+        return choice.report.table(db, choice)
+
+    def written(self, db: Database, choice: Choice, form: Form) -> tuple[str, int]:
+        """A report in that form, and its number of rows.
+
+        Raises:
+            OptionError, StoreError: as ``table`` and ``Report.written``.
+        """
+        table, report = self.table(db, choice), choice.report
+        if form != "json" or report.name not in self.together:
+            return report.written(table, form), len(table)
+        several = {one.name: one for one in self.every if one.name in self.together}
+        frames = {name: table if one is report else one.table(db, choice) for name, one in several.items()}
+        return as_json({name: objects(several[name].json_table(frames[name])) for name in self.together}), len(table)
+
+
+def refuse_unknown_words(option: str, wanted: Iterable[object] | None, known: Iterable[object]) -> None:
+    """Raises an ``OptionError`` for an unknown value of an option."""
+    known = tuple(known)
+    if unknown := [one for one in wanted or () if one not in known]:
+        raise OptionError(f"got {spelled(option, unknown[0])}; expected one of {', '.join(map(str, known))}")
+
+
+def refuse_unstored(what: str, choice: Choice, stored: Mapping[str, Iterable[str]], how: str = "") -> None:
+    """Raises an ``OptionError`` that lists the stored names for one that is not.
+
+    Args:
+        what: what is stored of a name: "probes".
+        choice: whose filters are checked.
+        stored: filter -> names that are stored.
+        how: by which choice they are stored, such as " by protocol ours".
+    """
+    for name, names in stored.items():
+        known = tuple(dict.fromkeys(names))
+        if unknown := sorted(set(choice[name] or ()) - set(known)):
+            raise OptionError(f"no {what} of the {name} {unknown[0]!r} are stored{how}; there are those of {', '.join(known) or 'none'}")
+
+
+def _columns(columns: Columns, table: pd.DataFrame) -> list[str]:
+    return list(columns(table) if callable(columns) else columns or table.columns)
+
+
+def _worded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its lists of names as words."""
+    lists = [name for name in table if len(table) and isinstance(table[name].iloc[0], tuple)]
+    return table.assign(**{name: table[name].map(" ".join) for name in lists})

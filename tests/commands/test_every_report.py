@@ -1,0 +1,104 @@
+"""Every declared report has the same rows in every form, and every command takes the same options of form."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from probing.core.registry import REPOSITORY
+from probing.reports.declared import KINDS, REPORTS
+from probing.store.database import open_database
+from tests.api.stored_results import plant_all
+from tests.planted_relatives import COLA
+
+COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
+#: Report -> what it is asked for, if it needs a name.
+GIVEN = {("knowledge", "facts"): {"model": COLA.name}}
+#: A quick report of each kind.
+QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity"}
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    return plant_all(tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture()
+def stored(snapshot, monkeypatch):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    monkeypatch.setenv("PROBING_CACHE", str(snapshot.parent / "cache"))
+
+
+@pytest.fixture(scope="module")
+def tables(snapshot, databases):
+    """(Kind, report) -> its frame."""
+    with open_database(databases.shared(snapshot)) as db:
+        yield {
+            (one.kind, one.name): KINDS[one.kind].table(db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name))))
+            for one in REPORTS
+        }
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda one: f"{one.kind}-{one.name}")
+def test_a_report_has_the_same_rows_in_every_form(tables, report):
+    table = tables[report.kind, report.name]
+    assert len(table)
+    rows = list(csv.DictReader(io.StringIO(report.written(table, "csv"))))
+    found = json.loads(report.written(table, "json"))
+    assert len(rows) == len(table) and len(found) == len(report.json_table(table))
+    assert all(list(row) == list(found[0]) and set(row) <= set(table.columns) for row in found)
+    if len(found) == len(rows):
+        for name in set(found[0]) & set(rows[0]):
+            for one, other in zip(found, rows, strict=True):
+                if isinstance(one[name], float | int) and not isinstance(one[name], bool):
+                    assert float(other[name]) == one[name]
+    lines, latex = report.written(table, "text").splitlines(), report.written(table, "latex").splitlines()
+    note = len(report.note(table).splitlines()) if report.note else 0
+    assert len(lines) == 1 + len(table) + note
+    assert latex[0].startswith(r"\begin{tabular}{l") and latex[-1] == r"\end{tabular}" and len(latex) == len(table) + 6
+    columns = latex[2].removesuffix(r" \\").replace(r"\_", "_").split(" & ")
+    assert set(lines[0].split()) <= set(columns) and latex[0].count("l") - "begin{tabular}".count("l") == len(columns)
+    assert all(line.count(" & ") == len(columns) - 1 for line in latex[4:-2])
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda one: f"{one.kind}-{one.name}")
+def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run, report):
+    (tmp_path / "snapshot").mkdir()
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    if report.needs:
+        return
+    words, together = (*COMMANDS[report.kind], report.name), KINDS[report.kind].together
+    assert "no rows" in run(*words).stdout
+    expected = {name: [] for name in together} if report.name in together else []
+    assert json.loads(run(*words, "--json").stdout) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_takes_every_form_by_two_options_and_writes_a_file(stored, run, tmp_path, kind):
+    words = (*COMMANDS[kind], QUICK[kind])
+    for form in ("csv", "latex", "json"):
+        assert run(*words, "--as", form).stdout == run(*words, f"--{form}").stdout != ""
+    assert run(*words).stdout == run(*words, "--as", "text").stdout == run(*words, "--as", "table").stdout
+    assert "give one of them" in run(*words, "--json", "--as", "csv", code=2).output
+    assert "expected one of text, csv, latex, json" in run(*words, "--as", "xml", code=2).output
+    path = tmp_path / "deep" / "report.json"
+    run(*words, "--json", "--out", path)
+    assert path.read_text(encoding="utf-8") == run(*words, "--json").stdout
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "knowledge"])
+def test_the_documentation_names_the_reports_that_have_a_figure(kind):
+    lines = (REPOSITORY / "docs" / "api.md").read_text(encoding="utf-8").splitlines()
+    (row,) = (line for line in lines if line.startswith(f"| `.{kind}(what)`"))
+    assert set(re.findall(r"`([a-z-]+)`", row.split("|")[-2])) == {one.name for one in KINDS[kind].every if one.figure}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_filter_is_refused_by_the_reports_that_do_not_have_it(kind):
+    for one in (one for one in KINDS[kind].filters if one.only):
+        for report in (report for report in KINDS[kind].every if report.name not in one.only):
+            with pytest.raises(Exception, match="reports that have it: " + ", ".join(one.only)):
+                KINDS[kind].choose(report.name, {one.name: True if one.of is bool else (one.known or ("x",))[0]})
