@@ -31,7 +31,7 @@ def test_a_part_that_no_data_have_is_named(tmp_path):
         return [row | {"part": "mine"} if row.get("part") == "own" else row for row in own_too(table, rows)]
 
     problems = "\n".join(check_store([plant_edge_runs(tmp_path / "runs", [RUN], renamed)]))
-    assert "it has the part 'mine', expected one of train, dev, test, own" in problems
+    assert "part is 'mine', expected one of train, dev, test, own" in problems
 
 
 def test_runs_that_two_folders_have_are_no_problem(tmp_path):
@@ -54,12 +54,12 @@ DAMAGE = {
     "fingerprint": (
         "edge_runs", lambda rows: first(rows, ANY, config=rows[0]["config"].replace('"seed":0', '"seed":7')), "the fingerprint of",
     ),
-    "other task than configured": ("edge_runs", lambda rows: first(rows, ANY, width=3, seed=4), "its configuration 0"),
+    "other task than configured": ("edge_runs", lambda rows: first(rows, ANY, width=3, seed=4), "its row says seed 4, its configuration 0"),
     "kind": ("edge_runs", lambda rows: first(rows, ANY, kind="upwards"), "expected one of cumulative, at, full"),
     "encoder": ("edge_runs", lambda rows: first(rows, ANY, encoder="frozen"), "expected one of trained, random"),
     "left out": ("edge_runs", lambda rows: first(rows, ANY, left_out="[3]"), "left_out is not JSON"),
     "more layers": ("edge_runs", lambda rows: first(rows, ANY, layers=6), "expected [0, 1, 2, 3, 4, 5]"),
-    "codes": ("edge_runs", lambda rows: first(rows, ANY, codes=True), "edge_codes has the layers []"),
+    "codes": ("edge_runs", lambda rows: first(rows, ANY, codes=True), "its row says codes true, its configuration false"),
     "scores of a layer": (
         "edge_scores", lambda rows: without(rows, lambda row: row["layer"] == 2), "edge_scores has the layers [0, 1, 3, 4]",
     ),
@@ -100,16 +100,16 @@ DAMAGE = {
     "labels": ("edge_labels", lambda rows: rows[:-1], "label number 3"),
     "no labels": ("edge_labels", lambda rows: [], "which no training target has"),
     "label numbers": ("edge_labels", lambda rows: first(rows, ANY, label=9), "its labels have the numbers"),
-    "endless label numbers": ("edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 2**32 - 1}], "its labels have the numbers"),
+    "endless label numbers": ("edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 2**32 - 1}], "label is 4294967295, expected"),
     "labels in all": ("edge_targets", lambda rows: first(rows, ANY, unknown_gold=2**32 - 1), "unknown_gold"),
     "labels of a target": ("edge_targets", lambda rows: first(rows, ANY, gold=[0] * 5), "5 gold labels, its task has 4"),
     "label names": ("edge_labels", lambda rows: first(rows, ANY, name=rows[1]["name"]), "two labels are called"),
     "no parts": ("edge_tasks", lambda rows: [], "no part of its data is stored"),
-    "part": ("edge_tasks", lambda rows: first(rows, ANY, part="validation"), "it has the part 'validation'"),
+    "part": ("edge_tasks", lambda rows: first(rows, ANY, part="validation"), "part is 'validation', expected one of train"),
     "dropped": ("edge_tasks", lambda rows: first(rows, ANY, dropped="much"), "dropped of train is not JSON"),
     "fewer targets": ("edge_tasks", lambda rows: first(rows, lambda row: row["part"] == "dev", targets=3), "edge_tasks says 3"),
     "spans of a task": ("edge_tasks", lambda rows: [row | {"spans": 1} for row in rows], "other than [1] spans"),
-    "three spans": ("edge_tasks", lambda rows: [row | {"spans": 3} for row in rows], "have 3 spans"),
+    "three spans": ("edge_tasks", lambda rows: [row | {"spans": 3} for row in rows], "spans is 3, expected 1 to 2"),
     "sentence of a target": ("edge_targets", lambda rows: first(rows, ANY, sentence=500), "sentence 500 of dev"),
     "span backwards": ("edge_targets", lambda rows: first(rows, ANY, start1=4, end1=4), "ends before it begins"),
     "span beyond": ("edge_targets", lambda rows: first(rows, ANY, end2=90), "ends beyond its sentence"),

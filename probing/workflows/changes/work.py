@@ -19,8 +19,8 @@ from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, 
 from probing.models.encoders.catalogue import entry_again, open_base, open_entry
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import set_threads
-from probing.store.changes.tables import ALL_HEADS
 from probing.store.parquet import write_table
+from probing.store.tables.changes import ALL_HEADS
 
 #: The function that opens the worker in another process.
 OPENER = "probing.workflows.changes.work:open_changes"

@@ -11,10 +11,11 @@ from probing import __version__
 from probing.core.errors import JobError
 from probing.core.facts.fact import Fact
 from probing.core.files.atomic import atomic_file
+from probing.core.knowledge.run import RunConfig
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import entry_again, open_entry
 from probing.models.heads.files import heads_fingerprint, load_heads
-from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
+from probing.models.knowledge.probe import ProbeWork, probe_shards, shard_numbers
 from probing.models.runtime.torch_settings import number_format, set_threads
 
 #: A run's facts with their answers, in the folder of its shards.

@@ -1,7 +1,7 @@
 """Checks of a pull, which refuses other tables than this program's, incomplete runs and impossible values."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,25 @@ import pyarrow as pa
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact, fill
 from probing.core.files.share_manifest import SharedManifest
-from probing.core.head_kinds import configured_head
 from probing.core.paths import result_folders
+from probing.core.provenance import fingerprint_problem, stored_configuration
 from probing.core.tokens.tokenizer_ids import recorded_checksum, tokens_checksum
-from probing.store.check import fingerprint_problem
-from probing.store.completeness import COUNTS, announced_rows
 from probing.store.knowledge.swapped_ranks import names_lenders
 from probing.store.parquet import check_file, read_table, rows_and_values
+from probing.store.rules.knowledge import COUNTS
+from probing.store.schema import TABLES
 from probing.store.sources import table_of
+from probing.workflows.share.results import refuse_large
 from probing.workflows.share.runs import DATA, incomplete, lenders_file
-from probing.workflows.share.table_files import MAX_PREDICTIONS, MAX_ROWS, refuse_large
 
-#: Tables in which equal names mean equal rows everywhere; the name of a template set is not part of a fact's id.
-_SAME_EVERYWHERE = {"vocabulary": (), "facts": ("template_set",)}
+#: Tables in which equal names mean equal rows everywhere.
+_SAME_EVERYWHERE = ("vocabulary", "facts")
+
+
+def announced_rows(run: Mapping[str, Any]) -> tuple[int, ...]:
+    """Every number of predictions with which a run may be complete: a replicate may have its last layer only."""
+    ways = (run["layers"], 1) if run["role"] == "replicate" else (run["layers"],)
+    return tuple(dict.fromkeys(run["n_probed"] * layers for layers in ways))
 
 
 def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
@@ -49,10 +55,8 @@ def check_runs(folder: Path, manifest: SharedManifest, title: str) -> None:
             expected, in_a_list = announced.get(name, (None, 1))
             _refuse_size(paths[name], tables[name], expected, in_a_list, title)
     for name, row in runs.items():
-        predictions, facts = paths[f"predictions-{row['run_id']}.parquet"], paths[_facts_file(row)]
-        tokens = rows_and_values(paths[f"vocabulary-{row['tokenizer']}.parquet"])[0]
         try:
-            problem = _senseless(read_table(predictions, "predictions"), row, tokens) or incomplete(row, predictions, facts)
+            problem = incomplete(row, paths[name])
         except StoreError as error:
             raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
         if problem:
@@ -111,7 +115,7 @@ def _refuse_size(path: Path, table: str, expected: Sequence[int] | None, in_a_li
         what = f"{rows:,} predictions" if table == "predictions" else f"{rows:,} rows"
         raise HubError(f"{name} of {title} holds {what}, expected {said}; nothing was taken")
     try:
-        refuse_large(f"{name} of {title}", path, in_a_list, MAX_PREDICTIONS if table == "predictions" else MAX_ROWS)
+        refuse_large(f"{name} of {title}", path, TABLES[table], in_a_list)
     except StoreError as error:
         raise HubError(f"{error}; nothing was taken") from error
 
@@ -122,8 +126,10 @@ def _facts_file(row: dict) -> str:
 
 def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str | None:
     """How a run's row differs from its name, its configuration or the manifest, or a missing file; None if all is right."""
-    if problem := fingerprint_problem(row["run_id"], row["config"]) or _other_than_configured(row):
+    if problem := fingerprint_problem(row["run_id"], row["config"]):
         return problem
+    if not isinstance(stored_configuration(row["config"]).get("facts_sha256"), str):
+        return "its configuration does not name its facts"
     if row["model"] != model:
         return f"it is of {row['model']}, the manifest says {model}"
     needed = [f"predictions-{row['run_id']}.parquet", _facts_file(row), f"vocabulary-{row['tokenizer']}.parquet"]
@@ -131,47 +137,6 @@ def _not_whole(name: str, row: dict, paths: dict[str, Path], model: str) -> str 
     if missing := [file for file in needed if file not in paths]:
         return f"{missing[0]} is missing"
     return None if name == f"runs-{row['run_id']}.parquet" else "its name is not that of its run"
-
-
-def _other_than_configured(row: dict) -> str | None:
-    """How a run's row differs from the configuration of its fingerprint; None if it does not."""
-    config = json.loads(row["config"])
-    if not isinstance(config, dict) or not isinstance(config.get("facts_sha256"), str):
-        return "its configuration does not name its facts"
-    try:
-        left_out = sum(dict(json.loads(row["left_out"])).values())
-    except (TypeError, ValueError, RecursionError):
-        return f"its row says {row['left_out']!r} was left out, expected numbers by reason"
-    if row["n_read"] != row["n_probed"] + left_out:
-        return f"its row says {row['n_read']:,} facts read, {row['n_probed']:,} probed and {left_out:,} left out, which does not add up"
-    said = row | {"head": configured_head(row["head"])}
-    for key in sorted(config.keys() & row.keys()):
-        if config[key] != said[key]:
-            return f"its row says {key} {said[key]!r}, its configuration {config[key]!r}"
-    role = "replicate" if row["seed"] else "primary"
-    return None if row["role"] == role else f"its row says role {row['role']!r}, expected {role!r} with seed {row['seed']}"
-
-
-def _senseless(predictions: pa.Table, row: dict, tokens: int) -> str | None:
-    """An impossible value of a run's predictions; None if there is none."""
-    import pyarrow.compute as pc
-
-    for name in ("gold_rank", "answer_rank", "other_rank"):
-        if pc.min(predictions.column(name)).as_py() == 0:
-            return f"{name} is 0 in some rows; ranks count from 1"
-    layers = sorted(predictions.column("layer").unique().to_pylist())
-    if layers not in (list(range(row["layers"])), [row["layers"] - 1]):
-        return f"its predictions are of the layers {layers}, expected 0 to {row['layers'] - 1}"
-    for name in ("top_ids", "top_logp"):
-        lengths = pc.unique(pc.list_value_length(predictions.column(name))).to_pylist()
-        if lengths != [min(row["top_k"], tokens)]:
-            return f"{name} has lists of {', '.join(map(str, lengths))} values, expected {min(row['top_k'], tokens)}, the run's top_k"
-    for name in ("gold_logp", "top_logp"):
-        values = predictions.column(name)
-        values = pc.list_flatten(values) if name == "top_logp" else values
-        if values.null_count or not pc.all(pc.and_(pc.is_finite(values), pc.less_equal(values, 0))).as_py():
-            return f"{name} has values that are not log-probabilities; expected finite numbers up to 0"
-    return "top_ids has empty values" if pc.list_flatten(predictions.column("top_ids")).null_count else None
 
 
 def _other_than_named(name: str, table: str, rows: pa.Table, runs: Sequence[dict]) -> str | None:
@@ -209,7 +174,7 @@ def _other_than_known(name: str, table: str, rows: pa.Table) -> str | None:
         return None
 
     def said(found: pa.Table) -> list[Any]:
-        return found.drop_columns(list(_SAME_EVERYWHERE[table])).to_pylist()
+        return found.drop_columns(list(TABLES[table].free)).to_pylist()
 
     for folder in result_folders():
         for path in sorted(folder.rglob(name)):
