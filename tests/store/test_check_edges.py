@@ -104,7 +104,7 @@ DAMAGE = {
     "labels in all": ("edge_targets", lambda rows: first(rows, ANY, unknown_gold=2**32 - 1), "unknown_gold"),
     "labels of a target": ("edge_targets", lambda rows: first(rows, ANY, gold=[0] * 5), "5 gold labels, its task has 4"),
     "label names": ("edge_labels", lambda rows: first(rows, ANY, name=rows[1]["name"]), "two labels are called"),
-    "no parts": ("edge_tasks", lambda rows: [], "no part of its data is stored"),
+    "no parts": ("edge_tasks", lambda rows: [], "no training part of its data"),
     "part": ("edge_tasks", lambda rows: first(rows, ANY, part="validation"), "part is 'validation', expected one of train"),
     "dropped": ("edge_tasks", lambda rows: first(rows, ANY, dropped="much"), "dropped of train is not JSON"),
     "fewer targets": ("edge_tasks", lambda rows: first(rows, lambda row: row["part"] == "dev", targets=3), "edge_tasks says 3"),

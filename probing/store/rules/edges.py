@@ -161,9 +161,9 @@ RULES = (
     ),
     Rule(
         "sizes of portions",
-        f"""SELECT run_id AS id, portion FROM edge_codes JOIN {ASKED} USING (run_id) GROUP BY ALL
-            HAVING count(DISTINCT targets) > 1 OR count(DISTINCT uniform) > 1""",
-        "portions of the code differ in size from layer to layer",
+        f"""SELECT run_id AS id, portion FROM edge_codes JOIN {ASKED} r USING (run_id) GROUP BY ALL
+            HAVING count(DISTINCT targets) > 1 OR count(DISTINCT uniform) > 1 OR count(*) <> len(any_value({_WANTED}))""",
+        "portions of the code differ in number or size from layer to layer",
     ),
     Rule(
         "best step",
@@ -207,9 +207,9 @@ RULES = (
     ),
     Rule(
         "parts",
-        f"SELECT task AS id FROM ({_tasks('edge_labels edge_sentences edge_targets edge_baselines')}) "
-        "WHERE task NOT IN (SELECT task FROM edge_tasks)",
-        "no part of its data is stored in edge_tasks", of="task",
+        f"SELECT task AS id FROM ({_tasks('edge_tasks edge_labels edge_sentences edge_targets edge_baselines')}) "
+        "WHERE task NOT IN (SELECT task FROM edge_tasks WHERE part = 'train')",
+        "no training part of its data is stored in edge_tasks", of="task",
     ),
     Rule(
         "dropped",
