@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
+
 from probing.core.metrics import METRICS
 from probing.store.kinds import KINDS
 from probing.store.tables import changes, edges, knowledge, sentences
@@ -54,7 +56,8 @@ def tables() -> str:
             for column in table.columns:
                 bounds = f"{column.bounds}{' or empty' * bool(column.bounds)}" if column.optional else column.bounds
                 bounds = bounds or ("may be empty" if column.optional else "")
-                lines.append(f"| `{column.name}` | {column.type} | {bounds} | {column.says.replace('``', '`')} |")
+                kind = f"list of {column.type.value_type}" if pa.types.is_list(column.type) else column.type
+                lines.append(f"| `{column.name}` | {kind} | {bounds} | {column.says.replace('``', '`')} |")
             parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -87,7 +87,8 @@ RULES = (
     Rule(
         "layers put back",
         f"""SELECT run_id AS id, replaced, list(n ORDER BY n)::BIGINT[] AS found, range(1, any_value(r.layers)::BIGINT) AS wanted
-            FROM perplexity JOIN {ASKED} r USING (run_id) WHERE replaced <> 'none' AND NOT embeddings GROUP BY ALL HAVING found <> wanted""",
+            FROM perplexity JOIN {ASKED} r USING (run_id) WHERE replaced <> 'none' AND NOT embeddings
+            GROUP BY ALL HAVING found <> wanted""",
         "its perplexities with {replaced} layers replaced are of {found}, expected {wanted}",
     ),
     Rule(

@@ -81,7 +81,7 @@ class Column:
             return ""
         if self.high in (None, math.inf):
             return "a finite number" if self.low == -math.inf else f"{self.low:,} or more"
-        return f"{self.low:,} to {self.high:,}"
+        return f"{self.high:,} or less" if self.low == -math.inf else f"{self.low:,} to {self.high:,}"
 
 
 @dataclass(frozen=True)
@@ -190,18 +190,6 @@ def several(column: Column, kind: pa.DataType | None = None) -> Column:
     return replace(column, type=pa.list_(kind or column.type))
 
 
-def of_the_run(*further: Column) -> tuple[Column, ...]:
-    """The columns that the table of runs of every kind ends with, after its own."""
-    return (
-        *further,
-        text("left_out", "JSON of what was left out: reason -> number, or part -> reason -> number").or_empty(),
-        text("device", "the device that it was computed on").or_empty(),
-        text("code_version", "version of the program that made it").or_empty(),
-        text("created", "when, in UTC").or_empty(),
-        text("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
-    )
-
-
 RUN_ID = text("run_id", "fingerprint of the run")
 MODEL = text("model", "name of the model")
 BASE = text("base", "name of the model that it was fine-tuned from; empty of a base")
@@ -210,3 +198,12 @@ REVISION = text("model_revision", "commit on the hub; ``local`` for a folder").o
 SEED = whole("seed", "of the training of heads or probes")
 LAYER = small("layer", "layer l; 0 is the embeddings")
 LAYERS = small("layers", "number of layers, layer 0 included, so that L is ``layers - 1``", 1)
+#: The columns that the table of runs of every kind begins and ends with.
+RUN = (RUN_ID, MODEL, REVISION, BASE.or_empty(), OBJECTIVE.or_empty())
+LEFT_OUT = text("left_out", "JSON of what was left out: reason -> number, or part -> reason -> number").or_empty()
+MADE = (
+    text("device", "the device that it was computed on").or_empty(),
+    text("code_version", "version of the program that made it").or_empty(),
+    text("created", "when, in UTC").or_empty(),
+    text("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
+)

@@ -17,7 +17,7 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.store.schema import SCHEMAS, TABLES
 from probing.store.sources import table_of
 from probing.workflows.say import Say
-from probing.workflows.share.cards import Origin, edges_card, heads_card, origin_of_runs, predictions_card, sentences_card
+from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.results import gather_results, kinds_of, own_tasks, task_licences
@@ -81,7 +81,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         # Left by a killed push.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
-        gather = {"heads": _heads, "predictions": _predictions, "edges": _results, "sentences": _results}[request.what]
+        gather = _heads if request.what == "heads" else _results
         name, weights, card = gather(request, outgoing, where, say)
         atomic_text(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
@@ -103,39 +103,34 @@ def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
     return encoder.name, encoder.identity, card
 
 
-def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs; returns the model's name, no weights, and the card."""
-    entry = find_entry(request.model)
-    rows = gather_runs(entry.name, list(request.heads or KINDS["predictions"]), list(request.runs) or result_folders(), outgoing)
-    if request.licence is None and (others := foreign_facts(rows, outgoing)):
-        raise HubError(
-            f"the runs of {entry.name} are on {'; '.join(others)}, which are not this project's own: "
-            "name the licence that their owners allow with --licence"
-        )
-    for row in rows:
-        say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
-    if left := counted_alone(entry.name, list(request.runs) or result_folders()):
-        say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
-    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    return entry.name, "", predictions_card(origin, rows, _tables(outgoing), request.language, licence, where)
-
-
 def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
-    entry, what = find_entry(request.model), request.what
-    rows = gather_results(what, entry.name, list(request.runs) or result_folders(), outgoing)
-    if (others := own_tasks(what, rows)) and request.licence is None:
+    entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
+    kinds = kinds_of(what)
+    if what == "predictions":
+        rows = gather_runs(entry.name, list(request.heads or KINDS[what]), sources, outgoing)
+    else:
+        rows = gather_results(what, entry.name, sources, outgoing)
+    if request.licence is None and (others := _foreign(what, rows, outgoing)):
         hidden = "; the words of the sentences are not shared" if what == "sentences" else ""
-        raise HubError(
-            f"the runs of {entry.name} are on the task {', '.join(others)}, whose data are not this project's: "
-            f"name the licence that their owners allow with --licence{hidden}"
-        )
+        raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")
     for row in rows:
-        kind = next(kind for kind in kinds_of(what) if set(row) == set(TABLES[kind.runs[0]].schema.names))
+        kind = next(kind for kind in kinds if set(row) == set(TABLES[kind.runs[0]].schema.names))
         say(f"  {row['run_id']}: {kind.said(row)}")
+    if what == "predictions" and (left := counted_alone(entry.name, sources)):
+        say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    card = {"edges": edges_card, "sentences": sentences_card}[what]
-    return entry.name, "", card(origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
+    card = results_card(what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
+    return entry.name, "", card
+
+
+def _foreign(what: What, rows: Sequence[dict], outgoing: Path) -> str:
+    """What the runs are on that is not this project's own, in words; empty if there is nothing."""
+    if what == "predictions":
+        facts = foreign_facts(rows, outgoing)
+        return f"{'; '.join(facts)}, which are not this project's own" if facts else ""
+    tasks = own_tasks(what, rows)
+    return f"the task {', '.join(tasks)}, whose data are not this project's" if tasks else ""
 
 
 def _tables(outgoing: Path) -> list[str]:
