@@ -9,7 +9,6 @@ import typer
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
 from probing.core.provenance import LOCAL, commit_in_words, stored_configuration
-from probing.store.kinds import KINDS, RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.schema import SCHEMAS
 from probing.store.sources import files_of
@@ -20,6 +19,8 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
+    from probing.store.kinds import KINDS, RUNS_OF_FILES
+
     rows: list[dict] = []
     empty = dict.fromkeys(SCHEMAS["runs"].names)
     for table, kind in RUNS_OF_FILES.items():

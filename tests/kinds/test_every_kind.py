@@ -36,8 +36,8 @@ NEEDED = {
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
     CHANGES: ("change_runs", "change_values", "perplexity"),
 }
-#: Predictions that a run may lack altogether.
-FREE = ("edge_predictions", "sentence_predictions")
+#: What a run may lack altogether.
+FREE = ("edge_predictions", "sentence_predictions", "change_values", "perplexity")
 OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
 _REAL = (pa.float32(), pa.float64())
 

@@ -21,12 +21,8 @@ from probing.store.sources import files_of
 from probing.workflows.say import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.pull_refusals import check_runs
-from probing.workflows.share.results import check_results
+from probing.workflows.share.pull_refusals import check_results
 from probing.workflows.share.runs import DATA, place_runs
-
-#: Content of a data set repository -> its check.
-_CHECKS = {"predictions": check_runs, "edges": check_results, "sentences": check_results}
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
     if manifest.what == "heads":
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    _CHECKS[manifest.what](incoming, manifest, title)
+    check_results(incoming, manifest, title)
     _refuse_unbuildable(incoming / DATA, title)
     target = out or runs_folder()
     place_runs(incoming, manifest, target)

@@ -20,8 +20,8 @@ from probing.workflows.say import Say
 from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.results import gather_results, kinds_of, own_tasks, task_licences
-from probing.workflows.share.runs import counted_alone, foreign_facts, gather_runs
+from probing.workflows.share.results import gather_results, own_tasks, task_licences
+from probing.workflows.share.runs import counted_alone, foreign_facts, kinds_of
 
 #: Kinds of heads that each can have.
 KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
@@ -107,10 +107,7 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
     entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
     kinds = kinds_of(what)
-    if what == "predictions":
-        rows = gather_runs(entry.name, list(request.heads or KINDS[what]), sources, outgoing)
-    else:
-        rows = gather_results(what, entry.name, sources, outgoing)
+    rows = gather_results(what, entry.name, sources, outgoing, request.heads or KINDS[what])
     if request.licence is None and (others := _foreign(what, rows, outgoing)):
         hidden = "; the words of the sentences are not shared" if what == "sentences" else ""
         raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")

@@ -1,21 +1,18 @@
-"""Sharing runs: gathering for a push, storing in a pull; ``pull_refusals`` has the checks."""
+"""Sharing runs: what is shared together, and storing in a pull."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
-from probing.core.errors import HubError, StoreError
+from probing.core.errors import HubError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.atomic import atomic_copy, link_or_copy
+from probing.core.files.atomic import atomic_copy
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import SharedManifest
-from probing.core.registry import has_data, name_in_files
-from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
+from probing.core.files.share_manifest import SharedManifest, What
+from probing.core.registry import has_data
+from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
 from probing.store.parquet import read_table
-from probing.store.rules.asking import light
-from probing.store.schema import SCHEMAS, TABLES
+from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
 
@@ -26,26 +23,9 @@ _OUR_TEMPLATES = ("default", "paraphrase")
 OF_THE_MAKING = ("device", "created")
 
 
-def gather_runs(model: str, kinds: Sequence[str], sources: Sequence[Path], target: Path) -> list[dict]:
-    """Copies the files of a model's runs below ``target``; the first of several sources of a run counts.
-
-    Returns:
-        The rows of ``runs``.
-
-    Raises:
-        StoreError: if there is no run, or a run lacks one of its files or is incomplete.
-    """
-    rows: dict[str, dict] = {}
-    for source in sources:
-        for path in files_of("runs", source):
-            for row in read_table(path, "runs").to_pylist():
-                if row["model"] == model and row["head"] in kinds and row["run_id"] not in rows:
-                    rows[row["run_id"]] = row
-                    _gather_one(row, path, target / DATA)
-    if not rows:
-        command = f"python -m probing probe --model {model}"
-        raise StoreError(f"no runs of {model} with heads {', '.join(kinds)} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
-    return sorted(rows.values(), key=lambda row: (row["probe_set"], row["head"], row["seed"], row["run_id"]))
+def kinds_of(what: What) -> list[Kind]:
+    """The kinds of runs that are shared together."""
+    return [kind for kind in KINDS.values() if kind.shared == what]
 
 
 def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
@@ -76,46 +56,6 @@ def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:
     """Ids of a model's runs that have only counts; they are not shared."""
     rows = [row for source in sources for path in files_of("counted_runs", source) for row in read_table(path, "counted_runs").to_pylist()]
     return sorted({row["run_id"] for row in rows if row["model"] == model})
-
-
-def _gather_one(row: dict, path: Path, target: Path) -> None:
-    folder, run_id = path.parent, row["run_id"]
-    needed = run_files(folder, row)
-    if missing := [file for file in needed if not file.is_file()]:
-        raise StoreError(f"run {run_id} lacks {missing[0]}; run `probe` again to complete it")
-    if problem := incomplete(row, path):
-        raise StoreError(f"run {run_id} cannot be shared: {problem}")
-    beside = [folder / f"{table}-{name_in_files(row['model'])}.parquet" for table in ("exposure", "tasks", "weight_drift")]
-    for file in [*needed, path, *(file for file in beside if file.is_file())]:
-        # Every folder has one file of relations, with different rows.
-        name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
-        if not (target / name).is_file():
-            link_or_copy(file, target / name)
-
-
-def incomplete(row: dict, path: Path) -> str | None:
-    """The first rule that a run on facts breaks, or a fact that only one of its files has; None if there is none.
-
-    Args:
-        row: of ``runs``.
-        path: a file in the folder with its other files.
-    """
-    files = [file for file in run_files(path.parent, row) if file.name != "relations.parquet"]
-    tables = {name: light(name, read_table(file, name)) for file in files if (name := table_of(file))}
-    predictions, facts = tables["predictions"], tables["facts"]
-    for name in ("predictions", "lenders"):
-        there = set(tables[name].column("run_id").unique().to_pylist()) if name in tables else {row["run_id"]}
-        if there != {row["run_id"]} and (there or name == "predictions"):
-            return f"its file of {name} holds rows of {sorted(there) or 'no run'}"
-    rows = pa.Table.from_pylist([row], schema=SCHEMAS["runs"])
-    if problems := KINDS[FACTS].problems(tables | {"runs": rows}):
-        return problems[0]
-    asked, stored = (set(table.column("fact_id").unique().to_pylist()) for table in (predictions, facts))
-    return f"{len(asked ^ stored):,} facts are in only one of its predictions and facts" if asked ^ stored else None
-
-
-def lenders_file(row: dict) -> str:
-    return f"lenders-{row['run_id']}.parquet"
 
 
 def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:
