@@ -489,9 +489,13 @@ def test_facts_with_other_answers_are_refused_and_never_stand_in_for_ones_own(ru
     [
         ("facts", lambda rows: [row | {"prompt": "A lie is [MASK]."} for row in rows], "has the prompt 'A lie is"),
         ("facts", lambda rows: rows[1:], r"facts-.* holds 2 rows, expected 3"),
-        ("facts", lambda rows: [*rows[1:], rows[1]], "1 facts are in only one of"),
-        ("predictions", lambda rows: [rows[1], *rows[1:]], "1 predictions of .* repeat a fact and layer"),
-        ("predictions", lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows], "facts are in only one of"),
+        ("facts", lambda rows: [*rows[1:], rows[1]], "has 1 rows that repeat the key"),
+        ("predictions", lambda rows: [rows[1], *rows[1:]], "has 1 rows that repeat the key"),
+        (
+            "predictions",
+            lambda rows: [row | {"fact_id": row["fact_id"][::-1]} for row in rows],
+            "3 facts of its predictions are in no facts file",
+        ),
     ],
 )
 def test_facts_and_predictions_that_do_not_fit_each_other_are_refused(table, change, said, run, at, shared):

@@ -188,10 +188,12 @@ DAMAGE = {
         "holds rows that belong in edge_scores-0000000000000000",
     ),
     "other task's rows": (
-        lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]), "holds rows that belong in edge_labels-ccg",
+        lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]),
+        "holds rows that belong in edge_labels-ccg",
     ),
     "no row of a run": (lambda folder: sorted((folder / "data").glob("edge_runs-*"))[0].unlink(), "no row in any edge_runs file"),
-    "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")], "no labels of its task srl are stored"),
+    "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
+        "no labels of its task srl are stored"),
     "text": (
         lambda folder: changed(folder, "edge_sentences", lambda rows: [row | {"text": "Another text ."} for row in rows]), "sha256",
     ),
