@@ -14,14 +14,15 @@ from probing.store.database import open_database
 from probing.store.kinds import CHANGES, EDGES, FACTS, KINDS, SENTENCES
 from probing.store.parquet import read_table, write_table
 from probing.store.rules.asking import light
-from probing.store.schema import SCHEMAS, TABLES
+from probing.store.schema import KEYS, SCHEMAS, TABLES
 from probing.store.sources import table_of
 from probing.store.tables.columns import Column, Table
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
-from tests.planted_relatives import BASE, COLA
+from tests.planted_relatives import BASE, COLA, SST_2
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
-from tests.store.planted import plant_runs
+from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
+from tests.store.test_edges_database import content
 
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: plant_runs,
@@ -29,6 +30,18 @@ PLANT: dict[str, Callable[[Path], Path]] = {
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
 }
+#: Of each kind other than facts, runs that are added to those of ``PLANT``.
+MORE: dict[str, Callable[[Path], Path]] = {
+    EDGES: lambda folder: plant_edge_runs(
+        folder,
+        [
+            PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun("other-bert", SRL, layers=7), PlantedEdgeRun(task=POS, labels="control"),
+            PlantedEdgeRun(task=POS, kind="full", predictions=False),
+        ],
+    ),
+    SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
+    CHANGES: lambda folder: plant_changes(folder, [SST_2]),
+}  # fmt: skip
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs", "lenders"),
@@ -59,13 +72,54 @@ def rows(planted: dict[str, Path]) -> dict[str, dict[str, pa.Table]]:
     return {kind: {table: pa.concat_tables(parts) for table, parts in tables.items()} for kind, tables in found.items()}
 
 
+@pytest.fixture(scope="module")
+def built(planted: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The database of each kind."""
+    return {kind: build_database([folder], tmp_path_factory.mktemp(f"{kind}-db")).parent for kind, folder in planted.items()}
+
+
+@pytest.mark.parametrize(("kind", "table"), [(kind.name, table.name) for kind in KINDS.values() for table in kind.tables])
+def test_the_database_has_the_rows_of_the_files(built, rows, kind, table):
+    key = list(KEYS[table])
+    expected = [tuple(row.values()) for row in rows[kind][table].select(key).to_pylist()] if table in rows[kind] else []
+    with open_database(built[kind]) as database:
+        found = database.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
+    assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture, kind):
+    caplog.set_level("DEBUG")
+    source = PLANT[kind](plant_runs(tmp_path / "runs", ONE_MODEL))
+    build_database([source], tmp_path / "db")
+    MORE[kind](source)
+    build_database([source], tmp_path / "db")
+    assert "is built in full" not in caplog.text
+    build_database([source], tmp_path / "other")
+    assert content(tmp_path / "db") == content(tmp_path / "other")
+
+
+def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path):
+    alone, all_kinds = (plant_runs(tmp_path / name, SEVERAL) for name in ("alone", "all"))
+    for kind in MORE:
+        PLANT[kind](all_kinds)
+    build_database([alone], tmp_path / "db")
+    build_database([all_kinds], tmp_path / "other")
+    without, found = content(tmp_path / "db"), content(tmp_path / "other")
+    others = {table.name for kind in MORE for table in KINDS[kind].tables} | {"files", "meta", "runs"}
+    for table in without.keys() - others:
+        if not table.startswith("edge_"):
+            assert without[table] == found[table], table
+    assert without["runs"] == [row for row in found["runs"] if row[1] == FACTS]
+
+
 def problems(kind: str, tables: dict[str, pa.Table]) -> list[str]:
     return KINDS[kind].problems({name: light(name, found) for name, found in tables.items()})
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sound_store_breaks_no_rule(rows, kind):
-    assert problems(kind, rows[kind]) == []
+def test_a_sound_store_breaks_no_rule(planted, rows, kind):
+    assert problems(kind, rows[kind]) == [] == check_store([planted[kind]])
 
 
 @pytest.mark.parametrize(("kind", "table"), OF_NEEDED)
