@@ -202,11 +202,11 @@ def test_a_path_that_leads_outside_is_refused(path, run, at, shared):
 
 
 def rewrite(folder: Path, path: str) -> None:
-    """Gives a manifest the sum that a file now has, as somebody would who means to deceive."""
+    """Gives a manifest the sum and the size that a file now has, as somebody would who means to deceive."""
     content = json.loads((folder / MANIFEST).read_text())
     for file in content["files"]:
         if file["path"] == path:
-            file["sha256"] = file_sha256(folder / path)
+            file |= {"sha256": file_sha256(folder / path), "size": (folder / path).stat().st_size}
     (folder / MANIFEST).write_text(json.dumps(content))
 
 
