@@ -175,9 +175,6 @@ def with_broken_text(table, rows, path):
 
 
 DAMAGE = {
-    "weights": (lambda folder: changed(folder, "edge_mix", lambda rows: [row | {"weight": row["weight"] / 3} for row in rows]), "sum to 1"),
-    "scores": (lambda folder: changed(folder, "edge_scores", lambda rows: rows[1:]), "nothing was taken"),
-    "value": (lambda folder: changed(folder, "edge_mix", lambda rows: [row | {"norm": float("nan")} for row in rows]), "norm is nan"),
     "configuration": (lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"config": "{}"} for row in rows]), "fingerprint"),
     "model": (
         lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"model": "other"} for row in rows]),
@@ -191,12 +188,8 @@ DAMAGE = {
         lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]),
         "holds rows that belong in edge_labels-ccg",
     ),
-    "no row of a run": (lambda folder: sorted((folder / "data").glob("edge_runs-*"))[0].unlink(), "no row in any edge_runs file"),
     "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
         "no labels of its task srl are stored"),
-    "text": (
-        lambda folder: changed(folder, "edge_sentences", lambda rows: [row | {"text": "Another text ."} for row in rows]), "sha256",
-    ),
     "foreign table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
         "named after no shared table",

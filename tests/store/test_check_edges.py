@@ -79,6 +79,8 @@ DAMAGE = {
     "number of a label": ("edge_predictions", lambda rows: first(rows, ANY, top=77), "the label number 77, the probes have 4"),
     "gold of an answer": ("edge_predictions", lambda rows: first(rows, ANY, p_gold=[]), "other gold labels than their targets"),
     "sum": ("edge_predictions", lambda rows: first(rows, lambda row: row["p_sum"] > 1, p_sum=1), "above the sum of all"),
+    "endless sum": ("edge_predictions", lambda rows: first(rows, ANY, p_sum=10**6), "is 1,000,000 steps, 4 labels give"),
+    "labels of a part": ("edge_tasks", lambda rows: first(rows, ANY, labels=9), "edge_tasks says 9 labels of train, 4 are stored"),
     "above the top": ("edge_predictions", lambda rows: first(rows, ANY, p_top=0), "above that of the most probable label"),
     "given": ("edge_predictions", lambda rows: first(rows, lambda row: row["p_top"] >= 128, predicted=[]), "one half"),
     "labels": ("edge_labels", lambda rows: rows[:-1], "label number 3"),

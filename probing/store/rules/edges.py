@@ -28,7 +28,7 @@ SCANS = {
             count(*) FILTER (p.fewest <> len(t.gold) OR p.most <> len(t.gold)) AS other_gold, bool_or(p.several) AS several
         FROM answered_targets p JOIN {ASKED} r ON r.run_id = p.run_id LEFT JOIN edge_targets t ON {_TARGET} GROUP BY r.run_id, p.part""",
     "answer_values": f"""
-        SELECT p.run_id, p.part, max(greatest(p.top, p.wrong, list_max(p.predicted))) AS label,
+        SELECT p.run_id, p.part, max(greatest(p.top, p.wrong, list_max(p.predicted))) AS label, max(p.p_sum) AS p_sum,
             bool_or(p.p_wrong > p.p_top OR list_max(p.p_gold) > p.p_top
                 OR coalesce(list_sum(p.p_gold), 0) + if(list_contains(t.gold, p.wrong), 0, p.p_wrong) > p.p_sum) AS above,
             bool_or(list_contains(p.predicted, p.top) <> (p.p_top >= {_GIVEN})
@@ -206,6 +206,12 @@ RULES = (
         "{name} of label {label} at layer {layer} on {part} is {stored:,}, its answers give {found:,}",
     ),
     Rule(
+        "sums of probabilities",
+        f"""SELECT r.run_id AS id, a.part, a.p_sum, n.n FROM answer_values a JOIN {ASKED} r USING (run_id)
+            JOIN (SELECT task, count(*) AS n FROM edge_labels WHERE n > 0 GROUP BY task) n ON n.task = r.task WHERE a.p_sum > 255 * n.n""",
+        "a sum of probabilities on {part} is {p_sum:,} steps, {n:,} labels give at most 255 each",
+    ),
+    Rule(
         "parts",
         f"SELECT task AS id FROM ({_tasks('edge_tasks edge_labels edge_sentences edge_targets edge_baselines')}) "
         "WHERE task NOT IN (SELECT task FROM edge_tasks WHERE part = 'train')",
@@ -321,5 +327,11 @@ RULES = (
         "targets of baselines",
         "SELECT task AS id FROM edge_baselines GROUP BY task, part, seen HAVING count(DISTINCT tp + fp + fn + tn) > 1",
         "its baselines are of different numbers of targets", of="task",
+    ),
+    Rule(
+        "number of labels",
+        """SELECT t.task AS id, t.part, t.labels, count(l.label) AS n FROM edge_tasks t
+            LEFT JOIN edge_labels l ON l.task = t.task AND l.n > 0 GROUP BY ALL HAVING n <> t.labels""",
+        "edge_tasks says {labels:,} labels of {part}, {n:,} are stored", of="task",
     ),
 )  # fmt: skip
