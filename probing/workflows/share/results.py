@@ -52,7 +52,7 @@ def gather_results(what: What, model: str, sources: Sequence[Path], target: Path
                     gather(row, path, source, target / DATA)
     if not rows:
         command = f"python -m probing {kinds[0].command} --model {model}"
-        named = " and ".join(kind.title for kind in kinds)
+        named = " and no ".join(kind.title for kind in kinds)
         of_heads = f" with heads {', '.join(heads)}" if heads else ""
         raise StoreError(f"no {named} of {model}{of_heads} in {', '.join(map(str, sources)) or 'any folder'}; {command}")
     for table in (table for kind in kinds for table in kind.tables if table.per == "model"):
