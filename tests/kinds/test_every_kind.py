@@ -50,7 +50,7 @@ NEEDED = {
     CHANGES: ("change_runs", "change_values", "perplexity"),
 }
 #: What a run may lack altogether.
-FREE = ("edge_predictions", "sentence_predictions", "change_values", "perplexity")
+FREE = ("edge_predictions", "sentence_predictions", "change_values")
 OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
 _REAL = (pa.float32(), pa.float64())
 
@@ -126,8 +126,8 @@ def test_a_sound_store_breaks_no_rule(planted, rows, kind):
 def test_a_missing_row_is_found(rows, kind, table):
     found = rows[kind][table]
     assert problems(kind, rows[kind] | {table: found.slice(0, len(found) - 1)})
-    # At layer 0 some measures are undefined; a base has one perplexity, or none.
-    assert table in ("change_values", "perplexity") or problems(kind, rows[kind] | {table: found.slice(1)})
+    # At layer 0 some measures are undefined.
+    assert table == "change_values" or problems(kind, rows[kind] | {table: found.slice(1)})
     assert table in FREE or problems(kind, rows[kind] | {table: found.slice(0, 0)})
 
 

@@ -30,6 +30,11 @@ RULES = (
         f"SELECT run_id AS id FROM {ASKED} ANTI JOIN change_values USING (run_id) ANTI JOIN perplexity USING (run_id)",
         "it has no values", blocks=True,
     ),
+    Rule(
+        "perplexities",
+        f"SELECT run_id AS id, blocks FROM {ASKED} ANTI JOIN perplexity USING (run_id) WHERE blocks > 0",
+        "it has no perplexity of its {blocks:,} blocks",
+    ),
     Rule("layers", f"{_VALUE} WHERE v.layer >= r.layers", "{measure} at layer {layer} is above the last layer {last}", blocks=True),
     Rule(
         "unchanged model",
