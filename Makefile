@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-scale stress bench screenshots lint format check clean
+.PHONY: help setup app test test-scale stress bench screenshots docs lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
@@ -14,6 +14,7 @@ help:
 	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
+	@echo "make docs    writes docs/metrics.md and docs/tables.md again from the declarations"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
 	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
@@ -62,6 +63,9 @@ bench: $(VENV)/.installed-dev
 screenshots: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
 	PROBING_PICTURES=docs/screenshots HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/browser/test_journey.py -k picture
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.written_docs
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

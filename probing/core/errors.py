@@ -53,6 +53,10 @@ class SchemaVersionError(StoreError):
     """A results file was written by another version of the program."""
 
 
+class ImpossibleValuesError(StoreError):
+    """A results file holds a value that no counting gives."""
+
+
 class DamagedDatabaseError(StoreError):
     """The database was damaged after it was built."""
 

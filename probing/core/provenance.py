@@ -80,6 +80,19 @@ def fingerprint_of(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
+def fingerprint_problem(run_id: str, config: str) -> str | None:
+    """Why ``run_id`` is not the first 16 hex digits of sha256 of its canonical JSON configuration; None if it is."""
+    try:
+        content = json.loads(config)
+        written = canonical_json(content), canonical_json(content, ascii_only=False)
+    except (ValueError, RecursionError) as error:
+        return f"run {run_id}: its configuration is not JSON: {error}"
+    if config not in written:
+        return f"run {run_id}: its configuration is not canonical JSON (sorted keys, no spaces)"
+    found = fingerprint_of(config)
+    return None if found == run_id else f"run {run_id}: the fingerprint of its configuration is {found}; it was changed after the run"
+
+
 def stored_provenance(config: str) -> dict[str, Any]:
     """Field of ``Provenance`` -> its value in a stored configuration; fields that it lacks are left out."""
     names = {field.alias or name: name for name, field in Provenance.model_fields.items()}

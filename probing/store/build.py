@@ -17,16 +17,13 @@ from probing.core.files.disk_errors import require_writable
 from probing.store.build_steps import increment
 from probing.store.build_steps.failing_runs import OF_THE_ROWS, CountingError, failing_runs, refused
 from probing.store.build_steps.load import load_plain, load_predictions
-from probing.store.changes.completeness import lacking_changes
-from probing.store.completeness import COUNTS, Counted, counted_in_database, lack, lacking_counts
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
-from probing.store.edges.derived import count_edges, lacking_edges
+from probing.store.edges.derived import count_edges
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
-from probing.store.run_tables import create_run_tables, drop_runs, leave_out_of_kind, leave_out_unread, part_runs
-from probing.store.schema import CHANGES, EDGES, SCHEMA_VERSION, SCHEMAS, SENTENCES, create_statement
-from probing.store.sentences.completeness import lacking_sentences
+from probing.store.run_tables import create_run_tables, leave_out_incomplete, leave_out_unread, part_runs
+from probing.store.schema import SCHEMA_VERSION, SCHEMAS, create_statement
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
 #: Called with what is being done, the steps done and the steps in all.
@@ -36,8 +33,6 @@ _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
 #: DuckDB's memory limit while it builds; the rest is written to a folder next to the database.
 _MEMORY = "512MB"
-#: Kind of run -> the function that finds its incomplete runs.
-_LACKING = {EDGES: lacking_edges, SENTENCES: lacking_sentences, CHANGES: lacking_changes}
 # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
 _PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
 
@@ -47,10 +42,10 @@ def build_database(
 ) -> Path:
     """Builds the database from all runs below the source folders, unless it is already made from exactly these files.
 
-    A run is read from the first source that has it. A run whose predictions are not complete is left out with a warning, and so is
-    a file of another schema version; ``check_store`` reports both. If files were only added since the last build, a copy of
-    the database takes what is new (``store.build_steps.increment``); the result equals a full build. A reader sees the old database until
-    the pointer ``current.json`` is replaced.
+    A run is read from the first source that has it. A run that is not complete is left out with a warning, and so is a file
+    of another schema version or with impossible values; ``check_store`` reports both. If files were only added since the last build, a
+    copy of the database takes what is new (``store.build_steps.increment``); the result equals a full build. A reader sees the
+    old database until the pointer ``current.json`` is replaced.
 
     Args:
         sources: existing folders, searched in any depth.
@@ -241,9 +236,7 @@ def _fill(
                 steps = done + len(predictions) + len(STATEMENTS) + 1
             load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
-            _leave_out_incomplete(connection, notes)
-            for kind, lacking in _LACKING.items():
-                notes.warnings += leave_out_of_kind(connection, kind, lacking(connection))
+            notes.warnings += leave_out_incomplete(connection)
             empty_unfit_ranks(connection)
             load_words(connection)
             for name, statement in STATEMENTS.items():
@@ -272,32 +265,6 @@ def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
     row = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()
     if row and row[0]:
         connection.execute("SET enable_progress_bar = false")
-
-
-def _leave_out_incomplete(connection: duckdb.DuckDBPyConnection, notes: increment.Notes) -> None:
-    """Counts of a run with missing or doubled rows would look like results, so it is left out entirely."""
-    found = counted_in_database(connection)
-    runs = connection.sql("SELECT run_id, role, probe_set, layers, n_probed, counted FROM fact_runs ORDER BY run_id").to_arrow_table()
-    counted = [run for run in runs.to_pylist() if run["counted"]]
-    counts = {table: connection.sql(f"SELECT * FROM {table}").to_arrow_table() for table in COUNTS} if counted else {}
-    relations = set(connection.execute("SELECT DISTINCT probe_set, relation FROM facts").fetchall()) if counted else set()
-    for run_id, problem in lacking_counts(counted, counts, relations).items():
-        notes.warnings.append(f"run {run_id} is left out of the database: {problem}")
-        drop_runs(connection, "run_id = ?", [run_id])
-    for run in runs.to_pylist():
-        if run["counted"]:
-            continue
-        run_id = run["run_id"]
-        lacking = lack(run, found.get(run_id, Counted()))
-        if lacking.complete:
-            continue
-        notes.warnings.append(
-            f"run {run_id} is left out of the database: {lacking.counted.rows} predictions, expected {lacking.expected}; "
-            f"{lacking.counted.repeated} of them repeat a fact and layer, {lacking.counted.strange_facts} of its facts are not stored; "
-            "`python -m probing check` reports what is wrong"
-        )
-        connection.execute("DELETE FROM predictions WHERE run_id = ?", [run_id])
-        drop_runs(connection, "run_id = ?", [run_id])
 
 
 def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probing.core.errors import SchemaVersionError, StoreError
+from probing.core.errors import ImpossibleValuesError, SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_file
-from probing.core.metrics import RANKS
 from probing.store.migration import columns_of, migrated, with_names_of_today
-from probing.store.schema import BOUNDS, SCHEMAS, SORT, VERSIONS
+from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
@@ -22,20 +21,6 @@ _VERSION_KEY = b"probing.schema_version"
 _ROWS_PER_GROUP = 1_048_576
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
-#: Table of counts -> columns of which, in every row, none is above the next: 1/r^2 is at most 1/r, and 1 at rank 1.
-_ASCENDING: dict[str, tuple[tuple[str, ...], ...]] = {
-    "layer_counts": (
-        ("hits_1", "hits_10", "hits_100", "n"),
-        ("hits_1", "sum_squared_reciprocal_rank", "sum_reciprocal_rank", "n"),
-        ("answer_hits_1", "sum_answer_reciprocal_rank", "n"),
-    ),
-    "total_counts": (
-        ("last_1", "last_10", "last_100", "n"),
-        ("any_1", "any_10", "any_100", "n"),
-        *((f"last_{k}", f"any_{k}") for k in RANKS),
-        ("majority_hits", "n"),
-    ),
-}
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
@@ -102,8 +87,8 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         columns: names of those to read; None reads all.
 
     Raises:
-        StoreError: if the file is missing, truncated, foreign, another table or of another schema version; the message
-            names the file and what to do.
+        StoreError: if the file is missing, truncated, foreign, another table, of another schema version, or has a value that no counting
+            gives; the message names the file and what to do.
     """
     version = check_file(path, table_name)
     schema = SCHEMAS[table_name]
@@ -121,8 +106,8 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
-    if columns is None and (problem := _impossible(table_name, rows)):
-        raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
+    if columns is None and (problem := TABLES[table_name].impossible(rows)):
+        raise ImpossibleValuesError(f"{path}: {problem}; delete the file and run again the command that made it")
     return rows
 
 
@@ -196,36 +181,6 @@ def check_file(path: Path, table_name: str) -> int:
     if found.names != expected:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")
     return version
-
-
-def _impossible(table_name: str, rows: pa.Table) -> str | None:
-    """Which value no counting gives, in tables whose numbers are shown unchanged; None if there is none."""
-    for name, (low, high) in BOUNDS.get(table_name, {}).items():
-        values = rows.column(name).drop_null().to_numpy()
-        if len(strange := values[~((values >= low) & (values <= high) & np.isfinite(values))]):
-            return f"{name} is {strange[0]}, expected {low} to {high}"
-    for less, more in (pair for columns in _ASCENDING.get(table_name, ()) for pair in itertools.pairwise(columns)):
-        # Not "above", because NaN is neither above nor below.
-        if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():
-            return f"{less} is above {more}: more facts are known than there are, or than have a higher rank"
-    if table_name not in ("swapped_counts", "inner_counts"):
-        return None
-    counts = {
-        name: rows.column(name).to_numpy().astype(np.int64) for name in rows.column_names if rows.schema.field(name).type == pa.uint32()
-    }
-    ends = [""] if table_name == "inner_counts" else [f"_{k}" for k in RANKS]
-    n = counts["n"]
-    for end in ends:
-        own, swapped = counts[f"own{end}"], counts[f"swapped{end}"]
-        both = counts["own_and_swapped" if table_name == "inner_counts" else f"both{end}"]
-        if (own + swapped - both > n).any() or (both > np.minimum(own, swapped)).any():
-            return "more facts are known with one subject, or with both, than there are"
-    if table_name == "inner_counts":
-        return None if set(rows.column("k").to_pylist()) <= set(RANKS) else f"a k is none of {', '.join(map(str, RANKS))}"
-    for side in ("own", "swapped", "both"):
-        if any((counts[f"{side}_{less}"] > counts[f"{side}_{more}"]).any() for less, more in itertools.pairwise(RANKS)):
-            return "fewer facts have rank <= 10 or 100 than have a lower rank"
-    return None
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

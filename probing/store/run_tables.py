@@ -3,17 +3,18 @@
 In Parquet a run is one row of one file, because a run exists once its row does; the file's table depends on the kind of run, ``runs`` for
 runs on facts. The database splits the row: ``runs`` has kind and provenance of all runs, ``fact_runs`` the columns about facts, and the
 view ``runs_of_facts`` both. ``fact_runs.counted`` means that the row is of ``counted_runs``: only counts of such a run are stored, no
-predictions. Runs of every other kind keep the table of their files (``OF_KIND``), and the view ``runs_of_KIND`` adds the provenance.
+predictions. Runs of every other kind keep the table of their files, and the view ``runs_of_KIND`` adds the provenance.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from probing.core.provenance import Provenance, stored_provenance
-from probing.store.schema import FACTS, OF_KIND, SCHEMAS, create_statement
+from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
+from probing.store.schema import SCHEMAS, create_statement
 
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; values that its configuration lacks are empty.
@@ -30,8 +31,8 @@ RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
 }
 #: The rows of ``runs`` as in the files, while a database is filled.
 STORED = "stored_runs"
-#: The tables of files with one row per run.
-RUNS_OF_FILES = ("runs", "counted_runs", *OF_KIND.values())
+#: Kind of run -> its table of files, of those that are not on facts.
+_OF_KIND = {name: kind.runs[0] for name, kind in KINDS.items() if name != FACTS}
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
@@ -47,7 +48,7 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         f"CREATE VIEW runs_of_facts AS SELECT r.*, {of_facts} FROM {schema}.runs r JOIN {schema}.fact_runs f ON f.run_id = r.run_id"
     )
-    for kind, table in OF_KIND.items():
+    for kind, table in _OF_KIND.items():
         provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS[table].names)
         connection.execute(
             f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM {schema}.runs r JOIN {schema}.{table} e ON e.run_id = r.run_id"
@@ -64,7 +65,7 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
         .to_arrow_table()
         .to_pylist()
     )
-    others = {kind: connection.sql(f"SELECT * FROM {table}").to_arrow_table().to_pylist() for kind, table in OF_KIND.items()}
+    others = {kind: connection.sql(f"SELECT * FROM {table}").to_arrow_table().to_pylist() for kind, table in _OF_KIND.items()}
     parts = {
         "runs": [_run(row, kind) for kind, found in ({FACTS: rows} | others).items() for row in found],
         "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows],
@@ -77,7 +78,7 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
 
 def leave_out_unread(connection: duckdb.DuckDBPyConnection, runs: Collection[str]) -> None:
     """Removes runs before anything is made of their rows; the rows of their files then belong to no run."""
-    for table in (STORED, *RUNS_OF_FILES[1:]):
+    for table in (STORED, *(name for name in RUNS_OF_FILES if name != "runs")):
         connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [sorted(runs)])
 
 
@@ -87,22 +88,20 @@ def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: lis
         connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
 
 
-def leave_out_of_kind(connection: duckdb.DuckDBPyConnection, kind: str, problems: Mapping[str, str]) -> list[str]:
-    """Removes runs that are not complete: their numbers would look like results.
-
-    Args:
-        connection: to the database.
-        kind: of ``OF_KIND``.
-        problems: id of a run -> what it lacks or has too much.
+def leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Removes the runs of all kinds that are not complete: their numbers would look like results.
 
     Returns:
         A sentence for each run.
     """
-    for run_id in problems:
-        for table in ("runs", OF_KIND[kind]):
-            connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-    advice = "`python -m probing check` reports what is wrong"
-    return [f"run {run_id} is left out of the database: {problem}; {advice}" for run_id, problem in problems.items()]
+    said = []
+    for kind in KINDS.values():
+        for run_id, problem in sorted(kind.incomplete(connection).items()):
+            for table in ("predictions", *RUN_TABLES) if kind.name == FACTS else ("runs", *kind.runs):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+            advice = "`python -m probing check` reports what is wrong"
+            said.append(f"run {run_id} is left out of the database: {problem}; {advice}")
+    return said
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from probing.models.sentences.files import SHIPPED as SENTENCE_PROBES
 from probing.models.sentences.files import read_probes as read_sentence_probes
 from probing.models.sources.weights import joint_identity, weights_identity
 from probing.store.check import check_store
+from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
-from probing.store.run_tables import RUNS_OF_FILES
 from probing.store.sources import files_of
 from probing.workflows.say import Say
 

@@ -15,8 +15,8 @@ from probing.core.registry import ModelEntry, name_in_files
 from probing.workflows.say import Say
 
 if TYPE_CHECKING:
+    from probing.core.knowledge.run import RunConfig
     from probing.models.encoders.load import Encoder
-    from probing.models.knowledge.probe import RunConfig
 
 _log = logging.getLogger(__name__)
 #: At this relative change a layer is as far from its base as from zero: no fine-tuning goes so far.

@@ -12,7 +12,7 @@ from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import head_training
-from probing.workflows.share.pull_refusals import check_runs
+from probing.workflows.share.pull_refusals import check_results
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_counted_runs_are_neither_pushed_nor_pulled(run, asked, tiny_model, tmp_
     assert not list((tmp_path / "shared").rglob("*counts*")) and not list((tmp_path / "shared").rglob(f"*{counted}*"))
     for table in ("counted_runs", "layer_counts"):
         with pytest.raises(HubError, match="of a run without predictions"):
-            check_runs(*foreign(tmp_path / table, kept / f"{table}-{counted}.parquet"), "somebody's")
+            check_results(*foreign(tmp_path / table, kept / f"{table}-{counted}.parquet"), "somebody's")
 
 
 def foreign(folder, path):

@@ -10,9 +10,10 @@ from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.errors import HeadError, StoreError
 from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
 from probing.models.edges.probes import Shape, start_of
-from probing.store.edges.tables import EDGE_KEYS, EDGE_SCHEMAS
 from probing.store.parquet import read_table
+from probing.store.schema import KEYS
 from probing.store.sources import files_of
+from probing.store.tables import edges
 from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.train import task_names
 from probing.workflows.nesia.edges import plan
@@ -21,7 +22,7 @@ from tests.edges_planted import RUNS, plant_edge_runs
 
 def keys(folder: Path, table: str) -> list[tuple]:
     parts = [read_table(path, table).to_pylist() for path in files_of(table, folder)]
-    return sorted(tuple(row[name] for name in EDGE_KEYS[table]) for rows in parts for row in rows)
+    return sorted(tuple(row[name] for name in KEYS[table]) for rows in parts for row in rows)
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def small_files(tmp_path: Path) -> Path:
 def test_every_row_is_there_once_and_files_are_one_for_each_table_and_model(small_files: Path, tmp_path: Path):
     files = gather_results(small_files, tmp_path / "shipped", lambda line: None)
     random = {run.run_id for run in RUNS if run.encoder != "trained"}
-    for table in EDGE_SCHEMAS:
+    for table in (table.name for table in edges.TABLES):
         expected = [key for key in keys(small_files, table) if table != "edge_predictions" or key[0] not in random]
         assert keys(tmp_path / "shipped", table) == expected != []
     assert len([path for path in files if path.name.startswith("edge_runs-")]) == len({run.model for run in RUNS})
@@ -53,7 +54,7 @@ def test_probabilities_ship_in_few_steps_and_say_what_they_said(small_files: Pat
 
     def answers(folder: Path) -> dict[tuple, dict]:
         rows = [row for path in files_of("edge_predictions", folder) for row in read_table(path, "edge_predictions").to_pylist()]
-        return {tuple(row[name] for name in EDGE_KEYS["edge_predictions"]): row for row in rows}
+        return {tuple(row[name] for name in KEYS["edge_predictions"]): row for row in rows}
 
     before, steps = answers(small_files), set()
     for key, row in answers(tmp_path / "shipped").items():

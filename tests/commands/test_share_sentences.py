@@ -104,13 +104,9 @@ def changed(path, table, **values):
 @pytest.mark.parametrize(
     ("pattern", "table", "values", "said"),
     [
-        ("sentence_scores-*", "sentence_scores", {"right": 1}, "holds no complete runs"),
         ("sentence_predictions-*", "sentence_predictions", {"predicted": [7] * 200}, "label number 7"),
         ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of another, the manifest says planted-cola"),
         ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in change_values-0000000000000000"),
-        ("sentence_tasks-odd*", "sentence_tasks", {"majority_right": 7}, "majority_right is 7"),
-        ("sentence_tasks-odd*", "sentence_tasks", {"n_test": 2**32 - 1}, "test sentences are stored"),
-        ("sentence_scores-*", "sentence_scores", {"n_train": 0}, "was trained on 0"),
         ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in epoch_perplexity-another"),
     ],
 )

@@ -141,6 +141,6 @@ def test_options_of_another_executor_are_refused(run, words):
 
 
 def test_who_computes_is_no_part_of_a_run(tmp_path):
-    from probing.models.knowledge.probe import RunConfig
+    from probing.core.knowledge.run import RunConfig
 
     assert not {"executor", "workers", "address", "slurm", "host"} & set(RunConfig.model_fields)

@@ -12,8 +12,8 @@ from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.changed import changes, group_means
 from probing.reports.sentences.gone import where_gone, where_gone_shares
 from probing.store.build import build_database
-from probing.store.changes.tables import ALL_HEADS
 from probing.store.database import Database, open_database
+from probing.store.tables.changes import ALL_HEADS
 from tests.changes_planted import BLOCKS, HEADS, MEASURES, block_sums, epoch_rows, plant_changes, planted_value
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, MODELS, SEED_2, SEED_3, SQUAD, SST_2
 

@@ -19,6 +19,8 @@ from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
 
 TOKENIZER = "planted"
+#: Tokens of no fact, so that there are as many as ranks.
+UNUSED = tuple(f"[unused{number}]" for number in range(1000))
 TOKENS = (
     "[PAD]",
     "[UNK]",
@@ -220,7 +222,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
         rows = [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
         write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
     if runs:
-        write_table("vocabulary", token_rows(TOKENS), folder / f"vocabulary-{TOKENIZER}.parquet")
+        write_table("vocabulary", token_rows((*TOKENS, *UNUSED)), folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure() if exposure is None else exposure
         rows_of_exposure = {
             "model": ["nesia-mini"] * len(exposure),

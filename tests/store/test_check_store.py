@@ -46,13 +46,13 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)"]),
     "row repeated": (
         _predictions([*ROWS, ROWS[0]]),
-        ["1 rows repeat the key", "1 predictions are duplicates", "41 predictions, expected 40"],
+        ["1 rows repeat the key", "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer"],
     ),
     "orphan": (
         _predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]),
         ["1 facts of its predictions are in no facts file"],
     ),
-    "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths"]),
+    "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths", "0 predictions, expected 40"]),
     "config changed": (_run(config=RUN.config.replace("tied", "lens")), ["the fingerprint of its configuration is"]),
     "config not canonical": (_run(config=RUN.config.replace(":", ": ")), ["not canonical JSON"]),
     "config not JSON": (_run(config="{"), ["not JSON"]),
@@ -61,7 +61,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'"]),
     "no run row": (
         lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(),
-        ["has predictions but no row in any runs file"],
+        ["has rows of predictions but no row in any runs file"],
     ),
     "no predictions": (
         lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(),

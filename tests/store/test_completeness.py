@@ -1,12 +1,12 @@
-"""One rule for when a run is complete, counted in tables and in SQL."""
+"""When a run on facts is complete, by the rules that decide whether it is shown."""
 
-from collections.abc import Callable
-
-import duckdb
 import pyarrow as pa
 import pytest
 
-from probing.store.completeness import Counted, announced_rows, counted_in_database, counted_in_tables, lack
+from probing.store.kinds import FACTS, KINDS
+from probing.store.rules.asking import ask, asked_runs, in_memory, light
+from probing.store.schema import SCHEMAS
+from probing.workflows.share.pull_refusals import announced_rows
 
 ONE, TWO = "one", "two"
 RUN = {"role": "primary", "layers": 3, "n_probed": 2}
@@ -28,31 +28,18 @@ CASES: dict[str, tuple[dict, Rows, bool]] = {
 }
 
 
-def in_tables(rows: Rows) -> dict[str, Counted]:
-    schema = pa.schema([("run_id", pa.string()), ("fact_id", pa.string()), ("layer", pa.uint8())])
-    table = pa.Table.from_pylist([{"run_id": "a", "fact_id": fact, "layer": layer} for fact, layer in rows], schema=schema)
-    return counted_in_tables(table, pa.array([ONE, TWO]))
-
-
-def in_database(rows: Rows) -> dict[str, Counted]:
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE predictions (run_id VARCHAR, fact_id VARCHAR, layer UTINYINT)")
-        connection.execute("CREATE TABLE facts AS SELECT unnest(?::VARCHAR[]) AS fact_id", [[ONE, TWO]])
-        for fact, layer in rows:
-            connection.execute("INSERT INTO predictions VALUES ('a', ?, ?)", [fact, layer])
-        return counted_in_database(connection)
-
-
-@pytest.mark.parametrize("count", [in_tables, in_database], ids=["in tables", "in the database"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_is_complete_with_one_prediction_of_each_fact_at_each_layer(case: str, count: Callable[[Rows], dict[str, Counted]]):
+def test_a_run_is_complete_with_one_prediction_of_each_fact_at_each_layer(case: str):
     run, rows, complete = CASES[case]
-    assert lack(run, count(rows).get("a", Counted())).complete is complete
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if "beyond" not in case])
-def test_tables_and_sql_count_alike(case: str):
-    assert in_tables(CASES[case][1]) == in_database(CASES[case][1])
+    kind = KINDS[FACTS]
+    schema = light("predictions", SCHEMAS["predictions"].empty_table()).schema
+    predictions = pa.Table.from_pylist([{"run_id": "a", "fact_id": fact, "layer": layer} for fact, layer in rows], schema=schema)
+    facts = pa.Table.from_pylist([{"fact_id": fact} for fact in (ONE, TWO)], schema=SCHEMAS["facts"])
+    with in_memory({"predictions": predictions, "facts": facts}, [table.name for table in kind.tables]) as connection:
+        columns = ", ".join(f"{value!r} AS {name}" for name, value in run.items())
+        asked_runs(connection, f"SELECT 'a' AS run_id, 'trex' AS probe_set, false AS counted, '{{}}' AS config, {columns}")
+        broken = ask(connection, [rule for rule in kind.rules if rule.blocks], kind.scans)
+    assert [one.subject for one in broken] == ([] if complete else ["a"])
 
 
 def test_what_a_row_announces_is_what_may_be_complete():

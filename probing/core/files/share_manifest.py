@@ -114,7 +114,7 @@ def refuse_strangers(names: Iterable[str], manifest: SharedManifest, title: str)
 
 
 def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
-    """Compares every file with its checksum; all damaged ones are deleted, so that the next pull fetches them again.
+    """Compares every file with its checksum and size; all damaged ones are deleted, so that the next pull fetches them again.
 
     Raises:
         HubError: naming the number of damaged files, and of the first one its checksum and the recorded one.
@@ -123,7 +123,7 @@ def refuse_damage(folder: Path, manifest: SharedManifest, title: str) -> None:
     for file in manifest.files:
         path = folder / file.path
         got, size = (file_sha256(path), path.stat().st_size) if path.is_file() else ("none", 0)
-        if got != file.sha256:
+        if (got, size) != (file.sha256, file.size):
             path.unlink(missing_ok=True)
             damaged.append(
                 f"{file.path} of {title} has sha256 {got} ({size:,} bytes), {MANIFEST} records {file.sha256} ({file.size:,} bytes)"

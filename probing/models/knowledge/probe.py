@@ -7,17 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, PlainSerializer
 from tqdm import tqdm
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
-from probing.core.head_kinds import canonical_head, configured_head
+from probing.core.knowledge.run import RunConfig
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects_by
-from probing.core.provenance import Provenance
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
 from probing.models.encoders.load import Encoder
@@ -30,28 +27,6 @@ log = logging.getLogger(__name__)
 #: The encoder's share of the time per fact; decoding is the rest. It is used for the progress bar only.
 ENCODING = 0.75
 COLUMNS = ("gold_rank", "answer_rank", "swapped_rank", "gold_logp", "top_ids", "top_logp")
-
-
-class RunConfig(Provenance):
-    """Everything that decides the result of a run on facts; its fingerprint is the run's id.
-
-    ``head`` is one of ``HEADS``; in the JSON that the id is made from it has its name of version 0.2 (``configured_head``).
-    """
-
-    head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
-    probe_set: str
-    template_set: str
-    facts_sha256: str
-    top_k: int
-    shard: int
-    compact: bool = False
-    #: Rule that selects the swapped subjects; empty in compact runs, and in runs up to version 0.2.
-    lenders: str = ""
-
-    @property
-    def run_id(self) -> str:
-        """Its fingerprint."""
-        return self.fingerprint
 
 
 def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:

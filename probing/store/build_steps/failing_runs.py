@@ -8,8 +8,8 @@ import duckdb
 
 from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.files.disk_errors import no_room
+from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
-from probing.store.run_tables import RUNS_OF_FILES
 from probing.store.sources import SourceFile
 
 #: What the rows of a run can raise while they are counted: numbers beyond a column's range, text that is none, lists that do not fit.

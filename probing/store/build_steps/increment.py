@@ -13,17 +13,16 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.core.errors import SchemaVersionError
+from probing.core.errors import ImpossibleValuesError, SchemaVersionError
+from probing.store.kinds import KINDS, RUNS_OF_FILES
 from probing.store.parquet import read_table
-from probing.store.run_tables import RUN_TABLES, RUNS_OF_FILES, drop_runs
+from probing.store.run_tables import RUN_TABLES, drop_runs
 from probing.store.schema import SCHEMAS
 from probing.store.sources import SourceFile
 
 _NEW = "addition"
 #: Tables that are small enough to be read from all files if one of these is new.
 _WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
-#: Table of a kind's runs -> tables of a task's data that decide what is counted of its runs, or whether they are complete.
-_OF_TASKS = {"edge_runs": ("edge_labels", "edge_targets"), "sentence_runs": ("sentence_tasks",)}
 #: The files that a database was made from, with the runs in files of predictions, and the reason why a file was left out.
 _FILES = pa.schema(
     [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
@@ -151,7 +150,7 @@ def _fresh(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], n
         if file.sha256 not in notes.runs_of:
             try:
                 runs = read_table(file.path, "predictions", ["run_id"]).column("run_id")
-            except SchemaVersionError as error:
+            except (SchemaVersionError, ImpossibleValuesError) as error:
                 notes.leave_out(file, str(error))
             else:
                 notes.runs_of[file.sha256] = pc.unique(runs).to_pylist()
@@ -166,8 +165,9 @@ def _touched(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) 
         "vocabulary": "SELECT run_id FROM main.fact_runs WHERE tokenizer IN (SELECT tokenizer FROM {differing})",
         "exposure": "SELECT run_id FROM main.runs WHERE coalesce(nullif(base, ''), model) IN (SELECT model FROM {differing})",
     }
-    for runs, tables in _OF_TASKS.items():
-        of_tables |= dict.fromkeys(tables, f"SELECT run_id FROM main.{runs} WHERE task IN (SELECT task FROM {{differing}})")
+    for kind in KINDS.values():
+        of_kind = f"SELECT run_id FROM main.{kind.runs[0]} WHERE task IN (SELECT task FROM {{differing}})"
+        of_tables |= dict.fromkeys(kind.of_tasks, of_kind)
     of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
     of_tables |= dict.fromkeys(of_runs, "SELECT run_id FROM {differing} WHERE run_id IN (SELECT run_id FROM main.runs)")
     whys = [

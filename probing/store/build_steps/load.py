@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.core.errors import SchemaVersionError
+from probing.core.errors import ImpossibleValuesError, SchemaVersionError
 from probing.store.build_steps.increment import Notes
+from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
-from probing.store.run_tables import RUNS_OF_FILES, STORED
+from probing.store.run_tables import STORED
 from probing.store.schema import KEYS, SCHEMAS, SORT
 from probing.store.sources import SourceFile
 
@@ -105,9 +106,9 @@ def _places(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _read(file: SourceFile, notes: Notes) -> pa.Table | None:
-    """The rows of a file; None, and a note, if another version of the program wrote it."""
+    """The rows of a file; None, and a note, if another version of the program wrote it or a value is impossible."""
     try:
         return read_table(file.path, file.table)
-    except SchemaVersionError as error:
+    except (SchemaVersionError, ImpossibleValuesError) as error:
         notes.leave_out(file, str(error))
         return None

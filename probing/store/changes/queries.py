@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.store.changes.tables import ALL_HEADS
 from probing.store.database import Database
+from probing.store.tables.changes import ALL_HEADS
 
 
 def change_runs(db: Database) -> pd.DataFrame:

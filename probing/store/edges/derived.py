@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from probing.core.edges.encoders import layers_of_kind
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
 from probing.store.schema import create_statement
 
@@ -44,54 +43,6 @@ FROM edge_predictions p
 JOIN edge_runs r ON r.run_id = p.run_id
 JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
 WHERE p.run_id = ? AND p.part = ? ORDER BY p.target, p.layer
-"""
-
-
-def lacking_edges(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Id of a run that is not complete -> what it lacks or has too much.
-
-    A run is complete when each of its probes has scores, all of the same number of targets, and its task's labels are stored. If
-    predictions of a part are stored, they are of every layer of each target, and these targets are stored.
-    """
-    problems: dict[str, str] = {}
-    runs = connection.execute(
-        "SELECT e.run_id, e.task, e.kind, e.layers FROM edge_runs e JOIN runs r ON r.run_id = e.run_id ORDER BY e.run_id"
-    ).fetchall()
-    tasks = {task for (task,) in connection.execute("SELECT DISTINCT task FROM edge_labels").fetchall()}
-    scored = dict(connection.execute(_SCORED).fetchall())
-    uneven = dict(connection.execute(_UNEVEN).fetchall())
-    answered = connection.execute(_ANSWERED).fetchall()
-    for run_id, task, kind, layers in runs:
-        wanted = list(layers_of_kind(kind, layers - 1))
-        if task not in tasks:
-            problems[run_id] = f"no labels of its task {task} are stored"
-        elif (found := scored.get(run_id, [])) != wanted:
-            problems[run_id] = f"scores of the layers {found}, expected {wanted}"
-        elif run_id in uneven:
-            problems[run_id] = f"scores of {uneven[run_id]} of different numbers of targets"
-        for answered_by, part, rows, targets, known in answered:
-            if answered_by != run_id or run_id in problems:
-                continue
-            if rows != targets * len(wanted):
-                problems[run_id] = f"{rows:,} predictions of {part}, expected {targets:,} targets x {len(wanted)} layers"
-            elif known != rows:
-                problems[run_id] = f"{rows - known:,} predictions of {part} are of no stored target, or not of its gold labels"
-    return problems
-
-
-_SCORED = "SELECT run_id, list(DISTINCT layer ORDER BY layer) FROM edge_scores GROUP BY run_id"
-_UNEVEN = """
-SELECT run_id, min(part) FROM (
-    SELECT s.run_id, s.part FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id
-    JOIN edge_labels l ON l.task = r.task AND l.label = s.label AND l.n > 0
-    GROUP BY s.run_id, s.part, s.seen HAVING count(DISTINCT s.tp + s.fp + s.fn + s.tn) > 1
-) GROUP BY run_id
-"""
-_ANSWERED = """
-SELECT p.run_id, p.part, count(*), count(DISTINCT p.target), count(*) FILTER (len(t.gold) = len(p.p_gold))
-FROM edge_predictions p JOIN edge_runs r ON r.run_id = p.run_id
-LEFT JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
-GROUP BY p.run_id, p.part ORDER BY p.run_id, p.part
 """
 
 

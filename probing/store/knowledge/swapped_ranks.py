@@ -1,7 +1,7 @@
 """Which swapped ranks are no baseline, because the swapped subject has the fact's answer itself."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -50,6 +50,23 @@ def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped
     if wrong := lender_of.keys() & set(unfit(facts, lender_of)):
         return f"{len(wrong)} facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"
     return None
+
+
+def lender_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+    """Complete runs that store their swapped subjects, and what is wrong with these; the runs are in ``asked_runs``."""
+    runs = connection.execute("SELECT run_id, n_probed, config FROM asked_runs WHERE NOT counted ORDER BY run_id").fetchall()
+    naming = [(run_id, n_probed) for run_id, n_probed, config in runs if names_lenders(config)]
+    facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table()) if naming else {}
+    for run_id, n_probed in naming:
+        asked = connection.execute(
+            "SELECT fact_id, count(other_rank) > 0 FROM predictions WHERE run_id = ? GROUP BY fact_id", [run_id]
+        ).fetchall()
+        known = [facts[fact_id] for fact_id, _ in asked if fact_id in facts]
+        if not len(known) == len(asked) == n_probed:
+            continue
+        named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
+        if problem := lender_problem(known, dict(named), [fact_id for fact_id, swapped in asked if swapped]):
+            yield run_id, problem
 
 
 def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[str]:

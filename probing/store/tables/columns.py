@@ -1,16 +1,209 @@
-"""How the columns of a stored table are described."""
+"""How a stored table is declared: its columns with type, bounds and meaning, and what a row belongs to."""
 
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Maximum of a count, far above every data set's; sums over a file's rows then fit into the columns of the database.
+MOST = 1_000_000_000
+#: Maximum rows of a shared file: twenty times those of the largest task, a hundred times those of the largest vocabulary.
+MOST_ROWS = 5_000_000
+SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.uint8(): "UTINYINT",
+    pa.uint32(): "UINTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.list_(pa.string()): "VARCHAR[]",
+    pa.list_(pa.uint8()): "UTINYINT[]",
+    pa.list_(pa.uint32()): "UINTEGER[]",
+    pa.list_(pa.float32()): "FLOAT[]",
+}
 
 
-def table_schema(required: dict[str, pa.DataType], optional: dict[str, pa.DataType] | None = None) -> pa.Schema:
-    """Columns that may not be empty, then those that may."""
-    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
-    return pa.schema(fields + [pa.field(name, kind, nullable=True) for name, kind in (optional or {}).items()])
+@dataclass(frozen=True)
+class Column:
+    """A column of a stored table.
+
+    Attributes:
+        name: of the column.
+        type: of its values; a list's bounds are those of its values.
+        says: what it holds, in one line.
+        optional: whether it may be empty.
+        low, high: smallest and largest possible number; only finite numbers are possible in a column that has them.
+        among: the possible values; none: any.
+    """
+
+    name: str
+    type: pa.DataType
+    says: str
+    optional: bool = False
+    low: float | None = None
+    high: float | None = None
+    among: tuple[Any, ...] = ()
+
+    def or_empty(self) -> "Column":
+        """The same column, which may be empty."""
+        return replace(self, optional=True)
+
+    def impossible(self, values: pa.ChunkedArray) -> str | None:
+        """Which value is outside the bounds, in words; None if none is."""
+        if pa.types.is_list(self.type):
+            values = pc.list_flatten(values)
+        if self.low is not None:
+            return self._out_of_bounds(values)
+        strange = sorted(set(pc.unique(values).to_pylist()) - {*self.among, None}) if self.among else []
+        return f"{self.name} is {str(strange[0])[:80]!r}, expected {self.bounds}" if strange else None
+
+    def _out_of_bounds(self, values: pa.ChunkedArray) -> str | None:
+        low, high = float(self.low or 0), math.inf if self.high is None else self.high
+        if pa.types.is_integer(values.type):
+            ends = pc.min_max(values).as_py().values()
+            strange = [end for end in ends if end is not None and not low <= end <= high]
+        else:
+            numbers = values.drop_null().to_numpy()
+            strange = numbers[~((numbers >= low) & (numbers <= high) & np.isfinite(numbers))].tolist()
+        return f"{self.name} is {strange[0]}, expected {self.bounds}" if strange else None
+
+    @property
+    def bounds(self) -> str:
+        """The possible values in words; empty if all of the type are."""
+        if self.among:
+            return f"one of {', '.join(map(str, self.among))}"
+        if self.low is None:
+            return ""
+        if self.high in (None, math.inf):
+            return "a finite number" if self.low == -math.inf else f"{self.low:,} or more"
+        return f"{self.high:,} or less" if self.low == -math.inf else f"{self.low:,} to {self.high:,}"
 
 
-def ordered(schema: pa.Schema, names: str) -> pa.Schema:
-    """The schema with its columns in the order of ``names``, which are separated by blanks."""
-    if sorted(names.split()) != sorted(schema.names):
-        raise ValueError(f"the column order names {names.split()}, the schema has {schema.names}")
-    return pa.schema([schema.field(name) for name in names.split()])
+@dataclass(frozen=True)
+class Table:
+    """A stored table.
+
+    Attributes:
+        name: of the table, its files and the table in the database.
+        says: what a row is.
+        key: the columns that identify a row, separated by blanks.
+        columns: in their order.
+        per: what a row belongs to, as the columns whose values a file is named after; empty: many things share a file.
+        sort: the order of rows in a file, if it is not that of the key.
+        withheld: the columns that are shared only if the licence of a task's data allows it.
+        free: the columns in which two files of the same rows may differ.
+        ascending: columns, separated by blanks, of which in every row none is above the next.
+        unions: four columns, separated by blanks: the first two without the third, which counts what both count, are at most the fourth.
+        aligned: two columns, separated by a blank, whose lists have equal lengths in every row.
+        version: that its files are written with, raised when a column is added, removed or changes its meaning. A file of an earlier
+            version is read by ``store.migration`` if there is a step from it, else refused by name.
+        most_rows: maximum rows of a shared file.
+        longest: maximum mean length of the lists of a shared file.
+    """
+
+    name: str
+    says: str
+    key: str
+    columns: tuple[Column, ...]
+    per: str = ""
+    sort: str = ""
+    withheld: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    ascending: tuple[str, ...] = ()
+    unions: tuple[str, ...] = ()
+    aligned: tuple[str, ...] = ()
+    version: int = 1
+    most_rows: int = MOST_ROWS
+    longest: int = 1000
+    schema: pa.Schema = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        fields = [pa.field(column.name, column.type, nullable=column.optional) for column in self.columns]
+        object.__setattr__(self, "schema", pa.schema(fields))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that identify a row."""
+        return tuple(self.key.split())
+
+    def impossible(self, rows: pa.Table) -> str | None:
+        """The first value that no counting gives, in words; None if there is none."""
+        for column in self.columns:
+            if said := column.impossible(rows.column(column.name)):
+                return said
+        for less, more in itertools.chain.from_iterable(itertools.pairwise(names.split()) for names in self.ascending):
+            # Not "above", because NaN is neither above nor below.
+            if not (rows.column(less).to_numpy() <= rows.column(more).to_numpy()).all():
+                return f"{less} is above {more}: more facts are known than there are, or than have a higher rank"
+        for names in self.aligned:
+            one, other = (pc.list_value_length(rows.column(name)) for name in names.split())
+            if not one.equals(other):
+                return f"{' and '.join(names.split())} of some rows have different lengths"
+        for names in self.unions:
+            one, other, both, n = (rows.column(name).to_numpy().astype(np.int64) for name in names.split())
+            if (one + other - both > n).any():
+                return "more facts are known with one subject, or with both, than there are"
+        return None
+
+    def file_name(self, row: dict) -> str:
+        """Name of the file that a row belongs in when it is shared."""
+        return "-".join([self.name, *(str(row[name]).replace("/", "--") for name in self.per.split())]) + ".parquet"
+
+
+def text(name: str, says: str, among: tuple[str, ...] = ()) -> Column:
+    """A column of texts."""
+    return Column(name, pa.string(), says, among=among)
+
+
+def flag(name: str, says: str) -> Column:
+    """A column of truth values."""
+    return Column(name, pa.bool_(), says)
+
+
+def count(name: str, says: str, low: int = 0, high: int = MOST) -> Column:
+    """A column of counts or numbers of things."""
+    return Column(name, pa.uint32(), says, low=low, high=high)
+
+
+def small(name: str, says: str, low: int = 0, high: int = 255) -> Column:
+    """A column of numbers up to 255, such as layers."""
+    return Column(name, pa.uint8(), says, low=low, high=high)
+
+
+def whole(name: str, says: str) -> Column:
+    """A column of integers."""
+    return Column(name, pa.int64(), says)
+
+
+def real(name: str, says: str, low: float = -math.inf, high: float = math.inf) -> Column:
+    """A column of finite numbers."""
+    return Column(name, pa.float64(), says, low=low, high=high)
+
+
+def several(column: Column, kind: pa.DataType | None = None) -> Column:
+    """A column of lists of such values, or of values of another type within the same bounds."""
+    return replace(column, type=pa.list_(kind or column.type))
+
+
+RUN_ID = text("run_id", "fingerprint of the run")
+MODEL = text("model", "name of the model")
+BASE = text("base", "name of the model that it was fine-tuned from; empty of a base")
+OBJECTIVE = text("objective", "what it was trained for")
+REVISION = text("model_revision", "commit on the hub; ``local`` for a folder").or_empty()
+SEED = whole("seed", "of the training of heads or probes")
+LAYER = small("layer", "layer l; 0 is the embeddings")
+LAYERS = small("layers", "number of layers, layer 0 included, so that L is ``layers - 1``", 1)
+#: The columns that the table of runs of every kind begins and ends with.
+RUN = (RUN_ID, MODEL, REVISION, BASE.or_empty(), OBJECTIVE.or_empty())
+LEFT_OUT = text("left_out", "JSON of what was left out: reason -> number, or part -> reason -> number").or_empty()
+MADE = (
+    text("device", "the device that it was computed on").or_empty(),
+    text("code_version", "version of the program that made it").or_empty(),
+    text("created", "when, in UTC").or_empty(),
+    text("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
+)

@@ -15,8 +15,8 @@ from probing.core.files.atomic import atomic_text
 from probing.models.changes.measure import measure
 from probing.models.changes.perplexity import MaskedBlocks, base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
 from probing.models.encoders.catalogue import Opened, with_base
-from probing.store.changes.tables import ALL_HEADS
 from probing.store.parquet import write_table
+from probing.store.tables.changes import ALL_HEADS
 from probing.workflows.stored_runs import Tasks, opened_again, refuse_differing
 
 #: The function that opens the worker in another process.

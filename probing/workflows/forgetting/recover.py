@@ -21,7 +21,7 @@ from probing.core.paths import cache_folder
 from probing.core.provenance import RANDOM_BODY
 from probing.core.registry import ModelEntry
 from probing.models.encoders.answer_tokens import askable
-from probing.models.encoders.catalogue import at_same_commits, open_base, open_encoder
+from probing.models.encoders.catalogue import at_same_commits, open_encoder, opened_base
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.forgetting.fitting import fitted_head
@@ -89,13 +89,9 @@ def _opened(request: RecoverRequest) -> tuple[Encoder, Encoder, ModelEntry]:
     entry = find_entry(request.model, request.base, None, request.revision)
     tuned = open_encoder(request.model, request.base, request.device, revision=request.revision)
     entry = at_same_commits(entry, tuned)
-    origin = base_entry(entry)
-    if origin is None:
+    origin, base = base_entry(entry), opened_base(tuned, entry)
+    if origin is None or base is None:
         raise ModelError(f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}")
-    base = open_base(entry, tuned.device.type)
-    if entry.base_weights and base.identity != entry.base_weights:
-        got = f"{origin.name} has weights {base.identity[:12]}, {tuned.name} was fine-tuned from {entry.base_weights[:12]}"
-        raise ModelError(f"{got}; name the folder of the original base with {spelled('base')}")
     return tuned, base, origin
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from probing.core.facts.fact import Fact
 from probing.core.files.atomic import atomic_file
+from probing.core.knowledge.run import RunConfig
 from probing.jobs.job import Job, Shard
 from probing.models.heads.files import heads_fingerprint, load_heads
-from probing.models.knowledge.probe import ProbeWork, RunConfig, probe_shards, shard_numbers
+from probing.models.knowledge.probe import ProbeWork, probe_shards, shard_numbers
 from probing.workflows.stored_runs import opened_again, refuse_differing
 
 #: A run's facts with their answers, in the folder of its shards.

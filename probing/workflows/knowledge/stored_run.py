@@ -19,8 +19,8 @@ from probing.core.tokens.tokenizer_ids import tokenizer_id
 from probing.workflows.say import Say
 
 if TYPE_CHECKING:
+    from probing.core.knowledge.run import RunConfig
     from probing.models.encoders.load import Encoder
-    from probing.models.knowledge.probe import RunConfig
     from probing.store.database import Database
 
 

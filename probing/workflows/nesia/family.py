@@ -15,8 +15,8 @@ from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, RESCALED
 from probing.core.sentences.tasks import ALL
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
-from probing.store.changes.tables import CHANGE_SCHEMAS
-from probing.store.sentences.tables import SENTENCE_SCHEMAS
+from probing.store.tables import changes as change_tables
+from probing.store.tables import sentences as sentence_tables
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.finetune import finetune
 from probing.workflows.gather import Runs, gather_tables, without_texts
@@ -126,8 +126,8 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),
         "perplexity": _without_blocks,
     }
-    files = gather_tables(source, target, "sentence_runs", SENTENCE_SCHEMAS, lighter, say, by_model=False)
-    changes = [table for table in CHANGE_SCHEMAS if table != "epoch_perplexity"]
+    files = gather_tables(source, target, "sentence_runs", [table.name for table in sentence_tables.TABLES], lighter, say, by_model=False)
+    changes = [table.name for table in change_tables.TABLES if table.per == "run_id"]
     return files + gather_tables(source, target, "change_runs", changes, lighter, say, by_model=False)
 
 

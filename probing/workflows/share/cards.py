@@ -1,30 +1,19 @@
 """The cards of shared heads, predictions and probes: model, origin, quality, and how to download them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from probing import __version__
 from probing.core.errors import HubError
 from probing.core.facts.fact import PROBE_SETS
+from probing.core.files.share_manifest import What
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.provenance import COMMIT, LOCAL, commit_in_words, stored_configuration
-from probing.store.schema import SCHEMAS
+from probing.store.schema import SCHEMAS, TABLES
 from probing.workflows.share.heads import HeadSet
 
-#: The meaning of the columns of ``predictions``, for users of the data set.
-COLUMNS = {
-    "run_id": "fingerprint of the run's configuration",
-    "fact_id": "fingerprint of the fact; `facts` has its text",
-    "layer": "0 is the embeddings, then the transformer layers",
-    "gold_rank": "rank of the right answer in the whole vocabulary, from 1; ties take the worst place",
-    "answer_rank": "rank of the right answer among the answers of its relation, from 1",
-    "other_rank": "rank of the same answer with a swapped subject (named in `lenders`, if that table exists); empty if there is none",
-    "gold_logp": "natural logarithm of the right answer's probability",
-    "top_ids": "vocabulary ids of the best tokens, best first; `vocabulary` has the tokens",
-    "top_logp": "natural logarithms of their probabilities",
-}
 #: Licences that the hub has a name for; every other is ``other`` there, and the card's text names it.
 HUB_LICENCES = ("apache-2.0", "mit", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc0-1.0", "unknown", "other")
 
@@ -141,157 +130,146 @@ def _losses(heads: HeadSet) -> list[str]:
     return lines
 
 
-def predictions_card(origin: Origin, runs: Sequence[dict], tables: Sequence[str], language: str, licence: str, where: str) -> str:
-    """The card of a data set repository with the predictions of every layer.
-
-    Args:
-        origin: the model.
-        runs: rows of ``runs``.
-        tables: the tables with a file, ``predictions`` first.
-        language: of the facts.
-        licence: of the data set.
-        where: the remote's name for ``pull``.
-    """
-    kind = _Kind(
-        title=f"What every layer of {origin.name} predicts",
-        about="Every layer was probed with each fact as a cloze; a row has the rank of the right answer and the best tokens.",
-        command="`python -m probing probe`",
-        tags=("masked-language-modelling", "factual-knowledge"),
-        first="predictions",
-        rows=sum(run["n_probed"] * run["layers"] for run in runs),
-    )
-    lines = [
-        "## Runs", "",
-        "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config` of `runs`. Duplicate facts, and "
-        "facts whose answer is not one token of the vocabulary, are left out and counted by reason.", "",
-        "| run | facts | templates | head | seed | facts read | probed | left out | layers | best tokens kept |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for run in runs:
-        left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(json.loads(run["left_out"] or "{}").items())) or "none"
-        shown = [f"`{run['run_id']}`", PROBE_SETS.get(run["probe_set"], run["probe_set"]), run["template_set"], run["head"], run["seed"]]
-        shown += [f"{run['n_read']:,}", f"{run['n_probed']:,}", left, run["layers"], run["top_k"]]
-        lines.append(f"| {' | '.join(map(str, shown))} |")
-    lines += ["", "## Columns of `predictions`", "", "| column | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {COLUMNS[name]} |" for name in SCHEMAS["predictions"].names]
-    lines += _columns("Other tables", [table for table in tables if table != "predictions"])
-    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
-
-
-def edges_card(
-    origin: Origin, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
-) -> str:
-    """The card of a data set repository with runs of edge probing.
-
-    Args:
-        origin: the model.
-        runs: rows of ``edge_runs``.
-        tables: the tables with a file.
-        licences: task -> licence of its data.
-        language: of the tasks' text.
-        licence: of the data set.
-        where: the remote's name for ``pull``.
-    """
-    kind = _Kind(
-        title=f"Edge probing of every layer of {origin.name}",
-        about="Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by "
-        "layer and label, mixing weights, code lengths, and the predictions for single targets where they are stored.",
-        command="`python -m probing edges train`",
-        tags=("edge-probing",),
-        first="edge_scores",
-    )
-    lines = [
-        *_data_of_tasks(licences, "Sentences whose words may not be published are named by the sha256 of their text."),
-        "## Runs", "",
-        "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config` of `edge_runs`.", "",
-        "| run | task | probes | encoder | labels | seed | layers | width |", "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    names = ("task", "kind", "encoder", "labels", "seed", "layers", "width")
-    lines += [f"| `{run['run_id']}` | {' | '.join(str(run[name]) for name in names)} |" for run in runs]
-    lines += _columns("Tables", tables)
-    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
-
-
-def sentences_card(
-    origin: Origin, runs: Sequence[dict], tables: Sequence[str], licences: Mapping[str, str], language: str, licence: str, where: str
-) -> str:
-    """The card of a data set repository with runs of sentence-level probing and of what fine-tuning changed.
-
-    Args:
-        origin: the model.
-        runs: rows of ``sentence_runs`` and ``change_runs``.
-        tables: the tables with a file.
-        licences: task -> licence of its data.
-        language: of the tasks' text.
-        licence: of the data set.
-        where: the remote's name for ``pull``.
-    """
-    kind = _Kind(
-        title=f"Sentence-level probing of every layer of {origin.name}",
-        about="Logistic regressions predict a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. "
-        "2020): numbers of correct test sentences by layer, pooling and reading, pairs of probes on the same sentences, and attention, "
-        "similarity and perplexity where they are stored.",
-        command="`python -m probing sentences train` and `changes measure`",
-        tags=("sentence-probing", "fine-tuning"),
-        first="sentence_scores" if "sentence_scores" in tables else "change_values",
-    )
-    named = "Sentences whose words may not be published, and those of a user's own files, are named by a hash of their text."
-    lines = [
-        *_data_of_tasks(licences, named),
-        "## Runs", "",
-        "A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`.", "",
-        "| run | task | protocol | seed | layers | width |", "|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for run in runs:
-        shown = [run.get("task", "what fine-tuning changed"), run.get("protocol", ""), *(run[name] for name in ("seed", "layers", "width"))]
-        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
-    lines += _columns("Tables", tables)
-    return _header(kind, origin, tables, language, licence, where) + "\n".join(lines) + "\n"
-
-
 @dataclass(frozen=True)
-class _Kind:
-    """What differs between the headers of data set cards.
+class _Card:
+    """What differs between the cards of data sets.
 
     Attributes:
-        title: of the card and of the data set.
+        title: of the card and of the data set, with the model's name.
         about: what a row is.
         command: that made the results.
         tags: next to those of all cards.
-        first: the table that the hub shows first.
-        rows: of that table, if the hub is to show the size; else None.
+        first: tables; the hub shows the first that has a file.
+        of_runs: what the section on runs says next to how they are named.
+        columns: of the table of runs: heading -> the column, or the function that gives a cell.
+        named: how sentences are named whose words are not shared; empty: there are no tasks.
+        described: the table whose columns are explained one by one; empty: none.
+        size: the number of rows of that table, if the hub is to show it.
     """
 
     title: str
     about: str
     command: str
     tags: tuple[str, ...]
-    first: str
-    rows: int | None = None
+    first: tuple[str, ...]
+    of_runs: str
+    columns: Mapping[str, str | Callable[[dict], object]]
+    named: str = ""
+    described: str = ""
+    size: Callable[[dict], int] | None = None
 
 
-def _header(kind: _Kind, origin: Origin, tables: Sequence[str], language: str, licence: str, where: str) -> str:
+def _left_out(run: dict) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(json.loads(run["left_out"] or "{}").items())) or "none"
+
+
+_CARDS: dict[str, _Card] = {
+    "predictions": _Card(
+        title="What every layer of {name} predicts",
+        about="Every layer was probed with each fact as a cloze; a row has the rank of the right answer and the best tokens.",
+        command="`python -m probing probe`",
+        tags=("masked-language-modelling", "factual-knowledge"),
+        first=("predictions",),
+        of_runs=" of `runs`. Duplicate facts, and facts whose answer is not one token of the vocabulary, are left out and counted by "
+        "reason.",
+        columns={
+            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]), "templates": "template_set", "head": "head",
+            "seed": "seed", "facts read": lambda run: f"{run['n_read']:,}", "probed": lambda run: f"{run['n_probed']:,}",
+            "left out": _left_out, "layers": "layers", "best tokens kept": "top_k",
+        },
+        described="predictions",
+        size=lambda run: run["n_probed"] * run["layers"],
+    ),
+    "edges": _Card(
+        title="Edge probing of every layer of {name}",
+        about="Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by "
+        "layer and label, mixing weights, code lengths, and the predictions for single targets where they are stored.",
+        command="`python -m probing edges train`",
+        tags=("edge-probing",),
+        first=("edge_scores",),
+        of_runs=" of `edge_runs`.",
+        columns={"probes": "kind"} | {name: name for name in ("encoder", "labels", "seed", "layers", "width")},
+        named="Sentences whose words may not be published are named by the sha256 of their text.",
+    ),
+    "sentences": _Card(
+        title="Sentence-level probing of every layer of {name}",
+        about="Logistic regressions predict a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. "
+        "2020): numbers of correct test sentences by layer, pooling and reading, pairs of probes on the same sentences, and attention, "
+        "similarity and perplexity where they are stored.",
+        command="`python -m probing sentences train` and `changes measure`",
+        tags=("sentence-probing", "fine-tuning"),
+        first=("sentence_scores", "change_values"),
+        of_runs=".",
+        columns={"protocol": lambda run: run.get("protocol", "")} | {name: name for name in ("seed", "layers", "width")},
+        named="Sentences whose words may not be published, and those of a user's own files, are named by a hash of their text.",
+    ),
+}  # fmt: skip
+
+
+def results_card(
+    what: What,
+    origin: Origin,
+    runs: Sequence[dict],
+    tables: Sequence[str],
+    licences: Mapping[str, str],
+    language: str,
+    licence: str,
+    where: str,
+) -> str:
+    """The card of a data set repository with stored runs.
+
+    Args:
+        what: the runs are shared as.
+        origin: the model.
+        runs: their rows.
+        tables: the tables with a file.
+        licences: task -> licence of its data.
+        language: of the facts or of the tasks' text.
+        licence: of the data set.
+        where: the remote's name for ``pull``.
+    """
+    card = _CARDS[what]
+    cells = ({"task": lambda run: run.get("task", "what fine-tuning changed")} if card.named else {}) | dict(card.columns)
+    lines = _data_of_tasks(licences, card.named) if card.named else []
+    lines += [
+        "## Runs", "",
+        f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}", "",
+        f"| {' | '.join(['run', *cells])} |", "|" + "---|" * (len(cells) + 1),
+    ]  # fmt: skip
+    for run in runs:
+        shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in cells.values()]
+        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
+    if card.described:
+        lines += ["", f"## Columns of `{card.described}`", "", "| column | meaning |", "|---|---|"]
+        lines += [f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns]
+    lines += _columns("Other tables" if card.described else "Tables", [table for table in tables if table != card.described])
+    rows = sum(map(card.size, runs)) if card.size else None
+    return _header(card, origin, tables, rows, language, licence, where) + "\n".join(lines) + "\n"
+
+
+def _header(card: _Card, origin: Origin, tables: Sequence[str], rows: int | None, language: str, licence: str, where: str) -> str:
     """Metadata, title, licence, model and how to download a data set."""
     from huggingface_hub import DatasetCardData
 
-    configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == kind.first else {})
+    first, title = next((table for table in card.first if table in tables), ""), card.title.format(name=origin.name)
+    configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {})
                for table in tables]  # fmt: skip
     of_model: dict[str, Any] = {"base_model": origin.base_model} if origin.base_model else {}
     data = DatasetCardData(
         language=language,
         license=hub_licence(licence),
-        pretty_name=kind.title,
-        size_categories=None if kind.rows is None else _size(kind.rows),
-        tags=["probing", *kind.tags, "interpretability"],
+        pretty_name=title,
+        size_categories=None if rows is None else _size(rows),
+        tags=["probing", *card.tags, "interpretability"],
         configs=configs,
         **of_model,
     )
     lines = [
-        f"# {kind.title}", "", kind.about, "",
+        f"# {title}", "", card.about, "",
         f"| Licence | {licence} |", "|---|---|",
         f"| Model | {origin.line} |",
         *origin.base_lines,
-        f"| Made by | BERTnesia Explorer {__version__}, {kind.command} |", "",
+        f"| Made by | BERTnesia Explorer {__version__}, {card.command} |", "",
         *_how_to_take(where),
     ]  # fmt: skip
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"

@@ -14,20 +14,15 @@ from probing.core.files.share_manifest import MANIFEST, SharedManifest, What, re
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
 from probing.store.database import open_database
+from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.run_queries import left_out_files, stored_run_ids
-from probing.store.run_tables import RUNS_OF_FILES
 from probing.store.sources import files_of
 from probing.workflows.say import Say
-from probing.workflows.share.edge_runs import check_edge_runs
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.pull_refusals import check_runs
+from probing.workflows.share.pull_refusals import check_results
 from probing.workflows.share.runs import DATA, place_runs
-from probing.workflows.share.sentence_runs import check_sentence_runs
-
-#: Content of a data set repository -> its check.
-_CHECKS = {"predictions": check_runs, "edges": check_edge_runs, "sentences": check_sentence_runs}
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
     if manifest.what == "heads":
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
-    _CHECKS[manifest.what](incoming, manifest, title)
+    check_results(incoming, manifest, title)
     _refuse_unbuildable(incoming / DATA, title)
     target = out or runs_folder()
     place_runs(incoming, manifest, target)

@@ -14,15 +14,14 @@ from probing.core.head_kinds import HEADS, STORED, canonical_heads
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
-from probing.store.schema import SCHEMAS
+from probing.store.schema import SCHEMAS, TABLES
 from probing.store.sources import table_of
 from probing.workflows.say import Say
-from probing.workflows.share.cards import Origin, edges_card, heads_card, origin_of_runs, predictions_card, sentences_card
-from probing.workflows.share.edge_runs import foreign_tasks, gather_edge_runs, task_licences
+from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.runs import counted_alone, foreign_facts, gather_runs
-from probing.workflows.share.sentence_runs import gather_sentence_runs, own_tasks, sentence_licences
+from probing.workflows.share.results import gather_results, own_tasks, task_licences
+from probing.workflows.share.runs import counted_alone, foreign_facts, kinds_of
 
 #: Kinds of heads that each can have.
 KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
@@ -82,7 +81,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         # Left by a killed push.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
-        gather = {"heads": _heads, "predictions": _predictions, "edges": _edges, "sentences": _sentences}[request.what]
+        gather = _heads if request.what == "heads" else _results
         name, weights, card = gather(request, outgoing, where, say)
         atomic_text(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
@@ -104,55 +103,31 @@ def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
     return encoder.name, encoder.identity, card
 
 
-def _predictions(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs; returns the model's name, no weights, and the card."""
-    entry = find_entry(request.model)
-    rows = gather_runs(entry.name, list(request.heads or KINDS["predictions"]), list(request.runs) or result_folders(), outgoing)
-    if request.licence is None and (others := foreign_facts(rows, outgoing)):
-        raise HubError(
-            f"the runs of {entry.name} are on {'; '.join(others)}, which are not this project's own: "
-            "name the licence that their owners allow with --licence"
-        )
+def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
+    """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
+    entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
+    kinds = kinds_of(what)
+    rows = gather_results(what, entry.name, sources, outgoing, request.heads or KINDS[what])
+    if request.licence is None and (others := _foreign(what, rows, outgoing)):
+        hidden = "; the words of the sentences are not shared" if what == "sentences" else ""
+        raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")
     for row in rows:
-        say(f"  {row['run_id']}: {row['probe_set']}, {row['head']}, seed {row['seed']}, {row['n_probed']:,} facts")
-    if left := counted_alone(entry.name, list(request.runs) or result_folders()):
+        kind = next(kind for kind in kinds if set(row) == set(TABLES[kind.runs[0]].schema.names))
+        say(f"  {row['run_id']}: {kind.said(row)}")
+    if what == "predictions" and (left := counted_alone(entry.name, sources)):
         say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    return entry.name, "", predictions_card(origin, rows, _tables(outgoing), request.language, licence, where)
-
-
-def _edges(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs of edge probing; returns the model's name, no weights, and the card."""
-    entry = find_entry(request.model)
-    rows = gather_edge_runs(entry.name, list(request.runs) or result_folders(), outgoing)
-    if (others := foreign_tasks(rows)) and request.licence is None:
-        raise HubError(
-            f"the runs of {entry.name} are on the task {', '.join(others)}, whose data are not this project's: "
-            "name the licence that their owners allow with --licence"
-        )
-    for row in rows:
-        said = f"{row['task']}, {row['kind']} probes, {row['encoder']} encoder, {row['labels']} labels, seed {row['seed']}"
-        say(f"  {row['run_id']}: {said}")
-    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    card = edges_card(origin, rows, _tables(outgoing), task_licences(outgoing), request.language, licence, where)
+    card = results_card(what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
     return entry.name, "", card
 
 
-def _sentences(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:
-    """Copies the runs of sentence-level probing and of changes; returns the model's name, no weights, and the card."""
-    entry = find_entry(request.model)
-    rows = gather_sentence_runs(entry.name, list(request.runs) or result_folders(), outgoing)
-    if (others := own_tasks(rows)) and request.licence is None:
-        raise HubError(
-            f"the runs of {entry.name} are on the task {', '.join(others)}, whose data are not this project's: "
-            "name the licence that their owners allow with --licence; the words of the sentences are not shared"
-        )
-    for row in rows:
-        said = f"{row['task']}, protocol {row['protocol']}" if "task" in row else "what fine-tuning changed"
-        say(f"  {row['run_id']}: {said}, seed {row['seed']}")
-    origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
-    card = sentences_card(origin, rows, _tables(outgoing), sentence_licences(outgoing), request.language, licence, where)
-    return entry.name, "", card
+def _foreign(what: What, rows: Sequence[dict], outgoing: Path) -> str:
+    """What the runs are on that is not this project's own, in words; empty if there is nothing."""
+    if what == "predictions":
+        facts = foreign_facts(rows, outgoing)
+        return f"{'; '.join(facts)}, which are not this project's own" if facts else ""
+    tasks = own_tasks(what, rows)
+    return f"the task {', '.join(tasks)}, whose data are not this project's" if tasks else ""
 
 
 def _tables(outgoing: Path) -> list[str]:

@@ -1,0 +1,176 @@
+"""Rules on stored rows: written once in SQL, asked of a database while it is built and of Arrow tables when files are checked."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probing.core.provenance import Provenance
+from probing.store.database import THREADS
+from probing.store.schema import KEYS, SCHEMAS
+
+#: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration as JSON.
+ASKED = "asked_runs"
+#: The number of a row; the first of several with one key counts.
+_ORDER = "_row"
+#: The table whose repeated rows are counted.
+_REPEATED = "predictions"
+_JSON = "TRY_CAST(coalesce(nullif(json, ''), '{}') AS JSON)"
+#: JSON of reason -> number as its sum, and of part -> reason -> number as a part's sum; null if it is none, or a number is below 0.
+_FUNCTIONS = (
+    "are_numbers(list) AS list IS NOT NULL AND len(list_filter(list, lambda x: x IS NULL OR x < 0)) = 0",
+    f"by_reason(json) AS map_values(TRY_CAST({_JSON} AS MAP(VARCHAR, BIGINT)))",
+    "sum_of_reasons(json) AS CASE WHEN are_numbers(by_reason(json)) THEN coalesce(list_sum(by_reason(json)), 0) END",
+    f"by_part(json) AS TRY_CAST({_JSON} AS MAP(VARCHAR, MAP(VARCHAR, BIGINT)))",
+    "sums_are_parts(json) AS by_part(json) IS NOT NULL AND len(list_filter(map_values(by_part(json)), "
+    "lambda part: part IS NULL OR NOT are_numbers(map_values(part)))) = 0",
+    "sum_of_part(json, part) AS CASE WHEN sums_are_parts(json) THEN coalesce(list_sum(map_values(by_part(json)[part])), 0) END",
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must not be found in stored rows.
+
+    Attributes:
+        name: of the rule, in the reports of tests.
+        sql: gives a row for every break: first ``id``, the run, task or model, then what the words name.
+        words: what is wrong; ``{name}`` is a column of the SQL.
+        blocks: whether a run that breaks it is left out of the database: its numbers would look like results.
+        of: what ``id`` is: run, task or model.
+        mend: what to do, if it is not what the kind of run says.
+    """
+
+    name: str
+    sql: str
+    words: str
+    blocks: bool = False
+    of: str = "run"
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule that a run, task or model breaks, with the words that say how."""
+
+    rule: Rule
+    subject: str
+    words: str
+
+
+def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Mapping[str, str]) -> list[Broken]:
+    """The first broken rule of each run, task and model, in the order of the rules.
+
+    Args:
+        connection: with the tables that the rules name, and ``ASKED``.
+        rules: to ask.
+        scans: name -> SQL of a small table that several rules share, so that a large table is scanned once. It is made when the first rule
+            names it; it may name scans before it.
+    """
+    made: list[str] = []
+
+    def make(sql: str) -> None:
+        for name in scans:
+            if name not in made and re.search(rf"\b{name}\b", sql):
+                make(scans[name])
+                connection.execute(f"CREATE TEMP TABLE {name} AS {scans[name]}")
+                made.append(name)
+
+    found: dict[tuple[str, str], Broken] = {}
+    try:
+        for rule in rules:
+            make(rule.sql)
+            rows = connection.execute(f"SELECT DISTINCT ON (id) * FROM ({rule.sql}) ORDER BY ALL")
+            names = [column[0] for column in rows.description or ()]
+            for row in rows.fetchall():
+                key = (rule.of, str(row[0]))
+                if key not in found:
+                    found[key] = Broken(rule, key[1], rule.words.format(**dict(zip(names, row, strict=True))))
+    finally:
+        for name in made:
+            connection.execute(f"DROP TABLE {name}")
+    return list(found.values())
+
+
+def asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Makes ``ASKED`` of the rows that some SQL gives, and the functions that read JSON for rules."""
+    for function in _FUNCTIONS:
+        connection.execute(f"CREATE OR REPLACE TEMP MACRO {function}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {ASKED} AS SELECT *, TRY_CAST(config AS JSON) AS conf FROM ({sql})")
+
+
+@contextmanager
+def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory with some tables; those without rows are empty, and of rows with one key the first counts.
+
+    Args:
+        tables: table -> its rows, ``light``.
+        names: all tables that there should be.
+    """
+    with duckdb.connect(
+        config={"enable_external_access": "false", "python_enable_replacements": "false", "threads": THREADS}
+    ) as connection:
+        for name in names:
+            rows, key = tables.get(name, light(name, SCHEMAS[name].empty_table())), list(KEYS[name])
+            if name != _REPEATED and rows.group_by(key).aggregate([]).num_rows < rows.num_rows:
+                numbered = rows.append_column(_ORDER, pa.array(range(len(rows)), pa.int64()))
+                connection.register("incoming", numbered)
+                by = ", ".join(key)
+                connection.execute(
+                    f"CREATE TEMP TABLE {name} AS SELECT * EXCLUDE {_ORDER} "
+                    f"FROM (SELECT DISTINCT ON ({by}) * FROM incoming ORDER BY {by}, {_ORDER})"
+                )
+                connection.unregister("incoming")
+            else:
+                connection.register(name, rows)
+        yield connection
+
+
+def light(table: str, rows: pa.Table) -> pa.Table:
+    """The rows as rules ask them: of the best tokens of predictions, nine tenths of the memory, only how many and the largest number."""
+    if table != "predictions":
+        return rows
+    best = rows.column("top_ids").combine_chunks()
+    lengths = pc.list_value_length(best).to_numpy(zero_copy_only=False)
+    largest = np.zeros(len(rows), np.uint32)
+    filled = lengths > 0
+    if filled.any():
+        starts = np.cumsum(lengths) - lengths
+        largest[filled] = np.maximum.reduceat(pc.list_flatten(best).to_numpy(), starts[filled])
+    return rows.drop_columns(["top_ids", "top_logp"]).append_column("top_n", pa.array(lengths)).append_column("top_id", pa.array(largest))
+
+
+def rules_of_rows(config: type[Provenance], runs: str) -> tuple[Rule, ...]:
+    """The rules on the row of a run of any kind: it agrees with the configuration that its id is the fingerprint of.
+
+    Args:
+        config: class of the configuration.
+        runs: name of the table of runs.
+    """
+    # A kind of heads has other names in earlier configurations.
+    shared = [name for name in config.model_fields if name in SCHEMAS[runs].names and name != "head"]
+    pairs = ", ".join(f"{{'name': '{name}', 'row': coalesce(CAST({name} AS VARCHAR), ''), 'said': conf ->> '{name}'}}" for name in shared)
+    return (
+        Rule(
+            "row and configuration",
+            f"SELECT run_id AS id, s.name, s.row, s.said FROM (SELECT run_id, unnest([{pairs}]) AS s FROM {ASKED}) WHERE s.said <> s.row",
+            "its row says {name} {row}, its configuration {said}",
+        ),
+    )
+
+
+def strays(tables: str, runs: str) -> tuple[Rule, ...]:
+    """The rules that every row of some tables, separated by blanks, belongs to a run."""
+    return tuple(
+        Rule(
+            f"runs of {table}",
+            f"SELECT DISTINCT run_id AS id FROM {table} ANTI JOIN {ASKED} USING (run_id)",
+            f"has rows of {table} but no row in any {runs} file",
+        )
+        for table in tables.split()
+    )

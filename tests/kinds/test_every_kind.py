@@ -1,0 +1,226 @@
+"""What holds for every kind of run: each stored number is checked, whichever kind it is of."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from probing.core.errors import ImpossibleValuesError
+from probing.store import run_queries
+from probing.store.build import build_database
+from probing.store.check import check_store
+from probing.store.database import open_database
+from probing.store.kinds import CHANGES, EDGES, FACTS, KINDS, SENTENCES
+from probing.store.parquet import read_table, write_table
+from probing.store.rules.asking import light
+from probing.store.schema import KEYS, SCHEMAS, TABLES
+from probing.store.sources import table_of
+from probing.store.tables.columns import Column, Table
+from tests.changes_planted import plant_changes
+from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
+from tests.planted_relatives import BASE, COLA, SST_2
+from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
+from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
+from tests.store.test_edges_database import content
+
+PLANT: dict[str, Callable[[Path], Path]] = {
+    FACTS: plant_runs,
+    EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
+    SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
+    CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
+}
+#: Of each kind other than facts, runs that are added to those of ``PLANT``.
+MORE: dict[str, Callable[[Path], Path]] = {
+    EDGES: lambda folder: plant_edge_runs(
+        folder,
+        [
+            PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun("other-bert", SRL, layers=7), PlantedEdgeRun(task=POS, labels="control"),
+            PlantedEdgeRun(task=POS, kind="full", predictions=False),
+        ],
+    ),
+    SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
+    CHANGES: lambda folder: plant_changes(folder, [SST_2]),
+}  # fmt: skip
+#: The tables whose rows decide whether a run is complete; of the others a row may be missing.
+NEEDED = {
+    FACTS: ("predictions", "facts", "runs", "lenders"),
+    EDGES: tuple(table.name for table in KINDS[EDGES].tables),
+    SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
+    CHANGES: ("change_runs", "change_values", "perplexity"),
+}
+#: What a run may lack altogether.
+FREE = ("edge_predictions", "sentence_predictions", "change_values")
+OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
+_REAL = (pa.float32(), pa.float64())
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A sound store of each kind; tests do not change it."""
+    return {kind: plant(tmp_path_factory.mktemp(kind) / "runs") for kind, plant in PLANT.items()}
+
+
+@pytest.fixture(scope="module")
+def rows(planted: dict[str, Path]) -> dict[str, dict[str, pa.Table]]:
+    """Kind -> table -> its rows."""
+    found: dict[str, dict[str, list[pa.Table]]] = {}
+    for kind, folder in planted.items():
+        for path in sorted(folder.rglob("*.parquet")):
+            table = str(table_of(path))
+            found.setdefault(kind, {}).setdefault(table, []).append(read_table(path, table))
+    return {kind: {table: pa.concat_tables(parts) for table, parts in tables.items()} for kind, tables in found.items()}
+
+
+@pytest.fixture(scope="module")
+def built(planted: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The database of each kind."""
+    return {kind: build_database([folder], tmp_path_factory.mktemp(f"{kind}-db")).parent for kind, folder in planted.items()}
+
+
+@pytest.mark.parametrize(("kind", "table"), [(kind.name, table.name) for kind in KINDS.values() for table in kind.tables])
+def test_the_database_has_the_rows_of_the_files(built, rows, kind, table):
+    key = list(KEYS[table])
+    expected = [tuple(row.values()) for row in rows[kind][table].select(key).to_pylist()] if table in rows[kind] else []
+    with open_database(built[kind]) as database:
+        found = database.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
+    assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture, kind):
+    caplog.set_level("DEBUG")
+    source = PLANT[kind](plant_runs(tmp_path / "runs", ONE_MODEL))
+    build_database([source], tmp_path / "db")
+    MORE[kind](source)
+    build_database([source], tmp_path / "db")
+    assert "is built in full" not in caplog.text
+    build_database([source], tmp_path / "other")
+    assert content(tmp_path / "db") == content(tmp_path / "other")
+
+
+def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path):
+    alone, all_kinds = (plant_runs(tmp_path / name, SEVERAL) for name in ("alone", "all"))
+    for kind in MORE:
+        PLANT[kind](all_kinds)
+    build_database([alone], tmp_path / "db")
+    build_database([all_kinds], tmp_path / "other")
+    without, found = content(tmp_path / "db"), content(tmp_path / "other")
+    others = {table.name for kind in MORE for table in KINDS[kind].tables} | {"files", "meta", "runs", "weight_drift"}
+    for table in without.keys() - others:
+        if not table.startswith("edge_"):
+            assert without[table] == found[table], table
+    assert without["runs"] == [row for row in found["runs"] if row[1] == FACTS]
+
+
+def problems(kind: str, tables: dict[str, pa.Table]) -> list[str]:
+    return KINDS[kind].problems({name: light(name, found) for name, found in tables.items()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sound_store_breaks_no_rule(planted, rows, kind):
+    assert problems(kind, rows[kind]) == [] == check_store([planted[kind]])
+
+
+@pytest.mark.parametrize(("kind", "table"), OF_NEEDED)
+def test_a_missing_row_is_found(rows, kind, table):
+    found = rows[kind][table]
+    assert problems(kind, rows[kind] | {table: found.slice(0, len(found) - 1)})
+    # At layer 0 some measures are undefined.
+    assert table == "change_values" or problems(kind, rows[kind] | {table: found.slice(1)})
+    assert table in FREE or problems(kind, rows[kind] | {table: found.slice(0, 0)})
+
+
+@pytest.mark.parametrize(("kind", "table"), [(kind, table) for kind, table in OF_NEEDED if TABLES[table].per])
+def test_rows_of_another_run_or_task_are_found(rows, kind, table):
+    column = TABLES[table].per.split()[0]
+    if column == "model":
+        return
+    found = rows[kind][table]
+    place = found.column_names.index(column)
+    strange = found.set_column(place, found.schema.field(place), pa.array(["0" * 16] * len(found), pa.string()))
+    assert problems(kind, rows[kind] | {table: strange})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_that_are_no_json_or_no_configuration_are_found(rows, kind):
+    for table, found in rows[kind].items():
+        for column in {"left_out", "dropped", "config"} & set(found.column_names):
+            for text in ("much", "[3]", '{"a": "b"}', "[" * 100_000):
+                place = found.column_names.index(column)
+                changed = found.set_column(place, found.schema.field(place), pa.array([text] * len(found), pa.string()))
+                assert problems(kind, rows[kind] | {table: changed}), (table, column, text[:20])
+
+
+def beyond(column: Column) -> list:
+    """Values outside a column's bounds that its type can hold."""
+    if column.among:
+        return [99 if isinstance(column.among[0], int) else "../../x"]
+    kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+    if column.low is None or kind == pa.string():
+        return []
+    if kind in _REAL:
+        return [float("nan"), float("inf"), column.low - 1, *([] if column.high is None else [column.high * 2 + 1])]
+    most = {pa.uint8(): 2**8 - 1, pa.uint32(): 2**32 - 1}[kind]
+    return [value for value in (0, most) if not column.low <= value <= (column.high or 0)]
+
+
+BOUNDED = [(table, column) for table in TABLES.values() for column in table.columns if beyond(column)]
+
+
+@pytest.mark.parametrize(("table", "column"), BOUNDED, ids=lambda one: one.name)
+def test_an_impossible_value_is_refused_when_it_is_read(tmp_path: Path, rows, table: Table, column: Column):
+    sound = next((tables[table.name] for tables in rows.values() if table.name in tables), None)
+    row = sound.to_pylist()[0] if sound else {one.name: possible(one) for one in table.columns}
+    for value in beyond(column):
+        bad = [value] if pa.types.is_list(column.type) else value
+        path = write_table(table.name, [row | {column.name: bad}], tmp_path / f"{table.name}.parquet")
+        with pytest.raises(ImpossibleValuesError, match=f"{column.name} is .*, expected "):
+            read_table(path, table.name)
+
+
+def possible(column: Column):
+    """A value that a column allows."""
+    if pa.types.is_list(column.type):
+        return []
+    if column.among:
+        return column.among[0]
+    if column.type in (pa.string(), pa.bool_()):
+        return "x" if column.type == pa.string() else True
+    return 0 if column.low in (None, float("-inf")) else int(column.low or 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_are_shown(tmp_path: Path, planted, kind):
+    source = tmp_path / "runs"
+    PLANT[kind](source)
+    table = KINDS[kind].runs[0]
+    first, *_ = sorted(source.rglob(f"{table}-*.parquet"))
+    (row,) = read_table(first, table).to_pylist()
+    write_table(table, [row | {"layers": 0}], first)
+    build_database([source], tmp_path / "db")
+    with open_database(tmp_path / "db") as database:
+        (why,) = run_queries.left_out_files(database)["why"]
+        assert "layers is 0" in why and row["run_id"] not in run_queries.stored_run_ids(database)
+    assert any("layers is 0" in problem for problem in check_store([source]))
+
+
+@pytest.mark.parametrize(("kind", "table"), OF_NEEDED)
+def test_a_repeated_row_is_named(tmp_path: Path, rows, kind, table):
+    found = rows[kind][table]
+    write_table(table, pa.concat_tables([found, found.slice(0, 1)]), tmp_path / f"{table}.parquet")
+    assert any("1 rows repeat the key" in problem for problem in check_store([tmp_path]))
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_a_declaration_names_its_own_columns(table: Table):
+    names = [column.name for column in table.columns]
+    listed = [table.key, table.per, table.sort, *table.withheld, *table.free, *table.ascending, *table.unions, *table.aligned]
+    assert {name for columns in listed for name in columns.split()} <= set(names)
+    assert len(set(names)) == len(names) and list(SCHEMAS[table.name].names) == names
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_rules_have_names_and_every_scan_is_used(kind):
+    text = " ".join([rule.sql for rule in kind.rules] + list(kind.scans.values()))
+    assert all(rule.name and rule.words for rule in kind.rules) and all(name in text for name in kind.scans)

@@ -1,0 +1,61 @@
+"""A pull asks of every kind of run what `check` asks, before a file is placed: sound files pass, and each damaged one is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from probing.core.errors import HubError
+from probing.core.files.share_manifest import SharedManifest, describe
+from probing.store.kinds import CHANGES, EDGES, KINDS, SENTENCES
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import TABLES
+from probing.store.sources import table_of
+from probing.workflows.share.pull_refusals import check_results
+from probing.workflows.share.results import gather_results
+from tests.kinds.test_every_kind import NEEDED, PLANT, beyond
+from tests.planted_relatives import BASE, COLA
+
+#: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in ``tests/commands/test_hub.py``. Which pairs a
+#: fine-tuned model's run has is decided by its base's, which is not shared with it.
+MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path, SharedManifest]]:
+    """A kind, the files of a push of it, and their manifest; nothing is stored here."""
+    kind, folder = KINDS[request.param], tmp_path_factory.mktemp(f"pull-{request.param}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
+        gather_results(kind.shared, MODELS[kind.name], [PLANT[kind.name](folder / "runs")], folder / "shared")
+        yield kind.name, folder / "shared", describe(folder / "shared", kind.shared, MODELS[kind.name], "", "planted")
+
+
+def damaged(table: str, rows: pa.Table, needed: bool) -> Iterator[tuple[str, pa.Table]]:
+    """What is wrong, and the rows with it."""
+    yield "a row twice", pa.concat_tables([rows, rows.slice(0, 1)])
+    if needed:
+        yield "a row is missing", rows.slice(0, len(rows) - 1)
+    for column in TABLES[table].columns:
+        texts = ["much"] if column.name in ("left_out", "dropped", "config") else []
+        for value in [*beyond(column)[:1], *texts]:
+            place = rows.column_names.index(column.name)
+            values = pa.array([[value] if pa.types.is_list(column.type) else value] * len(rows), column.type)
+            yield f"{column.name} is {value}", rows.set_column(place, rows.schema.field(place), values)
+
+
+def test_a_pull_takes_what_is_sound_and_refuses_all_else(shared):
+    kind, folder, manifest = shared
+    check_results(folder, manifest, "here")
+    files = {str(table_of(path)): path for path in sorted(folder.rglob("*.parquet"))}
+    assert set(NEEDED[kind]) <= set(files)
+    for table, path in files.items():
+        sound, rows = path.read_bytes(), read_table(path, table)
+        for what, wrong in damaged(table, rows, table in NEEDED[kind]):
+            write_table(table, wrong, path)
+            with pytest.raises(HubError, match="nothing was taken"):
+                check_results(folder, manifest, "here")
+                pytest.fail(f"{table}: {what}")
+        path.write_bytes(sound)
