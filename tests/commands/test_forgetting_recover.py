@@ -54,7 +54,9 @@ def test_lost_facts_are_shown_by_way_with_yardsticks_and_written_as_json(run, ca
 
 
 def test_what_cannot_be_asked_is_refused_in_words(run, cache, folders, asked):
-    with pytest.raises(FactsError, match="planted lost 0 of the"):
+    with pytest.raises(FactsError, match="copy lost 0 of the"):
+        recovered(run, folders, asked, "planted", "--name", "copy")
+    with pytest.raises(ModelError, match="the same name; give the model another with --name"):
         recovered(run, folders, asked, "planted")
     with pytest.raises(ModelError, match="no recorded base; name the model that it was fine-tuned from with --base"):
         run("forgetting", "recover", "--model", folders / "spoilt", "--facts", asked / "mine.jsonl", "--text", asked / "text.txt")

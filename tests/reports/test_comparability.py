@@ -9,7 +9,7 @@ from probing.reports.comparability import as_long, badge, comparability, differe
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import write_table
-from tests.store.planted import TOKENIZER, TOKENS, PlantedRun, plant_store, token_rows
+from tests.store.planted import TOKENIZER, TOKENS, UNUSED, PlantedRun, plant_store, token_rows
 
 RECIPE = {"epochs": 3, "learning_rate": 0.0005}
 
@@ -145,10 +145,10 @@ def test_differences_are_the_fields_that_differ_and_no_others():
 
 def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its_tokens(tmp_path):
     folder = plant_store(tmp_path, [PlantedRun()])
-    write_table("vocabulary", token_rows(TOKENS, "planted-18-0badcafe"), tmp_path / "runs" / "vocabulary-new.parquet")
+    write_table("vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), tmp_path / "runs" / "vocabulary-new.parquet")
     write_table("vocabulary", token_rows(["[PAD]"], "other"), tmp_path / "runs" / "vocabulary-other.parquet")
     build_database([tmp_path / "runs"], folder)
     with open_database(folder) as db:
-        for name, same in (("planted-18-0badcafe", True), ("other", False), ("unknown", False)):
+        for name, same in (("planted-1018-0badcafe", True), ("other", False), ("unknown", False)):
             checks = comparability(row("a", tokenizer=TOKENIZER), row("b", tokenizer=name), db)
             assert checks[0].name == "vocabulary" and checks[0].same is same, name

@@ -86,7 +86,7 @@ def _card(shown: Shown, judged: Judged) -> None:
         with st.expander("The rows that were judged", icon=":material/table:"):
             name = f"claim-{claim.name.replace(' ', '-')}"
             blocks.table_with_download(found.table, stamp=shown.stamp(f"claim: {claim.name}"), name=name)
-    if ours and (target := shown.section.link(ours, claim.name)):
+    if ours and (target := shown.section.view_of(ours, claim.name)):
         page, label, changes = target
         navigation.link(page, escape(label), **changes)
 

@@ -17,7 +17,7 @@ from probing.ui.reproduction.knowledge.section import BERTNESIA
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.reproduction.sentences.section import INTERPLAY
 from probing.ui.reproduction.shown import Section, Shown
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Paper by its name in links -> its part of the page.
 SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY)}
@@ -59,7 +59,7 @@ def _choose(view: View, section: Section) -> tuple[str, ...]:
     chosen = wanted if wanted in there else next(iter(there))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
-            st.selectbox, section.menu, name, view.page, value=chosen, options=list(there),
+            st.selectbox, Markdown(section.menu), name, view.page, value=chosen, options=list(there),
             format_func=lambda one: section.option(view, one, there[one]), width=420,
         )  # fmt: skip
         return (chosen, *section.further(view, there[chosen]))
@@ -71,7 +71,7 @@ def _introduce(shown: Shown) -> None:
         "Published: {authors}, *{title}*, {venue}, <{url}>.", authors=paper.authors, title=paper.title, venue=paper.venue,
         url=Markdown(paper.url),
     )  # fmt: skip
-    st.markdown(words + shown.section.about(shown, ours) if ours else words)
+    st.markdown(joined("", [words, shown.section.about(shown, ours)]) if ours else words)
     if ours:
         shown.section.below(shown, ours)
 

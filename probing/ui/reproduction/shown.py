@@ -32,7 +32,7 @@ class Section:
         tables: parts of the first tab.
         figure: draws ours for a figure of the paper.
         models: objective -> model of ours.
-        link: the page, link text and changed fields that show what a claim is about.
+        view_of: the page, link text and changed fields that show what a claim is about.
         option: the name of a subject in the menu; None: the model's.
         further: draws further choices for a subject and returns them.
         below: draws what follows the introduction; it may stop the page.
@@ -51,7 +51,7 @@ class Section:
     figure: "Callable[[Shown, Any], None]"
     words: "Words"
     models: "Callable[[Ours], Mapping[str, str]]" = lambda ours: {}
-    link: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
+    view_of: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
     option: Callable[[View, str, Any], str] = lambda view, name, about: view.label(name)
     further: Callable[[View, Any], tuple[str, ...]] = lambda view, about: ()
     below: "Callable[[Shown, Ours], None]" = lambda shown, ours: None

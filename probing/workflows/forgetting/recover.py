@@ -86,8 +86,8 @@ def recover(request: RecoverRequest, say: Say = print) -> Recovered:
 
 def _opened(request: RecoverRequest) -> tuple[Encoder, Encoder, ModelEntry]:
     """The fine-tuned model, its base, and where the base is."""
-    entry = find_entry(request.model, request.base, None, request.revision)
-    tuned = open_encoder(request.model, request.base, request.device, revision=request.revision)
+    entry = find_entry(request.model, request.base, request.name, request.revision)
+    tuned = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     entry = at_same_commits(entry, tuned)
     origin, base = base_entry(entry), opened_base(tuned, entry)
     if origin is None or base is None:

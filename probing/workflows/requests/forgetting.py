@@ -14,6 +14,9 @@ class RecoverRequest(OfModel):
 
     base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(default=None, kw_only=True)
     facts: Annotated[str, Option("trex, google_re, common_sense, questions; a LAMA folder; or a .jsonl or .csv file.")] = "trex"
+    name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = field(
+        default=None, kw_only=True
+    )
     k: Annotated[int, Option("A fact is known if the rank of its answer is at most k.", known=(1, 10))] = 1
     seeds: Annotated[int, Option("Seeds of folds, pairs and relearning.", least=1, most=10)] = 3
     rate: Annotated[float, Option("Learning rate of relearning.", least=1e-6, most=0.1)] = 2e-4

@@ -40,7 +40,7 @@ EDGE_PROBING = Section(
         Markdown("No cumulative probes are stored yet, so only the published numbers are shown."),
         "python -m probing edges train --model nesia-mini --tasks all",
     ),
-    about=_about, below=_link_to_pipeline, tables=TABLES, figure=figures.draw, link=_view_of,
+    about=_about, below=_link_to_pipeline, tables=TABLES, figure=figures.draw, view_of=_view_of,
     words=Words(
         whose=Markdown(""), scope=Markdown("this encoder and these data"), side="{side}, published numbers", none=Markdown("No encoder"),
         chance=Markdown("; only the order of tasks corrects for their number"),
