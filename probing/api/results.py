@@ -15,6 +15,7 @@ from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes.declared import CHANGES
 from probing.reports.edges.declared import EDGES
+from probing.reports.forgetting.declared_series import SERIES
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
@@ -370,6 +371,27 @@ class Results(OpenResults):
         8      8  0.986
         """
         return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
+
+    @checked
+    def series(
+        self, what: str = "steps", model: Words = None, probe_set: Words = None, k: Numbers = None, layer: Numbers = None
+    ) -> pd.DataFrame:
+        """When facts were forgotten in a training, and what prevents it, as ``probing forgetting series WHAT --json``.
+
+        Args:
+            what: ``steps`` (facts kept, lost, returned and gained by training step), ``relations`` (the same by relation), ``events`` (how
+                long facts last), ``facts`` (when each was lost) or ``prevention`` (task score against facts kept, by recipe).
+            model, probe_set: trainings and sets of facts to keep.
+            k: 1 or 10; a fact counts as known if its rank is <= k. None takes 1.
+            layer: for ``steps`` and ``relations``, layers to keep; None takes the last.
+
+        Returns:
+            For ``steps`` one row per training, layer and state, with its numbers of facts; see docs/forgetting.md.
+
+        Raises:
+            OptionError: for a word, name or number that is not known.
+        """
+        return self._report(SERIES, what, model=model, probe_set=probe_set, k=k, layer=layer)
 
     def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
         """A declared report with the columns of its JSON."""

@@ -13,6 +13,7 @@ from probing.core.changes.run import ChangeRunConfig
 from probing.core.edges.run import EdgeRunConfig
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.files.share_manifest import What
+from probing.core.forgetting.series_run import SeriesRunConfig
 from probing.core.knowledge.run import RunConfig
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.core.sentences.run import SentenceRunConfig
@@ -22,11 +23,12 @@ from probing.store.rules import changes as change_rules
 from probing.store.rules import edges as edge_rules
 from probing.store.rules import knowledge as fact_rules
 from probing.store.rules import sentences as sentence_rules
+from probing.store.rules import series as series_rules
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
-from probing.store.tables import changes, edges, knowledge, sentences
+from probing.store.tables import changes, edges, knowledge, sentences, series
 from probing.store.tables.columns import Table
 
-FACTS, EDGES, SENTENCES, CHANGES = "facts", "edges", "sentences", "changes"
+FACTS, EDGES, SENTENCES, CHANGES, SERIES = "facts", "edges", "sentences", "changes", "series"
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,10 @@ KINDS: dict[str, Kind] = {
         _kind(
             CHANGES, ChangeRunConfig, changes, change_rules, command="changes measure", title="changes", shared="sentences",
             line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
+        ),
+        _kind(
+            SERIES, SeriesRunConfig, series, series_rules, command="forgetting follow", title="series", shared="sentences",
+            line="series {against}{states:,} states of a training, {facts:,} facts of {probe_set}",
         ),
     )
 }  # fmt: skip

@@ -197,7 +197,7 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
-    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == {"facts", "edges", "sentences", "changes"}
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == {"facts", "edges", "sentences", "changes", "series"}
     assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(results)
     shown = results._repr_html_()
     assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown

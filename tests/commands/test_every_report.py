@@ -13,11 +13,11 @@ from probing.store.database import open_database
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA
 
-COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
+COMMANDS = {kind: (kind, "report") for kind in KINDS} | {"knowledge": ("report",), "series": ("forgetting", "series")}
 #: Report -> what it is asked for, if it needs a name.
 GIVEN = {("knowledge", "facts"): {"model": COLA.name}}
 #: A quick report of each kind.
-QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity"}
+QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity", "series": "events"}
 
 
 @pytest.fixture(scope="module")

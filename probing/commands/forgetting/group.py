@@ -10,6 +10,14 @@ FORGETTING_COMMANDS = {
         "probing.commands.forgetting.recover",
         "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.",
     ),
+    "follow": (
+        "probing.commands.forgetting.follow",
+        "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.",
+    ),
+    "series": (
+        "probing.commands.forgetting.series",
+        "Report when facts were forgotten, and what prevents it; the same numbers as on the pages.",
+    ),
 }
 
 

@@ -1,0 +1,1 @@
+"""What was forgotten, when, and what prevents it."""

@@ -1,0 +1,1 @@
+"""The panels on forgotten facts."""
