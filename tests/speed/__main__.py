@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
 PARTS = (
-    "heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "forgetting", "pages", "aggregates",
+    "heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "forgetting", "pages",
+    "aggregates",
 )  # fmt: skip
 
 

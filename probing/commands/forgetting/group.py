@@ -14,6 +14,10 @@ FORGETTING_COMMANDS = {
         "probing.commands.forgetting.follow",
         "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.",
     ),
+    "prevent": (
+        "probing.commands.forgetting.prevent",
+        "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.",
+    ),
     "series": (
         "probing.commands.forgetting.series",
         "Report when facts were forgotten, and what prevents it; the same numbers as on the pages.",

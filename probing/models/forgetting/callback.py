@@ -248,6 +248,16 @@ def _parts(model: nn.Module) -> tuple[Any, Any]:
         return body, None
 
 
+def trained_encoder(model: nn.Module, base: Encoder) -> Encoder:
+    """A copy of a trained model as an encoder with its own masked-LM head, or its base's if it has none.
+
+    Raises:
+        ModelError: if it is no transformers model, or a weight is not finite.
+    """
+    whole = model if isinstance(model, PreTrainedModel) else _parts(model)[0]
+    return encoder_of(whole, base.tokenizer, base=lambda: base, device=str(base.device))
+
+
 def _stored(path: Path) -> dict[str, np.ndarray]:
     """The ranks of a training that was interrupted; empty if there are none."""
     try:

@@ -215,7 +215,7 @@ def test_what_cannot_be_asked_is_refused(planted, tmp_path, cache):
         asking(planted, tmp_path, every=0)
     with pytest.raises(OptionError, match="no layer 7"):
         trainer_of(planted, tmp_path, asking(planted, tmp_path, layers=[7])).train()
-    with pytest.raises(HeadError, match="no own masked-LM head.*base="):
+    with pytest.raises(HeadError, match=r"no own masked-LM head.*base="):
         trainer_of(planted, tmp_path, asking(planted, tmp_path, base=None)).train()
     with pytest.raises(ModelError, match="processing_class="):
         trainer_of(planted, tmp_path, asking(planted, tmp_path, base=None), masked=True, tokenizer=False).train()
