@@ -11,6 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError, TextError
+from probing.core.options import spelled
 from probing.models.encoders.head import DecodingHead, pretrained_head
 from probing.models.encoders.layer_swap import layers_of
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, text_rows
@@ -57,9 +58,9 @@ class Replay:
     """
 
     def __init__(self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, before: PreTrainedModel):
-        self.rows: list[Row] = [row for row in text_rows(texts, tokenizer, limit, joined=True) if len(row.ids) > 2]
-        if not self.rows:
-            raise TextError("got no text to replay; name the base's own text (--replay-text)")
+        if not any(text.strip() for text in texts):
+            raise TextError(f"got no text to replay; name the base's own text ({spelled('replay_text')})")
+        self.rows: list[Row] = text_rows(texts, tokenizer, limit, joined=True)
         self.tokenizer, self.head = tokenizer, pretrained_head(before)
 
     @property

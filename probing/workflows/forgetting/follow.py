@@ -79,7 +79,7 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
     encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.identity}
     for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
-        encoder = open_encoder(str(folder), origin.location, request.device, name=name)
+        encoder = open_encoder(str(folder), origin.location, request.device)
         if encoder.layers != base.layers:
             raise ModelError(
                 f"{folder} has {encoder.layers} layers, the base {base.name} has {base.layers}; name its base ({spelled('base')})"

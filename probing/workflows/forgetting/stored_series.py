@@ -26,7 +26,7 @@ class Training:
         base_weights: identity of its weights.
         objective, variant, seed: as in runs of the trained model.
         protection: what it did against forgetting.
-        states: identity of the weights of each state, as canonical JSON; empty if they were not kept.
+        state_weights: identity of the weights of each state, as canonical JSON; empty if they were not kept.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Training:
     variant: str = ""
     seed: int | None = None
     protection: str = ""
-    states: str = ""
+    state_weights: str = ""
 
 
 def series_config(
@@ -57,7 +57,7 @@ def series_config(
     made = provenance_of(last, training.base, training.objective, head, 0, threads)
     return SeriesRunConfig(
         **made | {"model": training.name, "weights": weights},
-        base_weights=training.base_weights, states=training.states, steps=tuple(steps), asked_layers=tuple(layers),
+        base_weights=training.base_weights, state_weights=training.state_weights, steps=tuple(steps), asked_layers=tuple(layers),
         probe_set=questions.probe_set, template_set=questions.template_set, facts_sha256=questions.sha256,
         protection=training.protection, variant=training.variant, tuned_seed=training.seed or 0,
     )  # fmt: skip
