@@ -24,7 +24,7 @@ from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.core.paths import cache_folder
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.edges.train import train_edges
-from probing.workflows.heads import train_heads
+from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest

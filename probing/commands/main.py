@@ -22,11 +22,15 @@ COMMANDS = {
         "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
     ),
     "finetune": (
-        "probing.commands.finetune",
+        "probing.commands.training.finetune",
         "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
     ),
+    "score": (
+        "probing.commands.training.score",
+        "Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data.",
+    ),
     "train-heads": (
-        "probing.commands.train_heads",
+        "probing.commands.training.train_heads",
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
     "probe": (
