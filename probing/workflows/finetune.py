@@ -25,7 +25,7 @@ from probing.models.finetuning.trainer import finetune as train
 from probing.models.sources.weights import weights_identity
 from probing.store.parquet import write_table
 from probing.workflows.changes.epochs import epoch_perplexity
-from probing.workflows.head_work import fetched_text
+from probing.workflows.heads.work import fetched_text
 from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.say import Say
 
