@@ -4,6 +4,7 @@ import gc
 import logging
 import random
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -112,6 +113,7 @@ class AskingCallback(TrainerCallback):
         self._layers: list[int] = []
         self._found: dict[int, Ranks] = {}
         self._seconds, self._began = 0.0, 0.0
+        self._trainer: Callable[[], Trainer | None] = lambda: None
 
     def finished(self, watched: Watched) -> None:
         """Called at the end of the training; does nothing here."""
@@ -128,6 +130,7 @@ class AskingCallback(TrainerCallback):
         self._began, self._seconds, self._found = time.perf_counter(), 0.0, {}
         with in_python(), self._unnoticed(model):
             self._open(model, processing_class, Path(args.output_dir), state.global_step)
+            self._trainer = _trainer_of(self)
         if state.global_step not in self._found:
             if state.global_step:
                 _log.warning(
@@ -208,7 +211,8 @@ class AskingCallback(TrainerCallback):
         facts = np.frombuffer(bytes.fromhex(self._questions.sha256), np.uint8)
         arrays = {"steps": np.asarray(asked.steps, np.int64), "layers": np.asarray(asked.layers, np.int64), "facts": facts}
         write_sealed(arrays | {"own": asked.ranks, "swapped": asked.swapped}, Path(args.output_dir) / _FILE)
-        if log and (trainer := _trainer_of(self)):
+        trainer = self._trainer()
+        if log and trainer is not None:
             # Logging switches off the log of the loss that is due at this step.
             due = control.should_log
             trainer.log(logged(asked, self._asking.k))
@@ -266,12 +270,15 @@ def _stored(path: Path) -> dict[str, np.ndarray]:
         return {}
 
 
-def _trainer_of(callback: TrainerCallback) -> Trainer | None:
-    """The Trainer that calls a callback: it hands over its model, state and settings, but not itself, and only its ``log`` reports.
+def _trainer_of(callback: TrainerCallback) -> Callable[[], Trainer | None]:
+    """A weak reference to the Trainer that calls a callback.
 
+    A Trainer hands over its model, state and settings, but not itself, and only its ``log`` reports to what ``report_to`` names.
     Types are compared, because asking a stranger's object for its class may run code of its own.
     """
     for one in gc.get_objects():
-        if issubclass(type(one), Trainer) and any(callback is other for other in one.callback_handler.callbacks):
-            return one
-    return None
+        handler = getattr(one, "callback_handler", None) if issubclass(type(one), Trainer) else None
+        if handler is not None and any(callback is other for other in handler.callbacks):
+            return weakref.ref(one)
+    _log.warning("the Trainer was not found, so what is forgotten is stored at the end, but not logged")
+    return lambda: None
