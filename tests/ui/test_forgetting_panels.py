@@ -35,7 +35,7 @@ def _page(folder: str, panel: str, model: str) -> None:
 
 
 def drawn(database, panel, model):
-    page = AppTest.from_function(_page, default_timeout=60, args=(str(database), panel, model)).run()
+    page = AppTest.from_function(_page, default_timeout=180, args=(str(database), panel, model)).run()
     assert not page.exception, page.exception
     return page
 

@@ -56,7 +56,8 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
         )
     found = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
     found["dominated"] = [_dominated(one, found) for _, one in found.iterrows()]
-    return found[list(COLUMNS)]
+    # Empty columns have no type of their own.
+    return found[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64"})
 
 
 _ENDS = {"": "mean", "_low": "min", "_high": "max"}
