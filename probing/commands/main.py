@@ -16,7 +16,7 @@ from probing.core.capabilities.listed import CAPABILITIES, Declared, load
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
-from probing.core.registry import has_data
+from probing.core.registry import REPOSITORY, has_data
 
 #: Without completion for shells, and with plain errors and help.
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
@@ -25,15 +25,16 @@ _FIRST = {
     "fetch": Command(
         "probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one."
     ),
-    "pretrain": Command(
-        "probing.commands.nesia.pretrain", "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."
-    ),
     "finetune": Command(
-        "probing.commands.finetune",
+        "probing.commands.training.finetune",
         "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
     ),
+    "score": Command(
+        "probing.commands.training.score",
+        "Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data.",
+    ),
     "train-heads": Command(
-        "probing.commands.train_heads",
+        "probing.commands.training.train_heads",
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
     "probe": Command(
@@ -53,14 +54,6 @@ _LAST = {
         "probing.commands.check",
         "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
     ),
-    "model-card": Command(
-        "probing.commands.nesia.model_card",
-        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
-    ),
-    "facts": Command(
-        "probing.commands.nesia.facts",
-        "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
-    ),
     "counts": Command("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
     "push": Command(
         "probing.commands.share.push",
@@ -73,6 +66,26 @@ _LAST = {
 }
 #: Command -> its module and line; between those of all results, the groups of the capabilities.
 COMMANDS = Declared[Command](lambda: {**_FIRST, **{name: Command("", one.line) for name, one in CAPABILITIES.items() if one.line}, **_LAST})
+
+#: Commands that make what ships, listed last; their modules lie in the repository next to the data, not in the package.
+MAKERS = {
+    "pretrain": Command(
+        "data.making.commands.pretrain",
+        "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
+    ),
+    "family": Command(
+        "data.making.commands.family",
+        "Make the family's models, heads, probes and results after the base; prints the hours first, resumable.",
+    ),
+    "model-card": Command(
+        "data.making.commands.card",
+        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
+    ),
+    "facts": Command(
+        "data.making.commands.triples",
+        "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
+    ),
+}
 
 
 def commands_of(capability: Capability) -> dict[str, Command]:
@@ -87,13 +100,15 @@ def command(*words: str) -> Any:
         capability = CAPABILITIES[group[0]]
         module, _ = commands_of(capability)[name]
         return _loaded(module, name) if module else _report(capability)
-    module, _ = COMMANDS[name]
+    module, _ = MAKERS[name] if name in MAKERS else COMMANDS[name]
     return _loaded(module, name) if module else _group(CAPABILITIES[name])
 
 
 @cache
 def _loaded(module: str, name: str) -> Any:
     """A module's command: its function of that name."""
+    if module.startswith("data.") and str(REPOSITORY) not in sys.path:
+        sys.path.append(str(REPOSITORY))
     return _alone(name, getattr(import_module(module), name.replace("-", "_")))
 
 
@@ -124,13 +139,15 @@ class CommandsOnCall(TyperGroup):
     """Lists every command's name and line; imports only the called one."""
 
     listed: ClassVar[Mapping[str, Command]] = COMMANDS
+    #: Listed after them under a heading; what makes the shipped data exists where these are.
+    makers: ClassVar[Mapping[str, Command]] = {}
     #: What is typed before them.
     words: ClassVar[tuple[str, ...]] = ()
     #: Earlier names of commands, which still work and are not listed.
     earlier: ClassVar[Mapping[str, str]] = {"gate": "model-card"}
 
     def __init__(self, **settings: Any) -> None:
-        lines = {name: TyperCommand(name, help=one.line) for name, one in self.listed.items()}
+        lines = {name: TyperCommand(name, help=one.line) for name, one in (*self.listed.items(), *self.makers.items())}
         super().__init__(**settings | {"commands": lines})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -146,18 +163,29 @@ class CommandsOnCall(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
         name = self.earlier.get(cmd_name, cmd_name)
-        return command(*self.words, name) if name in self.listed else None
+        return command(*self.words, name) if name in self.listed or name in self.makers else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands by their lines, without importing them."""
-        TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
+        users = {name: one for name, one in self.commands.items() if name not in self.makers}
+        TyperGroup(commands=users).format_commands(ctx, formatter)
+        if self.makers:
+            with formatter.section("Commands that make the shipped data"):
+                limit = formatter.width - 6 - max(map(len, self.makers))
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in self.makers])
+
+
+class AllCommandsOnCall(CommandsOnCall):
+    """Lists the commands of users and, in the repository, those of makers."""
+
+    makers = MAKERS if has_data() else {}
 
 
 #: The model that ships is in the repository only.
 _EXAMPLE = "" if has_data() else " --model bert-base-uncased (a download of 440 MB)"
 app = typer.Typer(
     name="probing",
-    cls=CommandsOnCall,
+    cls=AllCommandsOnCall,
     help=f"Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'{_EXAMPLE}",
     no_args_is_help=True,
     **_PLAIN,

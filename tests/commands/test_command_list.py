@@ -7,12 +7,13 @@ import pytest
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
-from probing.commands.main import COMMANDS, app, command, commands_of
+from probing.commands.main import COMMANDS, MAKERS, app, command, commands_of
 from probing.core.capabilities.listed import CAPABILITIES
 
 #: Group -> its commands.
 GROUPS = {name: commands_of(one) for name, one in CAPABILITIES.items() if one.line}
-EVERY = {(name,): one for name, one in COMMANDS.items()} | {(group, name): one for group in GROUPS for name, one in GROUPS[group].items()}
+EVERY = {(name,): one for name, one in (*COMMANDS.items(), *MAKERS.items())}
+EVERY |= {(group, name): one for group, commands in GROUPS.items() for name, one in commands.items()}
 
 
 @pytest.mark.parametrize("words", EVERY, ids=" ".join)
@@ -28,7 +29,9 @@ def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(words):
 
 def test_every_command_is_listed_once_and_in_order():
     shown = CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1]
-    assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
+    users, makers = shown.split("Commands that make the shipped data:")
+    assert [line.split()[0] for line in users.strip().splitlines()] == list(COMMANDS)
+    assert [line.split()[0] for line in makers.strip().splitlines()] == list(MAKERS)
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -24,10 +24,6 @@ EDGES = Capability(
             "probing.commands.edges.train",
             "Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.",
         ),
-        "ship": Command(
-            "probing.commands.nesia.edges",
-            "Train the shipped probes of edge probing on nesia-mini, its random twin and its relatives, and store them in data; resumable.",
-        ),
         "trace": Command(
             "probing.commands.edges.trace", "Apply the probes of every layer to one span of a sentence, or to a pair of spans."
         ),
@@ -54,10 +50,6 @@ SENTENCES = Capability(
             "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out.",
         ),
         "make": Command("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
-        "ship": Command(
-            "probing.commands.nesia.family",
-            "Fine-tune, probe and measure the shipped relatives of nesia-mini, and store the results in data; resumable.",
-        ),
     },
     reporting="Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the pages.",
 )

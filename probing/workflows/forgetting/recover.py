@@ -29,7 +29,7 @@ from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, a
 from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
-from probing.workflows.head_work import fetched_text
+from probing.workflows.heads.work import fetched_text
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.say import Say
 
