@@ -9,11 +9,14 @@ import pandas as pd
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, chosen, only, several, single
+from probing.api.stored.of_reports import method_of
 from probing.api.stored.opened import OpenResults
 from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
+from probing.core.capabilities.listed import CAPABILITIES
 from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes.declared import CHANGES
+from probing.reports.declared import KINDS
 from probing.reports.edges.declared import EDGES
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
@@ -370,6 +373,15 @@ class Results(OpenResults):
         8      8  0.986
         """
         return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
+
+    def __getattr__(self, name: str) -> Any:
+        """The reports of a capability that has no method above: ``results.NAME(what, **filters)``."""
+        if name not in CAPABILITIES or not CAPABILITIES[name].reporting:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return method_of(KINDS[name], self._report)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name, one in CAPABILITIES.items() if one.reporting)})
 
     def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
         """A declared report with the columns of its JSON."""
