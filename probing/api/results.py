@@ -9,13 +9,15 @@ import pandas as pd
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, chosen, only, several, single
+from probing.api.stored.of_reports import method_of
 from probing.api.stored.opened import OpenResults
 from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
+from probing.core.capabilities.listed import CAPABILITIES
 from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes.declared import CHANGES
+from probing.reports.declared import KINDS
 from probing.reports.edges.declared import EDGES
-from probing.reports.forgetting.declared_series import SERIES
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
@@ -372,26 +374,14 @@ class Results(OpenResults):
         """
         return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
 
-    @checked
-    def series(
-        self, what: str = "steps", model: Words = None, probe_set: Words = None, k: Numbers = None, layer: Numbers = None
-    ) -> pd.DataFrame:
-        """When facts were forgotten in a training, and what prevents it, as ``probing forgetting series WHAT --json``.
+    def __getattr__(self, name: str) -> Any:
+        """The reports of a capability that has no method above: ``results.NAME(what, **filters)``."""
+        if name not in CAPABILITIES or not CAPABILITIES[name].reporting:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return method_of(KINDS[name], self._report)
 
-        Args:
-            what: ``steps`` (facts kept, lost, returned and gained by training step), ``relations`` (the same by relation), ``events`` (how
-                long facts last), ``facts`` (when each was lost) or ``prevention`` (task score against facts kept, by recipe).
-            model, probe_set: trainings and sets of facts to keep.
-            k: 1 or 10; a fact counts as known if its rank is <= k. None takes 1.
-            layer: for ``steps`` and ``relations``, layers to keep; None takes the last.
-
-        Returns:
-            For ``steps`` one row per training, layer and state, with its numbers of facts; see docs/forgetting.md.
-
-        Raises:
-            OptionError: for a word, name or number that is not known.
-        """
-        return self._report(SERIES, what, model=model, probe_set=probe_set, k=k, layer=layer)
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name, one in CAPABILITIES.items() if one.reporting)})
 
     def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
         """A declared report with the columns of its JSON."""

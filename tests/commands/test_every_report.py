@@ -8,12 +8,13 @@ import re
 import pytest
 
 from probing.core.registry import REPOSITORY
-from probing.reports.declared import KINDS, REPORTS
+from probing.reports.declared import KINDS
 from probing.store.database import open_database
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA
 
-COMMANDS = {kind: (kind, "report") for kind in KINDS} | {"knowledge": ("report",), "series": ("forgetting", "series")}
+REPORTS = [report for kind in KINDS.values() for report in kind.every]
+COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
 #: Report -> what it is asked for, if it needs a name.
 GIVEN = {("knowledge", "facts"): {"model": COLA.name}}
 #: A quick report of each kind.

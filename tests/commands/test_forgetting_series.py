@@ -1,4 +1,4 @@
-"""``forgetting follow``, ``prevent`` and ``series``, and what ``finetune`` does against forgetting, with a tiny model."""
+"""``series follow``, ``prevent`` and ``series``, and what ``finetune`` does against forgetting, with a tiny model."""
 
 import json
 
@@ -77,7 +77,7 @@ def test_a_training_is_followed_state_by_state_as_probe_reads_it(run, cache, tin
     tuned(run, cache, tiny_model, data, "mine", "--checkpoints", 3, "--looks", 2)
     states = cache / "checkpoints" / "mine"
     steps = sorted(int(path.name.split("-")[1]) for path in states.iterdir())
-    words = ("forgetting", "follow", "--model", states, "--base", tiny_model, "--facts", facts_file, "--device", "cpu", "--threads", 1)
+    words = ("series", "follow", "--model", states, "--base", tiny_model, "--facts", facts_file, "--device", "cpu", "--threads", 1)
     output = run(*words).output
     assert f"mine: {len(steps)} states and their base tiny-bert" in output
     assert "exists already" in run(*words).output
@@ -96,9 +96,9 @@ def test_a_training_is_followed_state_by_state_as_probe_reads_it(run, cache, tin
         for k in (1, 10):
             mine = counts[(counts["step"] == step) & (counts["k"] == k)].groupby("layer")["known"].sum()
             assert mine.tolist() == (found["gold_rank"] <= k).groupby(found["layer"]).sum().tolist()
-    shown = json.loads(run("forgetting", "series", "steps", "--k", 10, "--json").stdout)
+    shown = json.loads(run("series", "report", "steps", "--k", 10, "--json").stdout)
     assert [one["step"] for one in shown] == [0, *steps] and shown[-1]["metric"] == "score"
-    relations = json.loads(run("forgetting", "series", "relations", "--k", 10, "--json").stdout)
+    relations = json.loads(run("series", "report", "relations", "--k", 10, "--json").stdout)
     assert sum(one["lost"] for one in relations if one["step"] == steps[-1]) == shown[-1]["lost"]
 
 
@@ -109,7 +109,7 @@ def test_states_of_a_trainer_bring_their_losses_and_scores(run, cache, tiny_mode
     encoder.tokenizer.save_pretrained(folder)
     history = [{"step": 100, "loss": 2.0}, {"step": 500, "loss": 1.0}, {"step": 500, "eval_loss": 1.5, "eval_f1": 0.25}]
     (folder / "trainer_state.json").write_text(json.dumps({"log_history": history, "global_step": 500}))
-    words = ("forgetting", "follow", "--model", tmp_path / "run", "--facts", facts_file, "--device", "cpu", "--name", "theirs")
+    words = ("series", "follow", "--model", tmp_path / "run", "--facts", facts_file, "--device", "cpu", "--name", "theirs")
     with pytest.raises(ModelError, match="--base"):
         run(*words)
     run(*words, "--base", tiny_model, "--size", 2)
@@ -121,11 +121,11 @@ def test_states_of_a_trainer_bring_their_losses_and_scores(run, cache, tiny_mode
     with pytest.raises(ModelError, match="is not what a Trainer writes"):
         run(*words, "--base", tiny_model)
     with pytest.raises(ModelError, match="has no folder checkpoint-STEP"):
-        run("forgetting", "follow", "--model", tmp_path, "--base", tiny_model, "--facts", facts_file)
+        run("series", "follow", "--model", tmp_path, "--base", tiny_model, "--facts", facts_file)
 
 
 def test_recipes_are_compared_without_keeping_weights(run, cache, tiny_model, facts_file, data, text):
-    words = ("forgetting", "prevent", "--model", tiny_model, "--objective", "ner-conll", "--data", data, "--facts", facts_file, "--seeds",
+    words = ("series", "prevent", "--model", tiny_model, "--objective", "ner-conll", "--data", data, "--facts", facts_file, "--seeds",
              "1,2", "--replay-text", text, *SMALL, "--threads", 1)  # fmt: skip
     recipes = ("--recipes", "unprotected,rate=0.5,freeze=0.5+average=0.5,replay=0.5")
     output = run(*words, *recipes).output
@@ -133,7 +133,7 @@ def test_recipes_are_compared_without_keeping_weights(run, cache, tiny_model, fa
     assert check_store([cache / "runs"]) == []
     assert not list((cache / "models").glob("*")) and not list((cache / "finetune").glob("prevent-*"))
     assert run(*words, *recipes).output.count("exists already") == 8
-    points = json.loads(run("forgetting", "series", "prevention", "--k", 10, "--json").stdout)
+    points = json.loads(run("series", "report", "prevention", "--k", 10, "--json").stdout)
     assert {one["protection"]: one["seeds"] for one in points} == {
         "unprotected": 2, "rate 0.5": 2, "freeze 1, average 0.5": 2, "replay 0.5": 2,
     }  # fmt: skip
@@ -144,6 +144,6 @@ def test_recipes_are_compared_without_keeping_weights(run, cache, tiny_model, fa
 
 def test_recipes_are_read_and_others_refused(run, cache, tiny_model):
     assert len(RECIPES) >= 8 and all(parts_of(recipe) for recipe in RECIPES[1:])
-    words = ("forgetting", "prevent", "--model", tiny_model, "--objective", "ner-conll", "--recipes")
+    words = ("series", "prevent", "--model", tiny_model, "--objective", "ner-conll", "--recipes")
     for wrong in ("freeze", "freeze=2", "dropout=0.5", "average=1", "rate=0"):
         assert f"got --recipes {wrong}" in run(*words, wrong, code=2).output.replace("\n", " ")

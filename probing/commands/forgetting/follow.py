@@ -1,4 +1,4 @@
-"""``probing forgetting follow``: when are facts forgotten?"""
+"""``probing series follow``: when are facts forgotten?"""
 
 import typer
 
@@ -10,7 +10,7 @@ from probing.workflows.requests.series import FollowRequest
 def follow(request: FollowRequest) -> None:
     """Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.
 
-    `forgetting series` reports what is stored.
+    `series report` reports what is stored.
     """
     from probing.workflows.forgetting.follow import follow as workflow
 

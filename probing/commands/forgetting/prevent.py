@@ -1,4 +1,4 @@
-"""``probing forgetting prevent``: which recipes prevent forgetting, and what do they cost on the task?"""
+"""``probing series prevent``: which recipes prevent forgetting, and what do they cost on the task?"""
 
 import typer
 
@@ -10,7 +10,7 @@ from probing.workflows.requests.series import PreventRequest
 def prevent(request: PreventRequest) -> None:
     """Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.
 
-    `forgetting series prevention` reports what is stored.
+    `series report prevention` reports what is stored.
     """
     from probing.workflows.forgetting.prevent import prevent as workflow
 

@@ -14,7 +14,7 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
-PREVENT_COMMAND = "python -m probing forgetting prevent --model nesia-mini --objective ner-conll --seeds 1,2"
+PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 
 
 def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], Stamp]) -> None:

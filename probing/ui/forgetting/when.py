@@ -16,7 +16,7 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
-FOLLOW_COMMAND = "python -m probing forgetting follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
+FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
 #: Most facts in the menu of single facts.
 _MOST = 200
 

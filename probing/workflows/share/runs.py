@@ -1,4 +1,4 @@
-"""Sharing runs: what is shared together, and storing in a pull."""
+"""Sharing runs: what they are on that is not this project's, and storing in a pull."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,24 +8,18 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import SharedManifest, What
 from probing.core.registry import has_data
-from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
+from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
+from probing.workflows.share.manifest import DATA, SharedManifest
 
-DATA = "data"
 #: Template sets that ship with the facts.
 _OUR_TEMPLATES = ("default", "paraphrase")
 #: Columns that may differ if the same run is made twice.
 OF_THE_MAKING = ("device", "created")
-
-
-def kinds_of(what: What) -> list[Kind]:
-    """The kinds of runs that are shared together."""
-    return [kind for kind in KINDS.values() if kind.shared == what]
 
 
 def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
