@@ -21,7 +21,7 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class Flow:
-    """What became of every fact by each state; of the facts known at the first state, each is kept, lost or returned.
+    """The outcome of every fact by each state; of the facts known at the first state, each is kept, lost or returned.
 
     Attributes:
         kept: (states, ...) known at the first state and at every one since.
@@ -70,7 +70,7 @@ def guests_of(facts: Sequence[Fact]) -> list[list[int]]:
 
 
 def flow(known: NDArray[np.bool_]) -> Flow:
-    """What became of facts, (states, ...) known or not.
+    """The outcome of facts, (states, ...) known or not.
 
     >>> one = flow(np.array([[True], [False], [True]]))
     >>> one.lost[:, 0].tolist(), one.returned[:, 0].tolist(), one.kept[:, 0].tolist()

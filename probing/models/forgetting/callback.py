@@ -92,7 +92,7 @@ class Watched:
 
 
 class AskingCallback(TrainerCallback):
-    """Asks a model in training for facts, logs what became of them and gives all ranks to ``finished``.
+    """Asks a model in training for facts, logs the outcomes and gives all ranks to ``finished``.
 
     The training is not changed: the model's modes, gradients and all random states are the same after an asking as before it.
 
@@ -274,7 +274,7 @@ def _trainer_of(callback: TrainerCallback) -> Callable[[], Trainer | None]:
     """A weak reference to the Trainer that calls a callback.
 
     A Trainer hands over its model, state and settings, but not itself, and only its ``log`` reports to what ``report_to`` names.
-    Types are compared, because asking a stranger's object for its class may run code of its own.
+    Types are compared, because asking a stranger's object for its class may run its code.
     """
     for one in gc.get_objects():
         handler = getattr(one, "callback_handler", None) if issubclass(type(one), Trainer) else None

@@ -1,4 +1,4 @@
-"""Stores a series: what became of facts at the states of one training."""
+"""Stores a series: the outcomes of facts at the states of one training."""
 
 import json
 from collections.abc import Sequence
