@@ -147,7 +147,7 @@ def story(known: Sequence[bool], steps: Sequence[int]) -> Story:
 
 
 def stored_rows(run_id: str, asked: AskedStates, fact_ids: Sequence[str], history: Sequence[Progress]) -> dict[str, list[dict[str, Any]]]:
-    """Table -> the rows of a series: steps, counts and, if there are ids, the facts among the first ten at some state and layer."""
+    """Table -> the rows of a series: steps, counts and, if there are ids, the facts among the first ten at the last layer of some state."""
     logged = {one.step: one for one in history}
     steps = [
         {"run_id": run_id, "step": step, "asked": step in asked.steps, "loss": one.loss, "score": one.score, "metric": one.metric or None}
@@ -156,7 +156,8 @@ def stored_rows(run_id: str, asked: AskedStates, fact_ids: Sequence[str], histor
     ]
     rows = {"series_steps": steps, "series_counts": [{"run_id": run_id} | row for row in count_rows(asked)]}
     if fact_ids:
-        found = buckets(asked.ranks).reshape(-1, len(fact_ids)).T
-        near = np.flatnonzero((found <= max(KNOWN_UP_TO.values())).any(axis=1))
+        ranks = buckets(asked.ranks)
+        near = np.flatnonzero((ranks[:, -1] <= max(KNOWN_UP_TO.values())).any(axis=0))
+        found = ranks.reshape(-1, len(fact_ids)).T
         rows["series_facts"] = [{"run_id": run_id, "fact_id": fact_ids[n], "buckets": found[n].tolist()} for n in near.tolist()]
     return rows

@@ -95,7 +95,7 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
         cells: step, layer and bucket, as ``reports.forgetting.series.ranks_of_fact`` gives them.
     """
     if cells.empty:
-        return theme.empty("The answer is never among the first ten, so its ranks are not stored.")
+        return theme.empty("The answer is never among the first ten at the last layer, so its ranks are not stored.")
     wide = cells.pivot(index="layer", columns="step", values="bucket")
     words = [[NAMES[int(bucket)] for bucket in row] for row in wide.to_numpy()]
     figure = go.Figure(

@@ -72,7 +72,7 @@ TABLES = (
     ),
     col.Table(
         "series_facts",
-        "A fact whose answer is among the first ten at some state and layer, with the buckets of its ranks.",
+        "A fact whose answer is among the first ten at the last layer of some state, with the buckets of its ranks.",
         "run_id fact_id",
         (
             col.RUN_ID,
