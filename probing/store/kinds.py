@@ -13,6 +13,7 @@ from probing.core.changes.run import ChangeRunConfig
 from probing.core.edges.run import EdgeRunConfig
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.files.share_manifest import What
+from probing.core.forgetting.run import ForgettingRunConfig
 from probing.core.knowledge.run import RunConfig
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.core.sentences.run import SentenceRunConfig
@@ -20,13 +21,14 @@ from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.store.knowledge.swapped_ranks import lender_problems
 from probing.store.rules import changes as change_rules
 from probing.store.rules import edges as edge_rules
+from probing.store.rules import forgetting as forgetting_rules
 from probing.store.rules import knowledge as fact_rules
 from probing.store.rules import sentences as sentence_rules
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
-from probing.store.tables import changes, edges, knowledge, sentences
+from probing.store.tables import changes, edges, forgetting, knowledge, sentences
 from probing.store.tables.columns import Table
 
-FACTS, EDGES, SENTENCES, CHANGES = "facts", "edges", "sentences", "changes"
+FACTS, EDGES, SENTENCES, CHANGES, FORGETTING = "facts", "edges", "sentences", "changes", "forgetting"
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,11 @@ KINDS: dict[str, Kind] = {
         _kind(
             CHANGES, ChangeRunConfig, changes, change_rules, command="changes measure", title="changes", shared="sentences",
             line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
+        ),
+        _kind(
+            FORGETTING, ForgettingRunConfig, forgetting, forgetting_rules, command="forgetting recover", title="recoveries of lost facts",
+            shared="forgetting",
+            line="forgetting {against}{probe_set} {template_set}, rank <= {k}: {lost:,} of {known:,} known facts lost{left}",
         ),
     )
 }  # fmt: skip

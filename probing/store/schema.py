@@ -6,13 +6,13 @@ splits into the columns of all runs and those of runs on facts. ``docs/tables.md
 
 import pyarrow as pa
 
-from probing.store.tables import changes, edges, knowledge, sentences
+from probing.store.tables import changes, edges, forgetting, knowledge, sentences
 from probing.store.tables.columns import SQL_TYPES, Table
 
 #: Raised when a table gets another version; earlier versions of the program refuse its files by name.
 SCHEMA_VERSION = 2
 #: Table name -> its declaration.
-TABLES: dict[str, Table] = {table.name: table for kind in (knowledge, edges, sentences, changes) for table in kind.TABLES}
+TABLES: dict[str, Table] = {table.name: table for kind in (knowledge, edges, sentences, changes, forgetting) for table in kind.TABLES}
 #: Table name -> its columns in order.
 SCHEMAS: dict[str, pa.Schema] = {name: table.schema for name, table in TABLES.items()}
 #: Table name -> the columns that identify a row.

@@ -11,7 +11,7 @@ from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
-from probing.store.kinds import CHANGES, EDGES, FACTS, KINDS, SENTENCES
+from probing.store.kinds import CHANGES, EDGES, FACTS, FORGETTING, KINDS, SENTENCES
 from probing.store.parquet import read_table, write_table
 from probing.store.rules.asking import light
 from probing.store.schema import KEYS, SCHEMAS, TABLES
@@ -19,6 +19,7 @@ from probing.store.sources import table_of
 from probing.store.tables.columns import Column, Table
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
+from tests.forgetting_planted import plant_forgetting
 from tests.planted_relatives import BASE, COLA, SST_2
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
@@ -29,6 +30,7 @@ PLANT: dict[str, Callable[[Path], Path]] = {
     EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
+    FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
 }
 #: Of each kind other than facts, runs that are added to those of ``PLANT``.
 MORE: dict[str, Callable[[Path], Path]] = {
@@ -41,6 +43,7 @@ MORE: dict[str, Callable[[Path], Path]] = {
     ),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
     CHANGES: lambda folder: plant_changes(folder, [SST_2]),
+    FORGETTING: lambda folder: plant_forgetting(folder, [SST_2]),
 }  # fmt: skip
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
@@ -48,6 +51,7 @@ NEEDED = {
     EDGES: tuple(table.name for table in KINDS[EDGES].tables),
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
     CHANGES: ("change_runs", "change_values", "perplexity"),
+    FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
 }
 #: What a run may lack altogether.
 FREE = ("edge_predictions", "sentence_predictions", "change_values")

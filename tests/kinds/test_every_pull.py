@@ -8,7 +8,7 @@ import pytest
 
 from probing.core.errors import HubError
 from probing.core.files.share_manifest import SharedManifest, describe
-from probing.store.kinds import CHANGES, EDGES, KINDS, SENTENCES
+from probing.store.kinds import CHANGES, EDGES, FORGETTING, KINDS, SENTENCES
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import table_of
@@ -19,7 +19,7 @@ from tests.planted_relatives import BASE, COLA
 
 #: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in ``tests/commands/test_hub.py``. Which pairs a
 #: fine-tuned model's run has is decided by its base's, which is not shared with it.
-MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name}
+MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name, FORGETTING: COLA.name}
 
 
 @pytest.fixture(scope="module", params=MODELS)

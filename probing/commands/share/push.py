@@ -15,14 +15,15 @@ class Shared(StrEnum):
     predictions = "predictions"
     edges = "edges"
     sentences = "sentences"
+    forgetting = "forgetting"
 
 
 def push(
     what: Annotated[
         Shared,
         typer.Argument(
-            help="heads go to a model repository; predictions, edges (edge probing) and sentences (probes of whole sentences, and "
-            "effects of fine-tuning) to a data set repository."
+            help="heads go to a model repository; predictions, edges (edge probing), sentences (probes of whole sentences, and effects "
+            "of fine-tuning) and forgetting (lost facts that come back) to a data set repository."
         ),
     ],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions its name in `runs`.")],

@@ -14,13 +14,14 @@ from probing.core.head_kinds import STORED
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-What = Literal["heads", "predictions", "edges", "sentences"]
+What = Literal["heads", "predictions", "edges", "sentences", "forgetting"]
 #: What is shared -> the form of its files' paths. A path outside these folders is refused.
 PATHS: dict[What, re.Pattern[str]] = {
     "heads": re.compile(rf"heads/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"),
     "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
     "edges": re.compile(r"data/edge_[a-z]+-[A-Za-z0-9._-]+\.parquet"),
     "sentences": re.compile(r"data/(sentence_[a-z]+|change_[a-z]+|perplexity|epoch_perplexity)-[A-Za-z0-9._-]+\.parquet"),
+    "forgetting": re.compile(r"data/forgetting_[a-z]+-[A-Za-z0-9._-]+\.parquet"),
 }
 
 
@@ -44,8 +45,8 @@ class SharedManifest(Frozen):
 
     Attributes:
         format: version of this file's format.
-        what: ``heads``, ``predictions``, ``edges`` (runs of edge probing) or ``sentences`` (runs of sentence-level probing, and of what
-            fine-tuning changed).
+        what: ``heads``, ``predictions``, ``edges`` (runs of edge probing), ``sentences`` (runs of sentence-level probing, and of what
+            fine-tuning changed) or ``forgetting`` (runs that asked for lost facts).
         model: name of the model.
         weights: identity of the encoder's weights for heads, else empty.
         code_version: of the program that pushed.

@@ -203,6 +203,20 @@ _CARDS: dict[str, _Card] = {
         columns={"protocol": lambda run: run.get("protocol", "")} | {name: name for name in ("seed", "layers", "width")},
         named="Sentences whose words may not be published, and those of a user's own files, are named by a hash of their text.",
     ),
+    "forgetting": _Card(
+        title="Facts that {name} lost, and how they come back",
+        about="Every fact that the base knows and the fine-tuned model does not was asked for by several ways; a row has the cheapest way "
+        "by which one of them comes back. Shares and excesses have wrong answers and never-known facts for comparison.",
+        command="`python -m probing forgetting recover`",
+        tags=("fine-tuning", "factual-knowledge"),
+        first=("forgetting_facts",),
+        of_runs=" of `forgetting_runs`. Facts are named by the hash of their text.",
+        columns={
+            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]), "templates": "template_set",
+            "known with rank": lambda run: f"<= {run['k']}", "seeds": "seeds", "known by the base": lambda run: f"{run['known']:,}",
+            "lost": lambda run: f"{run['lost']:,}",
+        },
+    ),
 }  # fmt: skip
 
 

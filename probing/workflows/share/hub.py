@@ -13,7 +13,13 @@ from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifes
 T = TypeVar("T")
 
 #: The hub's name for a repository of each kind.
-REPOSITORY_TYPE: dict[What, str] = {"heads": "model", "predictions": "dataset", "edges": "dataset", "sentences": "dataset"}
+REPOSITORY_TYPE: dict[What, str] = {
+    "heads": "model",
+    "predictions": "dataset",
+    "edges": "dataset",
+    "sentences": "dataset",
+    "forgetting": "dataset",
+}
 
 
 class Remote(Protocol):

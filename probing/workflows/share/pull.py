@@ -33,7 +33,7 @@ class PullRequest:
         name: repository on the hub, OWNER/NAME; or None with
         folder: a folder instead of the hub.
         revision: commit to pull; None: the one that was pulled before, else the newest.
-        what: the content, if both kinds of repository have this name; a data set holds predictions, edges or sentences.
+        what: the content, if both kinds of repository have this name; a data set holds predictions, edges, sentences or forgetting.
         out: folder of the runs; None: ``cache/runs``.
     """
 
@@ -160,7 +160,7 @@ def repository(name: str, what: What | None) -> HubRepository:
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
         advice = (
-            "say which with --what heads, --what predictions, --what edges or --what sentences"
+            "say which with --what heads, --what predictions, --what edges, --what sentences or --what forgetting"
             if found
             else "check the name; a private one needs `hf auth login`"
         )

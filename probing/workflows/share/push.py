@@ -21,10 +21,10 @@ from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, re
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.results import gather_results, own_tasks, task_licences
-from probing.workflows.share.runs import counted_alone, foreign_facts, kinds_of
+from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids, kinds_of
 
 #: Kinds of heads that each can have.
-KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": ()}
+KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": (), "forgetting": ()}
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
 
 def _foreign(what: What, rows: Sequence[dict], outgoing: Path) -> str:
     """What the runs are on that is not this project's own, in words; empty if there is nothing."""
-    if what == "predictions":
-        facts = foreign_facts(rows, outgoing)
+    if what in ("predictions", "forgetting"):
+        facts = foreign_facts(rows, outgoing) if what == "predictions" else foreign_ids(rows, outgoing)
         return f"{'; '.join(facts)}, which are not this project's own" if facts else ""
     tasks = own_tasks(what, rows)
     return f"the task {', '.join(tasks)}, whose data are not this project's" if tasks else ""

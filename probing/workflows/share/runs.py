@@ -44,6 +44,22 @@ def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
     return sorted(others)
 
 
+def foreign_ids(rows: Sequence[dict], folder: Path) -> list[str]:
+    """As ``foreign_facts``, of runs that asked for lost facts: their files have the ids of facts and no text.
+
+    Args:
+        rows: of ``forgetting_runs``.
+        folder: with the runs' files below ``data``.
+    """
+    ours = _shipped_facts()
+    others = []
+    for row in rows:
+        facts = read_table(folder / DATA / TABLES["forgetting_facts"].file_name(row), "forgetting_facts", ["fact_id"])
+        if set(facts.column("fact_id").to_pylist()) - ours:
+            others.append(row)
+    return sorted({f"{row['probe_set']} with the prompts {row['template_set']}" for row in others})
+
+
 def _shipped_facts() -> set[str]:
     """Ids of the facts that ship, which depend on their prompts; none without the repository's data."""
     if not has_data():
