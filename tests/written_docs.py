@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from probing.core.metrics import METRICS
 from probing.store.kinds import KINDS
-from probing.store.tables import changes, edges, knowledge, sentences
+from probing.store.tables import changes, edges, forgetting, knowledge, sentences
 
 ROOT = Path(__file__).resolve().parents[1]
-_MODULES: dict[str, ModuleType] = dict(zip(KINDS, (knowledge, edges, sentences, changes), strict=True))
+_MODULES: dict[str, ModuleType] = dict(zip(KINDS, (knowledge, edges, sentences, changes, forgetting), strict=True))
 _METRICS = """# Metrics
 
 The table in `probing/core/metrics.py` defines the texts of tooltips, axis titles, the Methods page and this document. Shares lie in [0, 1]

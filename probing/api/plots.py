@@ -6,6 +6,7 @@ from probing.api.shown import for_notebook
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
+from probing.api.stored.forgetting_figures import forgetting_figure
 from probing.api.stored.given import Numbers, Words, chosen, several, single
 from probing.api.stored.looks import model_looks
 from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
@@ -16,6 +17,7 @@ from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
 from probing.reports.changes.declared import CHANGES
 from probing.reports.edges.declared import EDGES
+from probing.reports.forgetting.declared import FORGETTING
 from probing.reports.report import refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
 
@@ -242,6 +244,24 @@ class Plots:
         if what is not None or measure is not None or heads:
             choice = chosen(CHANGES, what or "values", model=names.models, measure=measure, heads=heads)
         return for_notebook(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
+
+    @checked
+    def forgetting(
+        self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, dark: bool = False
+    ) -> "go.Figure":  # fmt: skip
+        """What became of the facts that fine-tuned models lost: the bars of the page "Forgetting".
+
+        Args:
+            what: only ``outcome`` has a figure.
+            model: names to keep.
+            probe_set, k: one each.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.forgetting(probe_set="trex", k=1)  # doctest: +SKIP
+        """
+        choice = chosen(FORGETTING, what, model=model, probe_set=probe_set, k=k)
+        return for_notebook(forgetting_figure(self._results.database, choice, self._looks), dark)
 
 
 def _cell(k: Numbers, average: Words = None) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes.declared import CHANGES
 from probing.reports.edges.declared import EDGES
+from probing.reports.forgetting.declared import FORGETTING
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
@@ -370,6 +371,28 @@ class Results(OpenResults):
         8      8  0.986
         """
         return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
+
+    @checked
+    def forgetting(
+        self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, way: Words = None,
+        relation: Words = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """What became of the facts that fine-tuned models lost, as ``probing forgetting report WHAT --json``.
+
+        Args:
+            what: ``outcome`` (of 100 facts that the base knew), ``ways`` (each way next to its yardsticks), ``relations``, ``exposure``,
+                ``confidence`` (bins of the base's confidence), ``layers`` (where answers come back) or ``facts`` (of one model).
+            model, probe_set, relation: names to keep; k: 1 or 10.
+            way: for ``facts``, the ways back to keep; for ``relations``, the way whose excess is shown.
+
+        Returns:
+            For ``outcome`` one row per model and part of the known facts; for the others see docs/forgetting.md.
+
+        >>> import probing
+        >>> list(probing.results().forgetting())[:5]
+        ['model', 'base', 'probe_set', 'k', 'control']
+        """
+        return self._report(FORGETTING, what, model=model, probe_set=probe_set, k=k, way=way, relation=relation)
 
     def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
         """A declared report with the columns of its JSON."""

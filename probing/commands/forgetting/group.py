@@ -10,6 +10,10 @@ FORGETTING_COMMANDS = {
         "probing.commands.forgetting.recover",
         "Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.",
     ),
+    "report": (
+        "probing.commands.forgetting.report",
+        "Report what became of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
+    ),
 }
 
 

@@ -47,9 +47,9 @@ RULES = (
     ),
     Rule(
         "relations",
-        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS sum_known, coalesce(sum(c.lost), 0)::BIGINT AS sum_lost
-            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING sum_known <> r.known OR sum_lost <> r.lost""",
-        "its relations have {sum_known:,} known and {sum_lost:,} lost facts, the run {known:,} and {lost:,}", blocks=True,
+        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost), 0)::BIGINT AS gone
+            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR gone <> r.lost""",
+        "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}", blocks=True,
     ),
     Rule(
         "lost facts",

@@ -1,0 +1,1 @@
+"""What became of facts that fine-tuned models lost, and whether they come back more often than guesses."""
