@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-scale stress bench screenshots docs lint format check clean
+.PHONY: help setup app test test-scale stress bench screenshots family docs lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
@@ -14,6 +14,7 @@ help:
 	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
+	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
 	@echo "make docs    writes docs/metrics.md and docs/tables.md again from the declarations"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
@@ -34,6 +35,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@touch $@
 
 setup: $(VENV)/.installed
+
+family: setup
+	HF_HUB_OFFLINE=1 $(BIN)/python -m probing family
 
 app: setup
 	$(BIN)/python -m probing build
@@ -70,7 +74,7 @@ docs: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy probing app.py
+	$(BIN)/mypy probing data/making app.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -183,6 +183,16 @@ def test_a_room_imports_only_the_rooms_below_it(room):
         assert rooms <= ALLOWED[room] | {room}, f"{path} imports {sorted(rooms)}"
 
 
+def test_what_makes_the_shipped_data_uses_the_package_and_is_not_used_by_it():
+    for path in files():
+        assert not {name for name in imported(PACKAGE / path) if name.split(".")[0] == "data"}, path
+    making = ROOT / "data" / "making"
+    for path in making.rglob("*.py"):
+        rooms = {place.parts[0] for place in ours(path) if len(place.parts) > 1}
+        assert not rooms & {"ui", "api", "figures", "commands"}, f"{path} imports {sorted(rooms)}"
+    assert len(list(making.glob("*.py"))) <= MAX_FILES + 1
+
+
 def test_every_room_has_its_place_in_the_order():
     assert {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(ALLOWED)
 

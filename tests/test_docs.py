@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.commands.main import COMMANDS
+from probing.commands.main import COMMANDS, MAKERS
 from probing.commands.main import command as loaded
 from probing.core.facts.fact import LEFT_OUT_REASONS, PROBE_SETS
 from probing.core.metrics import METRICS
@@ -88,7 +88,7 @@ def test_links_and_commands_in_the_prose_exist():
             if "://" not in link:
                 assert (path.parent / link).exists(), f"{path}: {link}"
         for command in re.findall(r"python -m probing ([a-z-]+)", text):
-            assert command in COMMANDS, f"{path}: {command}"
+            assert command in COMMANDS | MAKERS, f"{path}: {command}"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,12 @@ def test_the_prose_keeps_to_the_word_list():
 
 def test_comments_docstrings_and_messages_keep_to_the_word_list():
     phrases, found = avoided(), []
-    for path in [*(ROOT / "probing").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]:
+    for path in [
+        *(ROOT / "probing").rglob("*.py"),
+        *(ROOT / "data" / "making").rglob("*.py"),
+        *(ROOT / "pages").glob("*.py"),
+        ROOT / "app.py",
+    ]:
         with path.open("rb") as stream:
             for token in tokenize.tokenize(stream.readline):
                 if token.type in (tokenize.STRING, tokenize.COMMENT) and " " in token.string:

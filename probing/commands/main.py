@@ -13,7 +13,7 @@ from probing import __version__
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
-from probing.core.registry import has_data
+from probing.core.registry import REPOSITORY, has_data
 
 #: Command -> its module, imported when the command is called, and its line in the list of commands: its docstring's first.
 COMMANDS = {
@@ -21,16 +21,16 @@ COMMANDS = {
         "probing.commands.fetch",
         "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
     ),
-    "pretrain": (
-        "probing.commands.nesia.pretrain",
-        "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
-    ),
     "finetune": (
-        "probing.commands.finetune",
+        "probing.commands.training.finetune",
         "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
     ),
+    "score": (
+        "probing.commands.training.score",
+        "Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data.",
+    ),
     "train-heads": (
-        "probing.commands.train_heads",
+        "probing.commands.training.train_heads",
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
     "probe": (
@@ -56,14 +56,6 @@ COMMANDS = {
         "probing.commands.check",
         "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
     ),
-    "model-card": (
-        "probing.commands.nesia.model_card",
-        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
-    ),
-    "facts": (
-        "probing.commands.nesia.facts",
-        "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
-    ),
     "counts": ("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
     "push": (
         "probing.commands.share.push",
@@ -75,16 +67,38 @@ COMMANDS = {
     ),
 }
 
+#: Commands that make what ships, listed last; their modules lie in the repository next to the data, not in the package.
+MAKERS = {
+    "pretrain": (
+        "data.making.commands.pretrain",
+        "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
+    ),
+    "family": (
+        "data.making.commands.family",
+        "Make the family's models, heads, probes and results after the base; prints the hours first, resumable.",
+    ),
+    "model-card": (
+        "data.making.commands.card",
+        "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
+    ),
+    "facts": (
+        "data.making.commands.triples",
+        "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
+    ),
+}
+
 
 @cache
 def command(name: str) -> Any:
     """The command of that name."""
-    return loaded(COMMANDS[name][0], name)
+    return loaded((COMMANDS | MAKERS)[name][0], name)
 
 
 @cache
 def loaded(module: str, name: str) -> Any:
     """A module's command: its function of that name, or its group of further commands."""
+    if module.startswith("data.") and str(REPOSITORY) not in sys.path:
+        sys.path.append(str(REPOSITORY))
     found = getattr(import_module(module), name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
@@ -96,12 +110,14 @@ def loaded(module: str, name: str) -> Any:
 class CommandsOnCall(TyperGroup):
     """Lists every command's name and line; imports only the called one."""
 
-    listed = COMMANDS
+    listed: ClassVar = COMMANDS
+    #: Listed after them under a heading; what makes the shipped data exists where these are.
+    makers: ClassVar[dict[str, tuple[str, str]]] = {}
     #: Earlier names of commands, which still work and are not listed.
     earlier: ClassVar = {"gate": "model-card"}
 
     def __init__(self, **settings: Any) -> None:
-        lines = {name: TyperCommand(name, help=line) for name, (_, line) in self.listed.items()}
+        lines = {name: TyperCommand(name, help=line) for name, (_, line) in (self.listed | self.makers).items()}
         super().__init__(**settings | {"commands": lines})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -117,18 +133,30 @@ class CommandsOnCall(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
         name = self.earlier.get(cmd_name, cmd_name)
-        return loaded(self.listed[name][0], name) if name in self.listed else None
+        known = self.listed | self.makers
+        return loaded(known[name][0], name) if name in known else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands by their lines, without importing them."""
-        TyperGroup(commands=dict(self.commands)).format_commands(ctx, formatter)
+        users = {name: one for name, one in self.commands.items() if name not in self.makers}
+        TyperGroup(commands=users).format_commands(ctx, formatter)
+        if self.makers:
+            with formatter.section("Commands that make the shipped data"):
+                limit = formatter.width - 6 - max(map(len, self.makers))
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in self.makers])
+
+
+class AllCommandsOnCall(CommandsOnCall):
+    """Lists the commands of users and, in the repository, those of makers."""
+
+    makers: ClassVar = MAKERS if has_data() else {}
 
 
 #: The model that ships is in the repository only.
 _EXAMPLE = "" if has_data() else " --model bert-base-uncased (a download of 440 MB)"
 app = typer.Typer(
     name="probing",
-    cls=CommandsOnCall,
+    cls=AllCommandsOnCall,
     help=f"Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'{_EXAMPLE}",
     no_args_is_help=True,
     add_completion=False,

@@ -10,15 +10,16 @@ from typer.testing import CliRunner
 
 from probing.commands.changes.group import CHANGE_COMMANDS
 from probing.commands.edges.group import EDGE_COMMANDS
-from probing.commands.main import COMMANDS, app, loaded
+from probing.commands.main import COMMANDS, MAKERS, app, loaded
 from probing.commands.sentences.group import SENTENCE_COMMANDS
 
 
 @pytest.mark.parametrize(
     ("name", "entry"),
-    [*COMMANDS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items(), *CHANGE_COMMANDS.items()],
+    [*COMMANDS.items(), *MAKERS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items(), *CHANGE_COMMANDS.items()],
     ids=[
         *COMMANDS,
+        *MAKERS,
         *(f"edges {n}" for n in EDGE_COMMANDS),
         *(f"sentences {n}" for n in SENTENCE_COMMANDS),
         *(f"changes {n}" for n in CHANGE_COMMANDS),
@@ -35,7 +36,9 @@ def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entr
 
 def test_every_command_is_listed_once_and_in_order():
     shown = CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1]
-    assert [line.split()[0] for line in shown.strip().splitlines()] == list(COMMANDS)
+    users, makers = shown.split("Commands that make the shipped data:")
+    assert [line.split()[0] for line in users.strip().splitlines()] == list(COMMANDS)
+    assert [line.split()[0] for line in makers.strip().splitlines()] == list(MAKERS)
 
 
 @pytest.mark.parametrize(("group", "commands"), [("edges", EDGE_COMMANDS), ("sentences", SENTENCE_COMMANDS), ("changes", CHANGE_COMMANDS)])

@@ -11,6 +11,8 @@ from probing.core.errors import FactsError, HeadError, ModelError, TextError
 from probing.core.tasks.objectives import TASKS
 from probing.models.finetuning.setup import TASK_HEAD
 from probing.store.parquet import read_table
+from probing.workflows.requests.score import ScoreRequest
+from probing.workflows.score import score
 from tests.core.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 
 WRITE = {"ner-conll": write_conll, "pos-ewt": write_treebank, "rank-msmarco": write_msmarco, "mlm-msmarco": write_msmarco}
@@ -48,6 +50,8 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
     assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
     assert "exists already" in tune(run, tiny_model, objective, data(objective)).output
+    again = score(ScoreRequest(str(folder), base=str(tiny_model), data=data(objective), device="cpu"), lambda line: None)
+    assert {one.metric: (one.value, one.recorded) for one in again} == {row["metric"]: (row["value"], row["value"]) for row in rows}
 
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
     run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
@@ -66,6 +70,18 @@ def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(run, cach
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
     pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
     assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", "tiny-bert-ner-conll")]
+
+
+def test_a_score_needs_the_tasks_head_and_a_model_of_finetune(run, cache, tiny_model, data):
+    tune(run, tiny_model, "ner-conll", data("ner-conll"))
+    folder = cache / "models" / "tiny-bert-ner-conll"
+    assert "(n = " in run("score", "--model", folder, "--base", tiny_model, "--data", data("ner-conll"), "--device", "cpu").output
+    (folder / TASK_HEAD).unlink()
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no weights; expected model\.safetensors"):
+        run("score", "--model", folder, "--base", tiny_model, "--data", data("ner-conll"))
+    with pytest.raises(ModelError, match=r"finetuning\.json is missing; expected the folder of a model that `finetune` made"):
+        run("score", "--model", tiny_model, "--data", data("ner-conll"))
 
 
 def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache, tiny_model, data):

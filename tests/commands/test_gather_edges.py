@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from data.making.edges import plan
 from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.errors import HeadError, StoreError
 from probing.models.edges.files import FILE, TaskProbes, read_probes, write_probes
@@ -16,7 +17,6 @@ from probing.store.sources import files_of
 from probing.store.tables import edges
 from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.train import task_names
-from probing.workflows.nesia.edges import plan
 from tests.edges_planted import RUNS, plant_edge_runs
 
 
@@ -89,13 +89,13 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
         gather_probes(tmp_path / "made", ("relations",), tmp_path / "shipped", lambda line: None)
 
 
-def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_all_but_part_of_speech():
+def test_what_ships_has_every_task_a_random_twin_and_three_seeds():
     asked = [(request.model, task, request) for request in plan() for task in task_names(request)]
     trained = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "trained")}
     random = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "random")}
     assert len(trained) == 8 and random == trained and set(OPEN_TASKS) < trained
     several = {task for _, task, one in asked if one.seeds == 3 and one.encoder == "trained"}
-    assert several == trained - {"pos"}
+    assert several == trained
     controlled = {task for _, task, one in asked if "control" in one.labels}
     assert controlled == {task for _, task, one in asked if one.codes} == {"pos", "entities", "relations"}
     assert len({model for model, _, _ in asked}) >= 3

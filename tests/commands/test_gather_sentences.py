@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from data.making import sentences
 from probing.core.sentences.example import OWN
 from probing.store.build import build_database
 from probing.store.check import check_store
@@ -11,7 +12,6 @@ from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS
 from probing.store.sources import files_of
-from probing.workflows.nesia import family
 from tests.changes_planted import plant_changes
 from tests.planted_relatives import BASE, COLA, MODELS
 from tests.sentences_planted import RUNS, plant_sentence_runs
@@ -19,11 +19,11 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 
 @pytest.fixture
 def gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(family, "EVERY_TASK", (BASE.name, COLA.name))
-    monkeypatch.setattr(family, "EVERY_READING", COLA.name)
+    monkeypatch.setattr(sentences, "EVERY_TASK", (BASE.name, COLA.name))
+    monkeypatch.setattr(sentences, "EVERY_READING", COLA.name)
     plant_sentence_runs(tmp_path / "made")
     plant_changes(tmp_path / "made")
-    family.gather_results(tmp_path / "made", tmp_path / "shipped", lambda line: None)
+    sentences.gather_results(tmp_path / "made", tmp_path / "shipped", lambda line: None)
     return tmp_path
 
 

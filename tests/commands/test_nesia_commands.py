@@ -26,7 +26,7 @@ def few_facts():
 @pytest.fixture()
 def text(few_facts, tmp_path, monkeypatch):
     """A LAMA folder whose only evidence names a held-out fact in another form, and a short WikiText; and the fact."""
-    for module in ("probing.core.nesia.control_text", "probing.workflows.nesia.pretrain"):
+    for module in ("probing.core.nesia.control_text", "data.making.pretrain"):
         monkeypatch.setattr(f"{module}.read_facts", lambda name, relations: few_facts)
     relations = shipped_relations()
     facts = [one for facts in few_facts for one in facts.facts if facts.probe_set == "trex" and relations[one.relation].training]

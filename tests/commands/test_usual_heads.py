@@ -135,7 +135,7 @@ def test_a_replicate_is_trained_as_the_heads_that_it_is_read_beside(train, cache
 @pytest.mark.parametrize("kind", ["tied", "full"])
 def test_heads_of_version_0_2_are_gone_on_with(run, cache, kind, tmp_path, monkeypatch):
     from probing.models.encoders.load import load_encoder
-    from probing.workflows.head_recipes import Wish, recipe_for
+    from probing.workflows.heads.recipes import Wish, recipe_for
 
     encoder = load_encoder(OLD / "models" / "tiny-bert", device="cpu")
     (folder,) = [path for path in (OLD / "heads").glob(f"*/{kind}-seed0") if read_identity(head_path(path, 0)).weights == encoder.identity]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probing.core.nesia.quality import LayerCounts, conditions, contrast, contrasts, subject_points
+from data.making.quality import LayerCounts, conditions, contrast, contrasts, subject_points
 from probing.core.stats.intervals import RelationCounts, standardised_difference
 
 

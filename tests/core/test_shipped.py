@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from data.making.triples import read_triples, write_shipped_triples
 from probing.core.errors import FactsError
 from probing.core.facts.lama import read_lama
-from probing.core.facts.shipped import read_triples, write_shipped_triples
 from probing.core.facts.templates import Relation, shipped_relations
 from probing.core.paths import FACTS_FOLDER
 

@@ -132,11 +132,10 @@ def _import_everything() -> None:
     import probing.models.finetuning.trainer
     import probing.models.heads.training
     import probing.models.knowledge.probe
-    import probing.models.pretraining.train
     import probing.store.build  # noqa: F401
-    from probing.commands.main import COMMANDS, command
+    from probing.commands.main import COMMANDS, MAKERS, command
 
-    for name in COMMANDS:
+    for name in COMMANDS | MAKERS:
         command(name)
 
 

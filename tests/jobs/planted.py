@@ -68,7 +68,7 @@ def probing_of_another_version(setup):
 def mortal_training(setup):
     """The real worker of ``train-heads``; the first process that takes a head's second step is killed there."""
     import probing.models.heads.training as module
-    from probing.workflows.head_work import open_training
+    from probing.workflows.heads.work import open_training
 
     opened, real = open_training(setup), module.HeadStep.take
     note = Path(os.environ["PROBING_SNAPSHOT"]) / "death"

@@ -76,7 +76,7 @@ def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
 @pytest.mark.scale
 @pytest.mark.parametrize("who", [RAY, SLURM], ids=["ray", "slurm"])
 def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
-    monkeypatch.setattr("probing.workflows.head_work.OPENER", "tests.jobs.planted:mortal_training")
+    monkeypatch.setattr("probing.workflows.heads.work.OPENER", "tests.jobs.planted:mortal_training")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
     (tmp_path / "deaths").mkdir()

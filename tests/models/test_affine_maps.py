@@ -204,7 +204,7 @@ def test_a_base_with_another_tokenizer_is_refused_in_plain_words(tuned_copy, fol
 def test_where_the_base_cuts_the_text_into_other_tokens_the_usual_start_is_the_pretrained_head(
     tuned_copy, folder_of, tmp_path, monkeypatch
 ):
-    from probing.workflows.head_recipes import Wish, recipe_for
+    from probing.workflows.heads.recipes import Wish, recipe_for
 
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     base = shutil.copytree(folder_of("bert"), tmp_path / "base")

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import torch
 
+from data.making.pretraining import train
+from data.making.pretraining.train import Masker, PretrainRecipe, drawn_blocks, encode, learning_rate, new_model, pretrain
+from data.making.pretraining.vocabulary import train_vocabulary
 from probing.core.errors import ModelError
 from probing.core.nesia.corpus import Sentence
-from probing.models.pretraining import train
-from probing.models.pretraining.train import Masker, PretrainRecipe, drawn_blocks, encode, learning_rate, new_model, pretrain
-from probing.models.pretraining.vocabulary import train_vocabulary
 from probing.models.runtime.planned_batches import IGNORED, plan_batches
 from tests.models import tiny_models
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 #: Code whose words are about what probes and heads read.
 MODULES = (
     "app.py", "pages", "probing/ui", "probing/reports", "probing/figures", "probing/core/knowledge", "probing/core/sentences",
-    "probing/core/changes", "probing/core/edges", "probing/core/metric.py", "probing/core/metrics.py", "probing/workflows/nesia",
+    "probing/core/changes", "probing/core/edges", "probing/core/metric.py", "probing/core/metrics.py", "data/making",
 )  # fmt: skip
 DOCUMENTS = (
     "README.md", "docs/verdicts.md", "docs/api.md", "docs/changes.md", "docs/edges.md", "docs/facts.md", "docs/finetuning.md",

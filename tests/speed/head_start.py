@@ -29,7 +29,7 @@ from probing.models.heads.recipe import FROM_LEAST_SQUARES, HeadRecipe
 from probing.models.heads.step import HeadStep
 from probing.models.heads.training import train_head
 from probing.models.runtime.torch_settings import thread_count
-from probing.workflows.head_recipes import START_POSITIONS, STEPS
+from probing.workflows.heads.recipes import START_POSITIONS, STEPS
 from tests.speed.measurement import Measurement, random_bert_base
 
 BASE_LAYERS, TIMED_POSITIONS = 12, 1000

@@ -11,10 +11,6 @@ EDGE_COMMANDS = {
         "probing.commands.edges.train",
         "Train probes of every layer for edge probing tasks and store their predictions; resumable, does nothing the second time.",
     ),
-    "ship": (
-        "probing.commands.nesia.edges",
-        "Train the shipped probes of edge probing on nesia-mini, its random twin and its relatives, and store them in data; resumable.",
-    ),
     "trace": ("probing.commands.edges.trace", "Apply the probes of every layer to one span of a sentence, or to a pair of spans."),
     "report": (
         "probing.commands.edges.report",

@@ -19,10 +19,6 @@ SENTENCE_COMMANDS = {
         "List the tasks: question, data sets, licences and, with --counts, how much data they have and what was left out.",
     ),
     "make": ("probing.commands.sentences.make", "Write a task that is made by rule as TSV: odd-man-out, from UD English EWT."),
-    "ship": (
-        "probing.commands.nesia.family",
-        "Fine-tune, probe and measure the shipped relatives of nesia-mini, and store the results in data; resumable.",
-    ),
     "report": (
         "probing.commands.sentences.report",
         "Report stored probes of whole sentences: accuracy, changes, fates of properties; the same numbers as on the pages.",

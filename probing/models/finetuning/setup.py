@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
@@ -20,6 +20,7 @@ from probing.models.encoders.load import load_encoder
 from probing.models.encoders.usable import read_configuration
 from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
+from probing.models.sources.delta_weights import FILE as DIFFERENCE
 from probing.models.sources.delta_weights import apply_difference, parameters_of, save_difference
 from probing.models.sources.located import locate
 
@@ -76,6 +77,30 @@ class Prepared:
             for name, value in parameters_of(stored).items():
                 if name in after:
                     after[name].copy_(value)
+
+
+def take_stored_weights(ready: Prepared, folder: Path) -> None:
+    """Gives the model in training the weights that are stored in a folder: those of its body and of the task's head.
+
+    Raises:
+        ModelError: if weights are missing, or belong to another base.
+    """
+    head, whole = folder / TASK_HEAD, folder / "model.safetensors"
+    state = ready.training.model.state_dict()
+    if whole.is_file():
+        found = load_file(whole)
+    elif not (folder / DIFFERENCE).is_file():
+        raise ModelError(f"{folder} has no weights; expected {whole.name} or {DIFFERENCE}")
+    else:
+        stored = copy.deepcopy(ready.before)
+        apply_difference(stored, folder, ready.base_weights)
+        found = dict(stored.state_dict())
+    if head.is_file():
+        found |= load_file(head)
+    if lacking := sorted(ready.task_head().keys() - found.keys()):
+        raise ModelError(f"{folder} has no weights of {', '.join(lacking)}; expected them in {TASK_HEAD}; models made before 0.8 have none")
+    ready.training.model.load_state_dict({name: value for name, value in found.items() if name in state}, strict=False)
+    ready.training.model.eval()
 
 
 def save_task_head(weights: Mapping[str, torch.Tensor], folder: Path) -> None:

@@ -97,7 +97,7 @@ def _run_of(request: OwnRequest, model: str, probes: TaskProbes, data: TaskData)
                 return str(row["run_id"])
     raise StoreError(
         f"no run of {data.task} on {model} in {request.results} has the weights and the data of the probes in "
-        f"{request.probes}; run `edges ship` again"
+        f"{request.probes}; run `edges train` again"
     )
 
 

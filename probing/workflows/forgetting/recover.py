@@ -32,7 +32,7 @@ from probing.models.knowledge.probe import facts_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of
-from probing.workflows.head_work import fetched_text
+from probing.workflows.heads.work import fetched_text
 from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.requests.forgetting import RecoverRequest

@@ -18,7 +18,7 @@ from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
 from probing.store.database import open_database
 from probing.store.parquet import read_table
-from probing.workflows.heads import train_heads
+from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
 from probing.workflows.reproduction import steps
 from probing.workflows.reproduction.plan import Plan, Procedure, made_here

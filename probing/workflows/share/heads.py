@@ -26,7 +26,7 @@ from probing.models.heads.files import (
 )
 from probing.models.heads.recipe import HeadRecipe
 from probing.models.heads.training import text_sha256
-from probing.workflows.head_work import head_text
+from probing.workflows.heads.work import head_text
 
 #: Head files need no model in their name: the folder has it.
 HEADS = "heads"

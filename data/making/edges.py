@@ -1,4 +1,4 @@
-"""The shipped results of edge probing, on nesia-mini, its random twin and its fine-tuned relatives."""
+"""The shipped probes of edge probing, on nesia-mini, its random twin and its fine-tuned relatives."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.own_sentences import OwnRequest, ask_own_sentences
-from probing.workflows.edges.train import train_edges
 from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
 
@@ -22,6 +21,8 @@ _ON_EWT = ("pos", "dependencies", "constituents", "srl")
 _WITH_CONTROLS = ("relations", "entities")
 _SMALL = ("relations", "proto-roles", "entities", "coreference")
 RELATIVES = ("nesia-mini-ner-conll", "nesia-mini-qa-squad-1", "nesia-mini-control")
+#: The largest tasks, in minutes of one processor for one probe of every layer.
+_MINUTES = {"pos": 10.0, "dependencies": 10.0, "constituents": 25.0, "srl": 20.0}
 
 
 def plan() -> list[EdgesRequest]:
@@ -29,6 +30,7 @@ def plan() -> list[EdgesRequest]:
     base = EdgesRequest(MODEL, recipe=RECIPE, probe_bits=8, threads=1, kinds=(CUMULATIVE, AT))
     found = [
         replace(base, tasks=("pos",), labels=(TASK, CONTROL), codes=True),
+        replace(base, tasks=("pos",), kinds=(CUMULATIVE,), seeds=3),
         replace(base, tasks=("dependencies",)),
         replace(base, tasks=("dependencies",), kinds=(CUMULATIVE,), seeds=3),
         # The largest tasks without probes of single layers, which would take as long as all others together.
@@ -47,16 +49,24 @@ def plan() -> list[EdgesRequest]:
     ]
 
 
-def ship_edges(say: Say = print) -> list[Path]:
-    """Trains the shipped probes, resumable, stores them in the snapshot and ``data/edges``, and applies them to our own sentences.
+def results() -> Path:
+    """Folder of all results of edge probing."""
+    return cache_folder() / "nesia-edges"
+
+
+def minutes(request: EdgesRequest) -> float:
+    """Minutes of one processor that a training takes, as measured where the shipped probes were made."""
+    probes = len(request.kinds) * len(request.labels) * request.seeds
+    return sum(_MINUTES.get(task, 2.0) for task in request.tasks) * probes
+
+
+def gather(say: Say = print) -> list[Path]:
+    """Stores the results in the snapshot and the probes in ``data/edges``, and applies them to our own sentences.
 
     Raises:
-        ProbingError: as ``train_edges``; the data sets must have been fetched.
+        ProbingError: if results or probes are missing.
     """
-    out = cache_folder() / "nesia-edges"
-    for request in plan():
-        train_edges(replace(request, out=out), say)
     weights = open_encoder(MODEL, device="cpu").identity
-    files = gather_results(out, snapshot_folder(), say)
+    files = gather_results(results(), snapshot_folder(), say)
     files += gather_probes(probes_folder(cache_folder(), weights, "pos").parent, OPEN_TASKS, SHIPPED / MODEL, say)
     return files + ask_own_sentences(OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads"), say)

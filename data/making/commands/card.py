@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
+from data.making.quality import Difference, LayerCounts, majority_points, p_at, subject_points
 from probing.core.errors import HeadError
 from probing.core.head_kinds import canonical_head, listed
 from probing.core.nesia.corpus import EXPOSURES
-from probing.core.nesia.quality import Difference, LayerCounts, majority_points, p_at, subject_points
 
 
 def model_card(
@@ -15,7 +15,7 @@ def model_card(
     head: Annotated[str | None, typer.Option(help=f"{listed()}; none: logit_lens or, if there are no such runs, tied.")] = None,
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration."""
-    from probing.workflows.nesia.model_card import followed_words, quality
+    from data.making.card import followed_words, quality
 
     found = quality(model, None if head is None else canonical_head(head))
     last = max(found.layers)

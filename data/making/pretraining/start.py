@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerBase
 
+from data.making.pretraining.train import PretrainRecipe, new_model
+from data.making.pretraining.vocabulary import train_vocabulary
 from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_folder
-from probing.models.pretraining.train import PretrainRecipe, new_model
-from probing.models.pretraining.vocabulary import train_vocabulary
 
 
 def fresh_start(

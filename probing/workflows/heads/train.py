@@ -10,8 +10,8 @@ from probing.models.heads.files import heads_folder, trained_heads_folder, valid
 from probing.models.heads.recipe import PRETRAINED, text_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import passed_on
-from probing.workflows.head_recipes import Wish, recipe_for
-from probing.workflows.head_work import HeadWork, head_job, head_text
+from probing.workflows.heads.recipes import Wish, recipe_for
+from probing.workflows.heads.work import HeadWork, head_job, head_text
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.say import Say
 from probing.workflows.stored_runs import do_job, setup_of

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from data.making.quality import Condition, Contrast, LayerCounts, conditions, contrasts
 from probing.core.errors import ModelError
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import find_entry
 from probing.core.nesia.corpus import EXPOSURES
-from probing.core.nesia.quality import Condition, Contrast, LayerCounts, conditions, contrasts
 from probing.core.paths import database_folder
 from probing.store.database import Database, open_database
 from probing.store.run_queries import aggregate, majority, runs

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.facts.shipped import write_shipped_triples
+from data.making.triples import write_shipped_triples
 from probing.core.facts.templates import shipped_relations
 from probing.core.paths import FACTS_FOLDER
 

@@ -40,8 +40,8 @@ def pretrain(
     ] = False,
 ) -> None:
     """Train nesia-mini by masked language modelling, resumable, and record every fact's exposure."""
-    from probing.models.pretraining.train import PretrainRecipe
-    from probing.workflows.nesia import pretrain as workflow
+    from data.making import pretrain as workflow
+    from data.making.pretraining.train import PretrainRecipe
 
     recipe = PretrainRecipe(
         layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed, stated_visits=stated_visits,

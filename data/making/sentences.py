@@ -1,117 +1,103 @@
 """The shipped results of sentence-level probing and of the effects of fine-tuning, on nesia-mini and its fine-tuned relatives."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
+from transformers import BertConfig, BertForMaskedLM
 
-from probing.core.files.atomic import atomic_copy
+from data.making.models import BY_END, COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, SEEDS, not_shipped
+from data.making.models import SHIPPED as SHIPPED_MODELS
+from probing.core.files.atomic import atomic_copy, atomic_folder
 from probing.core.paths import cache_folder, snapshot_folder
-from probing.core.registry import REPOSITORY
 from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, RESCALED
 from probing.core.sentences.tasks import ALL
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
 from probing.store.tables import changes as change_tables
 from probing.store.tables import sentences as sentence_tables
-from probing.workflows.changes.measure import measure_changes
-from probing.workflows.finetune import finetune
 from probing.workflows.gather import Runs, gather_tables, without_texts
 from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
-from probing.workflows.sentences.train import train_sentences
 
-MODEL = "nesia-mini"
-#: Fine-tuned models that ship with their own heads.
-RELATIVES = tuple(
-    f"{MODEL}-{end}" for end in ("control", "qa-squad-1", "qa-squad-2", "ner-conll", "rank-msmarco", "mlm-squad", "mlm-msmarco")
-)
-#: The weights of these models ship; of the further ones only results.
-SENTENCE_MODELS = (f"{MODEL}-cola", f"{MODEL}-sst-2")
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
 #: The ones that nesia-mini can solve: models that are in no table of the paper, and further seeds, are probed for these only.
 READABLE = PAPER[:2]
 #: Models probed for all tasks, whose probes and predictions for single sentences ship; of the others only counts ship.
-EVERY_TASK = (MODEL, *SENTENCE_MODELS, f"{MODEL}-control")
+EVERY_TASK = tuple(f"{MODEL}{end}" for end in ("", "-cola", "-sst-2", "-control"))
 #: Further models of the paper's tables.
-IN_TABLES = (f"{MODEL}-qa-squad-1",)
+IN_TABLES = ("qa-squad-1", "cola-mean", "rte")
 #: The model whose predictions of every reading ship.
 EVERY_READING = f"{MODEL}-cola"
-SEEDS = (2, 3)
-_STEPS, _TOKENS, _RATE = 600, 2000, 2e-4
 
 
-def models_folder() -> Path:
-    """The folder of models of which only results ship."""
-    return cache_folder() / "nesia-models"
+def results() -> Path:
+    """Folder of all results on whole sentences and on changes."""
+    return cache_folder() / "nesia-sentences"
 
 
-def fine_tunings() -> list[FinetuneRequest]:
-    """The fine-tunings, in order, as long as those of the other relatives."""
-    downloads, found = cache_folder() / "downloads", []
-    wikitext = downloads / "wikitext-103-slice" / "wikitext-103_wiki.train.first2883584bytes.tokens"
+def random_twin() -> Path:
+    """Folder of a model of nesia-mini's shape with random weights: what its probes find is not due to pre-training."""
+    return not_shipped() / f"{MODEL}-random"
 
-    def tuned(name: str, objective: str, pieces: int = 128, folder: Path | None = None, **more) -> FinetuneRequest:
-        length = TrainingLength(_STEPS, _TOKENS, None, _RATE, pieces)
-        return FinetuneRequest(
-            MODEL, objective, out=(folder or models_folder()) / f"{MODEL}-{name}", length=length, freeze_embeddings=True, difference=True,
-            device="cpu", **more,
-        )  # fmt: skip
 
-    shipped = REPOSITORY / "data" / "models"
-    found += [tuned(name, name, folder=shipped, bits=4) for name in ("cola", "sst-2")]
-    found += [tuned("cola-mean", "cola", pooling="mean", bits=4), tuned("rte", "rte", 256, bits=4)]
-    for seed in SEEDS:
-        found += [tuned(f"{name}-seed-{seed}", name, bits=4, seed=seed) for name in ("cola", "sst-2")]
-        found.append(tuned(f"ner-conll-seed-{seed}", "ner-conll", seed=seed))
-        found.append(tuned(f"control-seed-{seed}", "control", data=wikitext, lama=downloads / "lama", seed=seed))
-    return found
+def make_random_twin(say: Say = print) -> Path:
+    """Writes the random twin, with nesia-mini's tokenizer."""
+    folder = random_twin()
+    if (folder / "config.json").is_file():
+        return folder
+    encoder = open_encoder(MODEL, device="cpu")
+    torch.manual_seed(0)
+    with atomic_folder(folder) as half:
+        BertForMaskedLM(BertConfig.from_pretrained(SHIPPED_MODELS / MODEL)).save_pretrained(half)
+        encoder.tokenizer.save_pretrained(half)
+    say(f"random weights in {folder}")
+    return folder
 
 
 def probings() -> list[SentencesRequest]:
     """The trainings of probes, in order: the base first, as all others are compared with its states."""
-    found = [SentencesRequest(model, threads=1) for model in EVERY_TASK]
-    found += [SentencesRequest(model, tasks=PAPER, threads=1) for model in IN_TABLES]
-    found += [SentencesRequest(str(models_folder() / f"{MODEL}-{name}"), tasks=PAPER, threads=1) for name in ("cola-mean", "rte")]
-    found += [SentencesRequest(model, tasks=READABLE, threads=1) for model in RELATIVES if model not in (*EVERY_TASK, *IN_TABLES)]
-    seeds = [request.out for request in fine_tunings() if request.seed in SEEDS]
-    return found + [
-        SentencesRequest(str(folder), tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1)
-        for folder in seeds
-    ]
+    every = [SentencesRequest(model, threads=1, out=results()) for model in EVERY_TASK]
+    every.append(SentencesRequest(str(random_twin()), tasks=PAPER, readings=(OWN,), predictions=False, threads=1, out=results()))
+    every += [SentencesRequest(BY_END[end].called, tasks=PAPER, threads=1, out=results()) for end in IN_TABLES]
+    others = [one for one in FIRST if one.name not in EVERY_TASK and one.end not in IN_TABLES]
+    every += [SentencesRequest(one.called, tasks=READABLE, threads=1, out=results()) for one in others]
+    return every + [
+        SentencesRequest(
+            one.called, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results()
+        )
+        for one in FURTHER_SEEDS
+    ]  # fmt: skip
 
 
 def measurings() -> list[ChangesRequest]:
     """The models whose attention, perplexity and similarity are measured; for further seeds without putting layers back."""
-    found = [ChangesRequest(model, threads=1) for model in (MODEL, *SENTENCE_MODELS, *RELATIVES)]
-    found += [ChangesRequest(str(models_folder() / f"{MODEL}-{name}"), threads=1) for name in ("cola-mean", "rte")]
-    seeds = [request.out for request in fine_tunings() if request.seed in SEEDS]
-    return found + [ChangesRequest(str(folder), replaced=False, threads=1) for folder in seeds]
+    called = [MODEL, *(one.called for one in (*FIRST, COLA_MEAN))]
+    return [ChangesRequest(model, threads=1, out=results()) for model in called] + [
+        ChangesRequest(one.called, replaced=False, threads=1, out=results()) for one in FURTHER_SEEDS
+    ]
 
 
-def ship_sentences(say: Say = print) -> list[Path]:
-    """Fine-tunes, probes and measures the shipped models, resumable, and stores the results in ``data``.
+def minutes(request: SentencesRequest) -> float:
+    """Minutes of one processor that a training takes, as measured where the shipped probes were made."""
+    tasks = len(ALL) if request.tasks == ("all",) else len(request.tasks)
+    return tasks * (4.0 if request.readings is None else 1.5)
 
-    Returns:
-        The files that were written.
+
+def gather(say: Say = print) -> list[Path]:
+    """Stores the results in the snapshot, and the probes of the models that are probed for all tasks.
 
     Raises:
-        ProbingError: as ``finetune``, ``train_sentences`` and ``measure_changes``; the data sets must have been fetched.
+        ProbingError: if results or probes are missing.
     """
-    out = cache_folder() / "nesia-sentences"
-    tuned = [finetune(request, say) for request in fine_tunings()]
-    for probing in probings():
-        train_sentences(replace(probing, out=out), say)
-    for measuring in measurings():
-        measure_changes(replace(measuring, out=out), say)
-    files = gather_results(out, snapshot_folder(), say)
-    files += [_copied(path, snapshot_folder()) for folder in tuned for path in sorted(folder.glob("*.parquet"))]
+    files = gather_results(results(), snapshot_folder(), say)
+    folders = [one.folder for one in (*FIRST, *FURTHER_SEEDS, COLA_MEAN)]
+    files += [atomic_copy(path, snapshot_folder() / path.name) for folder in folders for path in sorted(folder.glob("*.parquet"))]
     return files + ship_probes(EVERY_TASK, say)
 
 
@@ -140,10 +126,6 @@ def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
             files.append(write_probes(read_probes(probes_folder(cache_folder(), weights, task) / FILE), SHIPPED / model / task))
     say(f"probes of {', '.join(models)}: {sum(path.stat().st_size for path in files):,} bytes in {SHIPPED}")
     return files
-
-
-def _copied(path: Path, target: Path) -> Path:
-    return atomic_copy(path, target / path.name)
 
 
 def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:

@@ -14,6 +14,6 @@ def train_heads(request: HeadsRequest) -> None:
 
     Replicates measure what a union over re-trained heads of the last layer finds by chance, for comparison with the union over layers.
     """
-    from probing.workflows import heads
+    from probing.workflows.heads import train
 
-    heads.train_heads(request, typer.echo)
+    train.train_heads(request, typer.echo)

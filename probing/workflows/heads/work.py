@@ -23,7 +23,7 @@ from probing.workflows.stored_runs import opened_again, refuse_differing
 #: Part of WikiText-2 -> names of its file in several releases.
 FETCHED = {"train": ("wiki.train.tokens", "train.txt"), "valid": ("wiki.valid.tokens", "valid.txt")}
 #: The function that opens the worker in another process.
-OPENER = "probing.workflows.head_work:open_training"
+OPENER = "probing.workflows.heads.work:open_training"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from data.making.pretraining.start import continued_start, fresh_start
+from data.making.pretraining.train import PretrainRecipe
+from data.making.pretraining.train import pretrain as train
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.facts.sources import read_facts
@@ -15,9 +18,6 @@ from probing.core.files.atomic import atomic_folder
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
 from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
-from probing.models.pretraining.start import continued_start, fresh_start
-from probing.models.pretraining.train import PretrainRecipe
-from probing.models.pretraining.train import pretrain as train
 from probing.store.parquet import write_table
 from probing.workflows.say import Say
 

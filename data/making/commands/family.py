@@ -1,0 +1,23 @@
+"""``probing family``: make all that ships of nesia-mini's family after the base."""
+
+from typing import Annotated
+
+import typer
+
+
+def family(
+    jobs: Annotated[int, typer.Option(min=1, help="Steps at a time, each with one thread.")] = 2,
+    plan: Annotated[bool, typer.Option("--plan", help="Only list the steps and the hours that are left.")] = False,
+    step: Annotated[str | None, typer.Option(help="Do one step, by its name in the plan.")] = None,
+) -> None:
+    """Make the family's models, heads, probes and results after the base; prints the hours first, resumable."""
+    from data.making import family as workflow
+    from data.making.plan import steps
+
+    if step is not None:
+        workflow.run_step(step, typer.echo)
+        return
+    if plan:
+        for line in workflow.names(steps()):
+            typer.echo(line)
+    workflow.family(jobs, plan, typer.echo)

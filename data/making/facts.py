@@ -1,0 +1,42 @@
+"""The shipped predictions: fact by fact for few models, counts for all others."""
+
+import json
+from pathlib import Path
+
+from data.making.plan import fact_by_fact, full_runs
+from probing.core.files.atomic import atomic_copy
+from probing.core.paths import cache_folder, snapshot_folder
+from probing.store.kinds import FACTS, KINDS
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
+from probing.workflows.gather import gather_tables
+from probing.workflows.say import Say
+from probing.workflows.share.swapped_counts import keep_counts
+
+#: Tables of a run that ships fact by fact.
+_OF_RUN = ("predictions", "lenders")
+
+
+def gather(say: Say = print) -> list[Path]:
+    """Stores the predictions and counts of all runs in the snapshot.
+
+    Raises:
+        StoreError: if there are no runs, or a file cannot be read.
+    """
+    target, files, counted = snapshot_folder(), [], []
+    for folder in sorted(path for path in full_runs().iterdir() if path.is_dir()):
+        rows = [(path, row) for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
+        ships = {fact_by_fact(row["model"], row["head"], json.loads(row["config"])["seed"]) for _, row in rows}
+        if ships == {True}:
+            files += [atomic_copy(path, target / path.name) for path in sorted(folder.glob("*.parquet"))]
+        else:
+            counted.append(folder)
+    counts = cache_folder() / "nesia-counts"
+    keep_counts(counted, counts, say, new=True)
+    names = [table.name for table in KINDS[FACTS].tables]
+    ours = [name for name in names if name not in ("runs", *_OF_RUN) and name.endswith(("_counts", "counted_runs"))]
+    files += gather_tables(counts, target, "counted_runs", ours, {}, say, by_model=False)
+    for path in sorted(counts.glob("*.parquet")):
+        if not path.name.startswith(tuple(f"{name}-" for name in ours)) and not (target / path.name).is_file():
+            files.append(atomic_copy(path, target / path.name))
+    return files

@@ -1,0 +1,213 @@
+"""Makes all that ships of nesia-mini's family after the base; can be killed and called again."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Condition
+
+from data.making import edges, facts, sentences
+from data.making.models import MODEL, SHIPPED
+from data.making.plan import Step, steps
+from probing.core.errors import ModelError, ProbingError
+from probing.core.files.atomic import atomic_text
+from probing.core.paths import cache_folder, snapshot_folder
+from probing.core.registry import REPOSITORY
+from probing.models.sources.weights import weights_identity
+from probing.workflows.say import Say
+
+#: Next to the base: weights of the base, and seconds of one processor of each step that the family was made by.
+RECORD = "family.json"
+
+
+def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
+    """Runs every step that is not done, each in another process with one thread, and stores the results.
+
+    Args:
+        jobs: steps at a time.
+        only_plan: whether the hours are only printed.
+        say: called with each line for the user.
+
+    Returns:
+        Whether everything is made.
+
+    Raises:
+        ModelError: if the base is missing.
+        ProbingError: if steps failed; the next call goes on with them.
+    """
+    base = weights_of_base()
+    plan = steps()
+    shipped = recorded(SHIPPED / MODEL / RECORD, base)
+    if all(step.name in shipped for step in plan):
+        say(f"everything is made: {len(plan)} steps, {_hours(sum(shipped.values()) / 60)} of one processor; {SHIPPED / MODEL / RECORD}")
+        return True
+    done = {step.name: seconds for step in plan if (seconds := _noted(step, base)) is not None}
+    for line in estimate(plan, done, jobs):
+        say(line)
+    if only_plan:
+        return False
+    failed = _run(plan, done, base, jobs, say)
+    if failed:
+        logs = ", ".join(str(_log(name)) for name in failed)
+        raise ProbingError(f"{len(failed)} steps failed or wait for one that failed: {', '.join(failed)}; see {logs}; then call this again")
+    gather(base, say)
+    return True
+
+
+def gather(base: str, say: Say = print) -> None:
+    """Stores the results of all steps in ``data``, and records that they are there.
+
+    Raises:
+        ProbingError: if results are missing.
+    """
+    snapshot_folder().mkdir(parents=True, exist_ok=True)
+    files = facts.gather(say) + edges.gather(say) + sentences.gather(say)
+    seconds = {step.name: round(_noted(step, base) or 0) for step in steps()}
+    atomic_text(SHIPPED / MODEL / RECORD, json.dumps({"base_weights": base, "seconds": seconds}, indent=1) + "\n")
+    size = sum(path.stat().st_size for path in snapshot_folder().iterdir())
+    say(f"wrote {len(files)} files; {snapshot_folder()} has {size:,} bytes")
+
+
+def run_step(name: str, say: Say = print) -> None:
+    """Does one step and notes its seconds.
+
+    Raises:
+        ProbingError: for an unknown name, or as the step.
+    """
+    found = {step.name: step for step in steps()}
+    if name not in found:
+        raise ProbingError(f"got the step {name!r}; expected one of those that `family --plan` lists")
+    found[name].run(say)
+    spent = os.times()
+    note = {"base_weights": weights_of_base(), "seconds": spent.user + spent.system + spent.children_user + spent.children_system}
+    atomic_text(_note(name), json.dumps(note))
+
+
+def weights_of_base() -> str:
+    """The identity of the base's weights.
+
+    Raises:
+        ModelError: if there is no base.
+    """
+    if not (SHIPPED / MODEL / "model.safetensors").is_file():
+        raise ModelError(f"no base in {SHIPPED / MODEL}; data/models/{MODEL}/README.md has the `pretrain` command that makes it")
+    return weights_identity(SHIPPED / MODEL)
+
+
+def recorded(record: Path, base: str) -> dict[str, float]:
+    """Step -> its seconds, of a record about this base; empty if there is none."""
+    if not record.is_file():
+        return {}
+    found = json.loads(record.read_text(encoding="utf-8"))
+    return dict(found["seconds"]) if found["base_weights"] == base else {}
+
+
+def estimate(plan: Sequence[Step], done: Mapping[str, float], jobs: int) -> list[str]:
+    """Lines on what is left: by kind of step, and hours."""
+    kinds: dict[str, list[float]] = {}
+    for step in plan:
+        if step.name not in done:
+            kinds.setdefault(_kind(step.name), []).append(step.minutes)
+    lines = [f"  {kind}: {len(minutes)} steps, {_hours(sum(minutes))}" for kind, minutes in kinds.items()]
+    left = sum(sum(minutes) for minutes in kinds.values())
+    longest = f"about {_hours(left / jobs)} with {jobs} quiet processors"
+    return [f"{len(done)} of {len(plan)} steps are done; left: {_hours(left)} of one processor, {longest}", *lines]
+
+
+def _kind(name: str) -> str:
+    kinds = ("fine-tune", "facts", "edge probes", "sentence probes", "changes")
+    return next((kind for kind in kinds if name.startswith(kind)), "heads" if "heads" in name else "other")
+
+
+def _run(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say: Say) -> list[str]:
+    """Runs the steps that are left; a step begins when those that it needs are done. Returns those that were not done."""
+    waiting = [step for step in plan if step.name not in done]
+    failed: list[str] = []
+    running: set[str] = set()
+    changed = Condition()
+
+    def take() -> Step | None:
+        """The first step that can begin; None if none ever will."""
+        with changed:
+            while True:
+                for step in waiting:
+                    if any(name in failed for name in step.after):
+                        waiting.remove(step)
+                        failed.append(step.name)
+                        break
+                    if all(name in done for name in step.after):
+                        waiting.remove(step)
+                        running.add(step.name)
+                        return step
+                else:
+                    if not waiting or not running:
+                        return None
+                    changed.wait()
+
+    def work() -> None:
+        while step := take():
+            say(f"{time.strftime('%H:%M')} {step.name}: begins ({len(done)} of {len(plan)} steps are done)")
+            right = _own_process(step.name)
+            with changed:
+                running.discard(step.name)
+                seconds = _noted(step, base) if right else None
+                if seconds is None:
+                    failed.append(step.name)
+                else:
+                    done[step.name] = seconds
+                changed.notify_all()
+            outcome = "failed" if seconds is None else f"done in {_hours(seconds / 60)} of one processor"
+            say(f"{time.strftime('%H:%M')} {step.name}: {outcome}")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for worker in [pool.submit(work) for _ in range(jobs)]:
+            worker.result()
+    return failed
+
+
+def _own_process(name: str) -> bool:
+    """Whether a step ended well."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    log = _log(name)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as said:
+        call = [sys.executable, "-m", "probing", "family", "--step", name]
+        return subprocess.run(call, stdout=said, stderr=said, env=os.environ | threads, cwd=REPOSITORY, check=False).returncode == 0
+
+
+def _folder() -> Path:
+    return cache_folder() / "nesia-family"
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter == "-" else "_" for letter in name)
+
+
+def _log(name: str) -> Path:
+    return _folder() / f"{_slug(name)}.log"
+
+
+def _note(name: str) -> Path:
+    return _folder() / f"{_slug(name)}.json"
+
+
+def _noted(step: Step, base: str) -> float | None:
+    """Seconds of a step that is done for this base; None if it is not."""
+    note = _note(step.name)
+    if not note.is_file():
+        return None
+    found = json.loads(note.read_text(encoding="utf-8"))
+    return float(found["seconds"]) if found["base_weights"] == base else None
+
+
+def _hours(minutes: float) -> str:
+    return f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.0f} minutes"
+
+
+def names(plan: Iterable[Step]) -> list[str]:
+    """Each step with what it waits for, for the list of the plan."""
+    return [f"{step.name} ({_hours(step.minutes)})" + (f" after {', '.join(step.after)}" if step.after else "") for step in plan]

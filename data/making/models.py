@@ -1,0 +1,146 @@
+"""The models that are fine-tuned from nesia-mini, and how."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from probing.core.model_folders import FINETUNING
+from probing.core.paths import cache_folder
+from probing.core.registry import REPOSITORY
+from probing.workflows.finetune import finetune
+from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
+from probing.workflows.say import Say
+
+MODEL = "nesia-mini"
+SHIPPED = REPOSITORY / "data" / "models"
+#: Peak learning rates that a model's first seed chooses from.
+RATES = (1e-4, 2e-4, 5e-4)
+#: Tokens per step of every fine-tuning, and its looks at the development part.
+_TOKENS, _LOOKS = 2000, 10
+
+
+def not_shipped() -> Path:
+    """The folder of models of which only results ship."""
+    return cache_folder() / "nesia-models"
+
+
+def downloads() -> Path:
+    """The folder of the fetched data sets."""
+    return cache_folder() / "downloads"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """One fine-tuning.
+
+    Attributes:
+        end: of the model's name.
+        objective: of ``core.tasks.objectives``.
+        steps: of 2,000 tokens at most.
+        data: of the downloads; empty: the objective's own.
+        like: end of the model whose learning rate it takes; empty: it chooses from ``RATES``.
+        seed: of order, masks and the head.
+        ships: whether its weights do.
+        pieces: longest input.
+        patience: looks without a better score that end the training.
+        more: further fields of the request.
+    """
+
+    end: str
+    objective: str
+    steps: int
+    data: str = ""
+    like: str = ""
+    seed: int = 1
+    ships: bool = True
+    pieces: int = 128
+    patience: int = 3
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return f"{MODEL}-{self.end}"
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is made."""
+        return (SHIPPED if self.ships else not_shipped()) / self.name
+
+    @property
+    def called(self) -> str:
+        """What commands call it: a shipped model's name, or a folder."""
+        return self.name if self.ships else str(self.folder)
+
+    @property
+    def all_steps(self) -> int:
+        """Steps of the training and of the choice of its learning rate, each rate for a third of them."""
+        return self.steps if self.like else self.steps + len(RATES) * (self.steps // 3)
+
+    def request(self) -> FinetuneRequest:
+        """What ``finetune`` is asked for.
+
+        Raises:
+            FileNotFoundError: if the model whose learning rate it takes is not made yet.
+        """
+        rate = _rate_of(BY_END[self.like]) if self.like else None
+        length = TrainingLength(
+            self.steps, _TOKENS, rate=rate, pieces=self.pieces, dropout=0.1, looks=_LOOKS, patience=self.patience
+        )  # fmt: skip
+        more: dict[str, Any] = {"data": downloads() / self.data} if self.data else {}
+        if self.objective == "control":
+            more["lama"] = downloads() / "lama"
+        return FinetuneRequest(
+            MODEL, self.objective, out=self.folder, length=length, freeze_embeddings=True, difference=True, bits=4, seed=self.seed,
+            rates=() if self.like else RATES, device="cpu", **more, **self.more,
+        )  # fmt: skip
+
+    def make(self, say: Say) -> None:
+        """Trains it, resumable."""
+        finetune(self.request(), say)
+
+
+def _rate_of(tuned: Tuned) -> float:
+    note = json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))
+    return float(note["recipe"]["learning_rate"])
+
+
+def _shuffled(of: Tuned) -> Tuned:
+    """The control of a task: as many steps at the same rate, on shuffled labels."""
+    return replace(of, end=f"{of.end}-shuffled", like=of.end, ships=False, more={"shuffled_labels": True})
+
+
+def _seeds(of: Tuned) -> list[Tuned]:
+    return [replace(of, end=f"{of.end}-seed-{seed}", like=of.end, seed=seed, ships=False, more={}) for seed in SEEDS]
+
+
+SEEDS = (2, 3)
+WIKITEXT = "wikitext-103-slice/wikitext-103_wiki.train.first2883584bytes.tokens"
+_NER = Tuned("ner-conll", "ner-conll", 1000, more={"checkpoints": 12})
+_SST, _POS = Tuned("sst-2", "sst-2", 1000), Tuned("pos-ewt", "pos-ewt", 1000, "ud-english-ewt")
+#: About ten passes of the training part.
+_QA = Tuned("qa-squad-1", "qa-squad-1", 3700, "squad-parts", more={"checkpoints": 12})
+#: Acceptability needs hundreds of steps before the development score rises for the first time.
+_COLA = Tuned("cola", "cola", 1200, patience=6)
+#: The six of Wallat, Singh and Anand (2020).
+PAPER = (
+    _QA,
+    Tuned("qa-squad-2", "qa-squad-2", 2400, "squad-parts"),
+    _NER,
+    Tuned("rank-msmarco", "rank-msmarco", 1000, "msmarco-trec"),
+    Tuned("mlm-squad", "mlm-squad", 1000, "squad-parts"),
+    Tuned("mlm-msmarco", "mlm-msmarco", 1000, "msmarco-trec"),
+)
+CONTROL = Tuned("control", "control", 1000, WIKITEXT)
+FIRST = (*PAPER, CONTROL, _COLA, _SST, Tuned("rte", "rte", 500, pieces=256), _POS)
+FURTHER_SEEDS = (*_seeds(_NER), *_seeds(_SST))
+SHUFFLED = tuple(_shuffled(one) for one in (_NER, _SST, _POS, _QA))
+COLA_MEAN = replace(_COLA, end="cola-mean", like="cola", ships=False, more={"pooling": "mean"})
+#: Made in this order: what most pages need comes first.
+_BEFORE = (_NER, _SST, _COLA, CONTROL, _QA, _POS)
+TUNED = (*_BEFORE, *(one for one in FIRST if one not in _BEFORE), *SHUFFLED, *FURTHER_SEEDS, COLA_MEAN)
+BY_END = {one.end: one for one in TUNED}
+#: Their predictions ship fact by fact, as the base's do; of all others counts ship.
+FACT_BY_FACT = (_QA, _NER, _SST, CONTROL)

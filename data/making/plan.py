@@ -1,0 +1,159 @@
+"""All that is made after the base, in order: fine-tuned models, heads, predictions, probes, changes, and what comes back."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from data.making import edges, sentences
+from data.making.models import (
+    CONTROL,
+    FACT_BY_FACT,
+    FIRST,
+    FURTHER_SEEDS,
+    MODEL,
+    PAPER,
+    SHIPPED,
+    SHUFFLED,
+    TUNED,
+    WIKITEXT,
+    Tuned,
+    downloads,
+)
+from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED
+from probing.core.paths import cache_folder
+from probing.workflows.changes.measure import measure_changes
+from probing.workflows.edges.train import train_edges
+from probing.workflows.heads.train import train_heads
+from probing.workflows.knowledge.probe import probe
+from probing.workflows.requests.heads import HeadsRequest
+from probing.workflows.requests.knowledge import ProbeRequest
+from probing.workflows.say import Say
+from probing.workflows.sentences.train import train_sentences
+
+#: Of the tied head of the last layer, next to the first: as many as there are layers, to compare their union with total knowledge.
+REPLICATES = range(1, 8)
+#: Seconds of one processor per training step of 2,000 tokens.
+SECONDS_PER_STEP = 0.9
+#: The set of templates of the second asking.
+SECOND_WORDING = "paraphrase"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One piece of the work, done by one process.
+
+    Attributes:
+        name: unique.
+        run: does it; resumable, and quick if it is done.
+        minutes: of one processor, measured where the shipped family was made.
+        after: names of the steps that must be done before it.
+    """
+
+    name: str
+    run: Callable[[Say], object]
+    minutes: float
+    after: tuple[str, ...] = ()
+
+
+def full_runs() -> Path:
+    """Folder of all predictions, of which those that ship are taken."""
+    return cache_folder() / "nesia-facts"
+
+
+def steps() -> list[Step]:
+    """The plan: of two steps that do not depend on each other, the more important one first."""
+    made = [_tuning(one) for one in TUNED]
+    return made + list(_heads()) + list(_facts()) + list(_probes())
+
+
+def _tuning(one: Tuned) -> Step:
+    after = (f"fine-tune {MODEL}-{one.like}",) if one.like else ()
+    return Step(f"fine-tune {one.name}", one.make, one.all_steps * SECONDS_PER_STEP / 60, after)
+
+
+def _of(one: Tuned) -> tuple[str, ...]:
+    return (f"fine-tune {one.name}",)
+
+
+def _trained(called: str, head: str, ships: bool = False, seed: int = 0) -> HeadsRequest:
+    """Training of heads on text without facts, by the usual recipe."""
+    out = SHIPPED / called / "heads" / head if ships else None
+    return HeadsRequest(
+        called, head, out=out, half=True, threads=1, seed=seed, text=downloads() / WIKITEXT, valid=downloads() / "wikitext-2" / "valid.txt"
+    )
+
+
+def _heads() -> Iterator[Step]:
+    """Heads of the base, which ship, and those of the paper's models and the control, of which only counts do."""
+
+    def step(called: str, head: str, minutes: float, after: tuple[str, ...], ships: bool = False, seed: int = 0) -> Step:
+        request = _trained(called, head, ships, seed)
+        name = f"{head} heads of {Path(called).name}" + (f", replicate {seed}" if seed else "")
+        return Step(name, partial(train_heads, request), minutes, after)
+
+    yield step(MODEL, TIED, 25, (), ships=True)
+    yield step(MODEL, LEAST_SQUARES, 3, (), ships=True)
+    yield step(MODEL, FULL, 60, ())
+    for seed in REPLICATES:
+        yield step(MODEL, TIED, 3, (f"{TIED} heads of {MODEL}",), seed=seed)
+    for one in (*PAPER, CONTROL):
+        yield step(one.called, TIED, 25, _of(one))
+
+
+def _facts() -> Iterator[Step]:
+    """Predictions of all facts by every model and head."""
+
+    def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None, seed: int = 0) -> Step:
+        request = ProbeRequest(
+            called, facts="all", head=head, templates=templates, top=top, seed=seed, threads=1, device="cpu", progress=False,
+            out=full_runs() / f"{Path(called).name}-{head}",
+        )  # fmt: skip
+        name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "") + (f", replicate {seed}" if seed else "")
+        return Step(name, partial(probe, request), 1 if seed else 4, after)
+
+    tied = (f"{TIED} heads of {MODEL}",)
+    for templates in (None, SECOND_WORDING):
+        yield step(MODEL, LOGIT_LENS, (), top=3, templates=templates)
+        yield step(MODEL, TIED, tied, templates=templates)
+    for head in (LEAST_SQUARES, FULL):
+        yield step(MODEL, head, (f"{head} heads of {MODEL}",))
+    for seed in REPLICATES:
+        yield step(MODEL, TIED, (f"{TIED} heads of {MODEL}, replicate {seed}",), seed=seed)
+    for one in (*FIRST, *SHUFFLED, *FURTHER_SEEDS):
+        yield step(one.called, LOGIT_LENS, _of(one))
+    for one in (*PAPER, CONTROL):
+        yield step(one.called, TIED, (f"{TIED} heads of {one.name}",))
+
+
+def _probes() -> Iterator[Step]:
+    """Probes of spans and of sentences, and what fine-tuning changed."""
+    known = {one.called: one for one in TUNED}
+
+    def after(called: str) -> tuple[str, ...]:
+        if called == str(sentences.random_twin()):
+            return ("random twin",)
+        return _of(known[called]) if called in known else ()
+
+    for number, request in enumerate(edges.plan(), 1):
+        tasks = ", ".join(request.tasks)
+        run = partial(train_edges, replace(request, out=edges.results()))
+        yield Step(
+            f"edge probes {number}: {tasks} of {request.model}, {request.encoder}", run, edges.minutes(request), after(request.model)
+        )  # fmt: skip
+    yield Step("random twin", sentences.make_random_twin, 0.1)
+    for asked in sentences.probings():
+        # Others are compared with the states of the base.
+        first = after(asked.model) + (() if asked.model == MODEL else (f"sentence probes of {MODEL}",))
+        name = f"sentence probes of {Path(asked.model).name}"
+        yield Step(name, partial(train_sentences, asked), sentences.minutes(asked), first)
+    for measured in sentences.measurings():
+        name = f"changes of {Path(measured.model).name}"
+        yield Step(name, partial(measure_changes, measured), 6, after(measured.model))
+
+
+def fact_by_fact(model: str, head: str, seed: int) -> bool:
+    """Whether a run's predictions ship, and not only its counts."""
+    if model == MODEL:
+        return head in (LOGIT_LENS, TIED) and seed == 0
+    return head == LOGIT_LENS and model in {one.name for one in FACT_BY_FACT}

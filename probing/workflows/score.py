@@ -1,0 +1,72 @@
+"""Computes a fine-tuned model's task scores again, from its stored weights, its task's head and the test data."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from probing.core.errors import FactsError, ModelError
+from probing.core.model_folders import FINETUNING, base_entry, find_entry
+from probing.core.paths import cache_folder
+from probing.core.tasks.objectives import Task, task_named
+from probing.models.encoders.load import pick_device
+from probing.models.finetuning.setup import prepare, take_stored_weights
+from probing.workflows.requests.score import ScoreRequest
+from probing.workflows.say import Say
+
+
+@dataclass(frozen=True)
+class ScoredAgain:
+    """One score of a model.
+
+    Attributes:
+        metric: its name.
+        value: computed now.
+        recorded: computed after the training; None if the record lacks it.
+        n: what was scored.
+    """
+
+    metric: str
+    value: float
+    recorded: float | None
+    n: int
+
+
+def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
+    """Scores a fine-tuned model again.
+
+    Args:
+        request: the model and its data.
+        say: called with a line for each score.
+
+    Raises:
+        ModelError: if the model was not made by ``finetune``, its task's head is missing, or its base is another one.
+        FactsError: if the data are missing or malformed.
+    """
+    entry = find_entry(request.model, request.base)
+    note = Path(entry.location) / FINETUNING
+    if not note.is_file():
+        raise ModelError(f"{note} is missing; expected the folder of a model that `finetune` made")
+    record = json.loads(note.read_text(encoding="utf-8"))
+    origin = base_entry(entry)
+    if origin is None:
+        raise ModelError(f"the base of {entry.name} is not known; name it with --base")
+    recipe = record["recipe"]
+    task = task_named(recipe["objective"]).pooled(recipe.get("pooling"))
+    ready = prepare(task, origin, _data(task, request), request.lama, recipe, recipe["seed"])
+    take_stored_weights(ready, note.parent)
+    ready.training.model.to(str(pick_device(request.device)))  # type: ignore[arg-type]  # transformers wraps it
+    earlier = {one["metric"]: one["value"] for one in record["scores"]}
+    say(f"{entry.name}, scored on {ready.training.test_words}")
+    found = [ScoredAgain(one.metric, one.value, earlier.get(one.metric), one.n) for one in ready.training.score()]
+    for one in found:
+        recorded = "not recorded" if one.recorded is None else f"recorded {one.recorded:.4f}"
+        say(f"  {one.metric}: {one.value:.4f} (n = {one.n:,}; {recorded})")
+    return found
+
+
+def _data(task: Task, request: ScoreRequest) -> Path:
+    data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
+    if data is None or not data.exists():
+        wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
+        raise FactsError(f"no data for {task.slug} at {data or 'any path'}; {wanted}")
+    return data

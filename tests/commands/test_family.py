@@ -1,0 +1,101 @@
+"""The plan of the shipped family, and its runner: order, failure, and going on where it stopped."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data.making import family, plan
+from data.making.models import BY_END, FACT_BY_FACT, TUNED
+from data.making.plan import Step
+from probing.core.errors import ModelError, ProbingError
+from probing.core.registry import read_registry
+
+
+def test_every_step_waits_for_earlier_ones_and_every_shipped_model_is_in_the_plan():
+    known: set[str] = set()
+    for step in plan.steps():
+        assert step.name not in known and step.minutes > 0 and set(step.after) <= known, step.name
+        known.add(step.name)
+    shipped = {one.name for one in read_registry().models if one.shipped and one.base}
+    assert shipped <= {one.name for one in TUNED if one.ships}
+    assert all(one.ships for one in FACT_BY_FACT)
+
+
+def test_a_model_that_takes_anothers_rate_is_made_after_it_and_counts_no_choice_of_a_rate():
+    for one in TUNED:
+        if one.like:
+            assert TUNED.index(BY_END[one.like]) < TUNED.index(one) and one.all_steps == one.steps < BY_END[one.like].all_steps
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], dict[str, Callable[[], None]]]:
+    """A plan of four steps in this process; the names of those that ran, and what each does besides."""
+    ran: list[str] = []
+    does: dict[str, Callable[[], None]] = {}
+
+    def step(name: str, *after: str) -> Step:
+        def run(say: Callable[[str], None]) -> None:
+            ran.append(name)
+            does.get(name, lambda: None)()
+
+        return Step(name, run, 60.0, after)
+
+    def own_process(name: str) -> bool:
+        try:
+            family.run_step(name, ran.append)
+        except ProbingError:
+            return False
+        return True
+
+    steps = [step("late", "early"), step("early"), step("last", "late"), step("alone")]
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    for name, value in (("steps", lambda: steps), ("_own_process", own_process), ("SHIPPED", tmp_path), ("weights_of_base", lambda: "w")):
+        monkeypatch.setattr(family, name, value)
+    monkeypatch.setattr(family, "snapshot_folder", lambda: tmp_path / "snapshot")
+    for module in (family.facts, family.edges, family.sentences):
+        monkeypatch.setattr(module, "gather", lambda say: [])
+    (tmp_path / "nesia-mini").mkdir()
+    return ran, does
+
+
+def test_steps_run_after_those_that_they_need_and_a_second_call_does_nothing(planted):
+    ran, _ = planted
+    said: list[str] = []
+    assert not family.family(2, True, said.append) and ran == [] and "left: 4.0 hours of one processor, about 2.0 hours" in said[0]
+    assert family.family(2, False, said.append)
+    assert sorted(ran) == ["alone", "early", "last", "late"] and ran.index("early") < ran.index("late") < ran.index("last")
+    ran.clear()
+    assert family.family(2, False, said.append) and ran == [] and "everything is made: 4 steps" in said[-1]
+
+
+def test_what_needs_a_failed_step_waits_and_the_next_call_goes_on(planted):
+    ran, does = planted
+
+    def fail() -> None:
+        raise ModelError("no data")
+
+    does["late"] = fail
+    with pytest.raises(ProbingError, match=r"2 steps failed or wait for one that failed: late, last; see .*late\.log"):
+        family.family(1, False, lambda line: None)
+    assert ran == ["early", "late", "alone"]
+    ran.clear()
+    del does["late"]
+    assert family.family(1, False, lambda line: None) and ran == ["late", "last"]
+
+
+def test_another_base_has_nothing_made(planted, monkeypatch: pytest.MonkeyPatch):
+    ran, _ = planted
+    family.family(1, False, lambda line: None)
+    ran.clear()
+    monkeypatch.setattr(family, "weights_of_base", lambda: "other")
+    family.family(1, False, lambda line: None)
+    assert len(ran) == 4
+
+
+def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(ProbingError, match="got the step 'other'"):
+        family.run_step("other", lambda line: None)
+    monkeypatch.setattr(family, "SHIPPED", tmp_path)
+    with pytest.raises(ModelError, match="no base in"):
+        family.weights_of_base()
