@@ -10,6 +10,7 @@ from probing.reports.forgetting.outcome import KEPT, PARTS, by_confidence, outco
 from probing.reports.forgetting.stored import stored_runs
 from probing.reports.forgetting.story import ranks_by_layer
 from probing.store.database import open_database
+from probing.store.forgetting.queries import BACK_COLUMNS
 from tests import forgetting_planted as planted
 from tests.planted_relatives import COLA, CONTROL, SST_2
 
@@ -60,7 +61,7 @@ def test_relations_with_few_facts_share_one_excess_and_say_so(db):
     table = places.relations(db, stored_runs(db, [COLA.name], ks=[1])).set_index("relation")
     lost = Counter(one["relation"] for one in planted.lost_facts(COLA))
     assert table["lost"].to_dict() == dict(lost) and table["known"].to_dict() == planted.KNOWN
-    assert (table[list(places.BACK_COLUMNS.values())].sum(axis=1) == table["lost"]).all()
+    assert (table[list(BACK_COLUMNS.values())].sum(axis=1) == table["lost"]).all()
     assert table["pooled"].to_dict() == {"P19": False, "P36": True, "P1376": True} and POOLED not in table.index
     assert table["excess"].round(6).eq(0.2).all()
 

@@ -12,7 +12,7 @@ from probing.reports.report import Choice, Filter, Report, Reports, refuse_unsto
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
-_BACK = tuple(places.BACK_COLUMNS.values())
+_BACK = tuple(queries.BACK_COLUMNS.values())
 _RELATIONS = (*KEYS, "relation", "label", "known", "kept", "lost", *_BACK, "excess", "low", "high", "pooled")
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "wrong_excess", "wrong_low", "wrong_high", "never_excess", "verdict")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "steps", "seeds_back")

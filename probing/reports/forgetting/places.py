@@ -25,7 +25,7 @@ def relations(db: Database, runs: pd.DataFrame, way: str = RELEARNED) -> pd.Data
 
     Returns:
         One row per run and relation: ``relation, label, known, kept, lost``, numbers of lost facts by how they come back
-        (``BACK_COLUMNS``), and the excess of a way over wrong answers of equal confidence, ``excess, low, high``; ``pooled`` is whether
+        (``queries.BACK_COLUMNS``), and the excess of a way over wrong answers, ``excess, low, high``; ``pooled`` is whether
         the excess is that of all relations with few facts together.
     """
     ids = list(runs["run_id"])
@@ -44,7 +44,7 @@ def exposures(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Lost facts by how the base's training text states them, of runs in which that is known.
 
     Returns:
-        One row per run and exposure: ``exposure, lost``, and the numbers by how they come back (``BACK_COLUMNS``).
+        One row per run and exposure: ``exposure, lost``, and the numbers by how they come back (``queries.BACK_COLUMNS``).
     """
     return with_keys(runs, queries.by_exposure(db, list(runs["run_id"])))
 

@@ -6,6 +6,7 @@ from probing.core.forgetting.excess import FEW
 from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
 from probing.figures.forgetting.layer_bars import layer_bars
 from probing.reports.forgetting import places
+from probing.store.forgetting.queries import BACK_COLUMNS
 from probing.ui.forgetting.shown import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
@@ -38,7 +39,7 @@ def _relations(shown: Shown) -> None:
         )
     )  # fmt: skip
     top = table.assign(label=table["label"].fillna(table["relation"]), **{name: 100 * table[name] for name in ("excess", "low", "high")})
-    names = {column: way for way, column in places.BACK_COLUMNS.items()}
+    names = {column: way for way, column in BACK_COLUMNS.items()}
     blocks.table_with_download(
         table, shown=top, stamp=shown.stamp("lost facts by relation"), name="forgetting-relations", key=key, on_select=picked,
         selection_mode="single-row", height=min(38 + 35 * len(top), 320),
@@ -74,5 +75,5 @@ def _exposures(shown: Shown) -> None:
     )
     blocks.table_with_download(
         table, shown=table.drop(columns=["model", "base", "probe_set", "k"]), stamp=shown.stamp("lost facts by exposure"),
-        name="forgetting-exposure", height="content", column_config={column: way for way, column in places.BACK_COLUMNS.items()},
+        name="forgetting-exposure", height="content", column_config={column: way for way, column in BACK_COLUMNS.items()},
     )  # fmt: skip
