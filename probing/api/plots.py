@@ -249,7 +249,7 @@ class Plots:
     def forgetting(
         self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, dark: bool = False
     ) -> "go.Figure":  # fmt: skip
-        """What became of the facts that fine-tuned models lost: the bars of the page "Forgetting".
+        """The outcome of the facts that fine-tuned models lost: the bars of the page "Forgetting".
 
         Args:
             what: only ``outcome`` has a figure.

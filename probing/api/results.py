@@ -377,7 +377,7 @@ class Results(OpenResults):
         self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, way: Words = None,
         relation: Words = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """What became of the facts that fine-tuned models lost, as ``probing forgetting report WHAT --json``.
+        """The outcome of the facts that fine-tuned models lost, as ``probing forgetting report WHAT --json``.
 
         Args:
             what: ``outcome`` (of 100 facts that the base knew), ``ways`` (each way next to its yardsticks), ``relations``, ``exposure``,

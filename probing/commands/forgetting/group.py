@@ -12,7 +12,7 @@ FORGETTING_COMMANDS = {
     ),
     "report": (
         "probing.commands.forgetting.report",
-        "Report what became of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
+        "Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
     ),
 }
 

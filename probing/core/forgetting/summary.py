@@ -237,15 +237,15 @@ def _verdicts(facts: _Facts, parts: Sequence[Part]) -> list[FactBack]:
     for part in parts:
         if part.protocol != RIGHT:
             continue
-        known = part.ranks[LOST] <= facts.k
+        known: NDArray[np.bool_] = np.asarray(part.ranks[LOST] <= facts.k)
         if part.way == RELEARNED:
             seeds.add(part.seed)
             columns = [place[number] for number in facts.numbers(part, LOST).tolist()]
             for level, back in zip(part.levels, known, strict=True):
                 often.setdefault(level, np.zeros(len(lost), np.int64))[columns] += back
         else:
-            reached = np.array(part.levels)[known.argmax(0)].tolist()
-            first[part.way] = [level if back else None for level, back in zip(reached, known.any(0).tolist(), strict=True)]
+            found, reached = np.asarray(known.any(0)).tolist(), np.array(part.levels)[known.argmax(0)].tolist()
+            first[part.way] = [level if back else None for level, back in zip(reached, found, strict=True)]
     for level in sorted(often, reverse=True):
         enough = (often[level] > len(seeds) / 2).tolist()
         first[RELEARNED] = [level if back else after for back, after in zip(enough, first[RELEARNED], strict=True)]

@@ -48,11 +48,11 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
         )  # fmt: skip
     theme.apply(figure, height=_FRAME + _ROW * len(models))
     figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
-    figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100])
+    figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(models))), range=[len(models) - 0.5, -0.5], showgrid=False, tickfont_size=11,
         ticktext=[
-            theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls else "")
+            theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
             for model, name in zip(models, names, strict=True)
         ],
     )  # fmt: skip

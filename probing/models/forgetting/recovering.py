@@ -120,22 +120,23 @@ def count_of_parts(recipe: RecoveryRecipe) -> int:
 
 def _without_training(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
     """The ways that train nothing, of the fine-tuned model and of the one with random layers."""
-    seed = work.recipe.seeds[0]
-    last = work.tuned.layers
-    below = dict.fromkeys(reversed(range(last)), work.tuned.head)
-    half = tuple(range(1, last // 2 + 1))
+    seed, last = work.recipe.seeds[0], work.tuned.layers
+    levels = {OTHER_LAYER: tuple(reversed(range(last))), FITTED_HEAD: (last,), LAYERS_BACK: tuple(range(1, last // 2 + 1))}
     for protocol in (RIGHT, RANDOM_BODY):
         model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
         groups = splits[seed].groups if protocol == RIGHT else _of_pairs(asked, splits[seed])
-        ways: dict[str, tuple[tuple[int, ...], Callable[[], Ask]]] = {
-            OTHER_LAYER: (tuple(below), lambda model=model: partial(ranks, model, heads=below)),
-            FITTED_HEAD: ((last,), lambda model=model: partial(ranks, model, heads={last: work.fit(model)})),
-            LAYERS_BACK: (half, lambda model=model: partial(ranks_with_layers_back, model, work.base, most=len(half))),
-        }
-        for way, (levels, ask) in ways.items():
-            path = _path(work, way, protocol)
-            found = kept_arrays(path, lambda groups=groups, ask=ask: _by_group(work, groups, ask()))
-            yield Part(way, protocol, seed, -1, levels, found)
+        for way in levels:
+            found = kept_arrays(_path(work, way, protocol), partial(_asked_by, way, work, model, groups))
+            yield Part(way, protocol, seed, -1, levels[way], found)
+
+
+def _asked_by(way: str, work: RecoveryWork, model: Encoder, groups: Mapping[str, Group]) -> dict[str, np.ndarray]:
+    """The ranks of a way that trains nothing."""
+    last = model.layers
+    if way == LAYERS_BACK:
+        return _by_group(work, groups, partial(ranks_with_layers_back, model, work.base, most=last // 2))
+    heads = {last: work.fit(model)} if way == FITTED_HEAD else dict.fromkeys(reversed(range(last)), model.head)
+    return _by_group(work, groups, partial(ranks, model, heads=heads))
 
 
 def _of_pairs(asked: Answered, of_seed: Split, fold: int | None = None) -> dict[str, Group]:

@@ -1,1 +1,1 @@
-"""What became of facts that fine-tuned models lost, and whether they come back more often than guesses."""
+"""The outcome of facts that fine-tuned models lost, and whether they come back more often than guesses."""

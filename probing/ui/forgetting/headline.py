@@ -14,9 +14,9 @@ from probing.ui.widgets.markdown import Markdown, filled
 
 #: Verdict on a way -> the word that it allows.
 WORDS = {
-    ABOVE: "out of reach: right answers come back more often than its yardsticks",
+    ABOVE: "out of reach",
     BELOW: "comes back, but so do wrong answers",
-    UNKNOWN: "comes back, but so do wrong answers: cannot tell",
+    UNKNOWN: "cannot tell",
 }
 
 
@@ -38,8 +38,8 @@ def _sentence(shown: Shown) -> Markdown:
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
     others = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. **{above:.0f}** were only out of reach; **{others:.0f}** come back, "
-        "but so do wrong answers; **{gone:.0f}** are not recovered by any of these ways. {yardstick}",
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
+        "**{others:.0f}** come back, but so do wrong answers, and **{gone:.0f}** are not recovered by any of these ways. {yardstick}",
         base=shown.view.called(run["base"]), model=shown.view.called(shown.model), kept=parts.loc[KEPT, "per_100"], above=above,
         others=others, gone=parts.loc[NOT_RECOVERED, "per_100"], yardstick=_yardstick(parts.loc[RELEARNED]),
     )  # fmt: skip
@@ -48,15 +48,17 @@ def _sentence(shown: Shown) -> Markdown:
 def _yardstick(row: pd.Series) -> Markdown:
     """The excess of relearning over wrong answers, in words."""
     if pd.isna(row["wrong_excess"]):
-        return Markdown("There are no wrong answers to compare relearning with: cannot tell.")
+        return Markdown("There are no wrong answers to compare relearning with, so we cannot tell memory from guessing.")
     points = {name: 100 * row[f"wrong_{name}"] for name in ("excess", "low", "high")}
     if points["low"] <= 0 <= points["high"]:
-        words = "Whether relearning brings right answers back more often than wrong ones of equal confidence: cannot tell"
-        return filled("{words} ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).", words=words, **points)
+        return filled(
+            "A wrong answer is a guess; whether relearning brings right answers back more often than equally confident wrong ones: cannot "
+            "tell ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).", **points,
+        )  # fmt: skip
     more = "more" if points["low"] > 0 else "less"
     return filled(
-        "Relearning brings right answers back {more} often than wrong ones of equal confidence: {excess:+.1f} points ({low:+.1f} to "
-        "{high:+.1f}).", more=more, **points,
+        "A wrong answer is a guess; relearning brings right answers back {more} often than equally confident wrong ones, by {excess:+.1f} "
+        "points ({low:+.1f} to {high:+.1f}).", more=more, **points,
     )  # fmt: skip
 
 
@@ -71,8 +73,8 @@ def _ways(shown: Shown) -> None:
     table = shown.parts.loc[list(WAYS)].reset_index()
     points = {"wrong_excess": "over wrong answers", "wrong_low": "from", "wrong_high": "to", "never_excess": "over never known",
               "never_low": "from ", "never_high": "to "}  # fmt: skip
-    top = pd.DataFrame({"way": table["part"], "cheapest for": table["n"]} | {words: 100 * table[name] for name, words in points.items()})
-    top["verdict"] = table["verdict"].map(WORDS)
+    top = pd.DataFrame({"way": table["part"], "verdict": table["verdict"].map(WORDS), "cheapest for": table["n"]})
+    top = top.assign(**{words: 100 * table[name] for name, words in points.items()})
     blocks.table_with_download(
         table, shown=top, stamp=shown.stamp("ways back next to their yardsticks"), name="forgetting-ways", height="content",
         column_config={

@@ -14,6 +14,7 @@ from probing.ui.frame.page import View, there_or_said
 from probing.ui.frame.shown import Reading
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown
 
 RECOVER_COMMAND = "python -m probing forgetting recover --model"
@@ -74,7 +75,8 @@ def open_results(view: View) -> Shown | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if len(models) > 1:
             selection.bound(
-                st.selectbox, "Model", "lost_model", view.page, value=model, options=models, format_func=view.label, resets=resets
+                st.selectbox, "Model", "lost_model", view.page, value=model, options=models, format_func=view.label, resets=resets,
+                help=mark_key(view, models),
             )  # fmt: skip
         if len(sets) > 1:
             selection.bound(
