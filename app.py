@@ -3,15 +3,14 @@
 import streamlit as st
 
 from probing.ui.frame import page
-from probing.ui.home import added, ask, forgetting, known, overview
+from probing.ui.home import added, ask, overview
 
 view = page.open_page("home", "Home", "What does every layer know, and what did fine-tuning make it forget?")
 st.markdown("Every layer of a language model fills the gap in a sentence. Choose an example, or type a sentence of your own.")
 ask.draw(view)
 added.draw(view)
 view.introduce()
-known.draw(view)
-forgetting.draw(view)
+page.sections(view)
 overview.ways(view)
 overview.notable(view)
 overview.snapshot(view)

@@ -17,4 +17,5 @@ if shown := open_results(view):
     gone.draw_words(shown)
     models.draw_table(shown)
     models.draw_plane(shown)
+page.sections(view)
 view.contents.end()

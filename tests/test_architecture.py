@@ -68,10 +68,6 @@ JOINERS = {
     "reports/reproduction": "as the page",
     "ui/fine_tuning": "shows what fine-tuning changed of facts, edges, sentences and the model itself on one layer axis",
     "reports/fine_tuning": "as the page",
-    "reports/declared.py": "lists the reports of all capabilities",
-    "store/schema.py": "names the tables of all capabilities",
-    "store/kinds.py": "declares the kinds of runs of all capabilities",
-    "store/build.py": "one database holds the tables that are counted for all capabilities",
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
 }
 #: Text of code -> the only file that has it.

@@ -88,7 +88,7 @@ def test_links_and_commands_in_the_prose_exist():
             if "://" not in link:
                 assert (path.parent / link).exists(), f"{path}: {link}"
         for command in re.findall(r"python -m probing ([a-z-]+)", text):
-            assert command in COMMANDS | MAKERS, f"{path}: {command}"
+            assert command in {**COMMANDS, **MAKERS}, f"{path}: {command}"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,15 @@
 """The documents that are written from declarations: ``make docs`` writes them, and a test compares them with what is committed."""
 
-import ast
 from collections.abc import Callable
+from inspect import cleandoc
 from pathlib import Path
-from types import ModuleType
 
 import pyarrow as pa
 
 from probing.core.metrics import METRICS
 from probing.store.kinds import KINDS
-from probing.store.tables import changes, edges, forgetting, knowledge, sentences
 
 ROOT = Path(__file__).resolve().parents[1]
-_MODULES: dict[str, ModuleType] = dict(zip(KINDS, (knowledge, edges, sentences, changes, forgetting), strict=True))
 _METRICS = """# Metrics
 
 The table in `probing/core/metrics.py` defines the texts of tooltips, axis titles, the Methods page and this document. Shares lie in [0, 1]
@@ -45,8 +42,7 @@ def tables() -> str:
     """``docs/tables.md``: every column of every stored table."""
     parts = [_TABLES]
     for name, kind in KINDS.items():
-        source = Path(str(_MODULES[name].__file__)).read_text(encoding="utf-8")
-        said = (ast.get_docstring(ast.parse(source)) or "").replace("``", "`")
+        said = cleandoc(kind.about or "").replace("``", "`")
         parts.append(f"## {name.capitalize()}\n\n{said}\n")
         for table in kind.tables:
             key = ", ".join(f"`{column}`" for column in table.keys)

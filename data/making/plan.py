@@ -92,13 +92,13 @@ def _heads() -> Iterator[Step]:
         name = f"{head} heads of {Path(called).name}" + (f", replicate {seed}" if seed else "")
         return Step(name, partial(train_heads, request), minutes, after)
 
-    yield step(MODEL, TIED, 25, (), ships=True)
-    yield step(MODEL, LEAST_SQUARES, 3, (), ships=True)
+    yield step(MODEL, TIED, 2, (), ships=True)
+    yield step(MODEL, LEAST_SQUARES, 1, (), ships=True)
     yield step(MODEL, FULL, 60, ())
     for seed in REPLICATES:
-        yield step(MODEL, TIED, 3, (f"{TIED} heads of {MODEL}",), seed=seed)
+        yield step(MODEL, TIED, 1, (f"{TIED} heads of {MODEL}",), seed=seed)
     for one in (*PAPER, CONTROL):
-        yield step(one.called, TIED, 25, _of(one))
+        yield step(one.called, TIED, 2, _of(one))
 
 
 def _facts() -> Iterator[Step]:
@@ -110,7 +110,7 @@ def _facts() -> Iterator[Step]:
             out=full_runs() / f"{Path(called).name}-{head}",
         )  # fmt: skip
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "") + (f", replicate {seed}" if seed else "")
-        return Step(name, partial(probe, request), 1 if seed else 4, after)
+        return Step(name, partial(probe, request), 1 if seed else 3, after)
 
     tied = (f"{TIED} heads of {MODEL}",)
     for templates in (None, SECOND_WORDING):

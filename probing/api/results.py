@@ -9,13 +9,15 @@ import pandas as pd
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
 from probing.api.stored.given import Numbers, Words, chosen, only, several, single
+from probing.api.stored.of_reports import method_of
 from probing.api.stored.opened import OpenResults
 from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
+from probing.core.capabilities.listed import CAPABILITIES
 from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
 from probing.reports.changes.declared import CHANGES
+from probing.reports.declared import KINDS
 from probing.reports.edges.declared import EDGES
-from probing.reports.forgetting.declared import FORGETTING
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
@@ -372,27 +374,14 @@ class Results(OpenResults):
         """
         return self._report(CHANGES, what, model=model, measure=measure, heads=heads)
 
-    @checked
-    def forgetting(
-        self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, way: Words = None,
-        relation: Words = None,
-    ) -> pd.DataFrame:  # fmt: skip
-        """The outcome of the facts that fine-tuned models lost, as ``probing forgetting report WHAT --json``.
+    def __getattr__(self, name: str) -> Any:
+        """The reports of a capability that has no method above: ``results.NAME(what, **filters)``."""
+        if name not in CAPABILITIES or not CAPABILITIES[name].reporting:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return method_of(KINDS[name], self._report)
 
-        Args:
-            what: ``outcome`` (of 100 facts that the base knew), ``ways`` (each way next to its yardsticks), ``relations``, ``exposure``,
-                ``confidence`` (bins of the base's confidence), ``layers`` (where answers come back) or ``facts`` (of one model).
-            model, probe_set, relation: names to keep; k: 1 or 10.
-            way: for ``facts``, the ways back to keep; for ``relations``, the way whose excess is shown.
-
-        Returns:
-            For ``outcome`` one row per model and part of the known facts; for the others see docs/forgetting.md.
-
-        >>> import probing
-        >>> list(probing.results().forgetting())[:5]
-        ['model', 'base', 'probe_set', 'k', 'control']
-        """
-        return self._report(FORGETTING, what, model=model, probe_set=probe_set, k=k, way=way, relation=relation)
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name, one in CAPABILITIES.items() if one.reporting)})
 
     def _report(self, reports: Reports, what: str, **given: Any) -> pd.DataFrame:
         """A declared report with the columns of its JSON."""

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -10,114 +11,143 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
+from probing.core.capabilities.capability import Capability, Command
+from probing.core.capabilities.listed import CAPABILITIES, Declared, load
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
 from probing.core.registry import REPOSITORY, has_data
 
-#: Command -> its module, imported when the command is called, and its line in the list of commands: its docstring's first.
-COMMANDS = {
-    "fetch": (
-        "probing.commands.fetch",
-        "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one.",
+#: Without completion for shells, and with plain errors and help.
+_PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+_FIRST = {
+    "fetch": Command(
+        "probing.commands.fetch", "Fetch data sets and models by name; files are checked by sha256 if the registry or the hub has one."
     ),
-    "finetune": (
+    "finetune": Command(
         "probing.commands.training.finetune",
         "Fine-tune an encoder and score it on its task next to its baselines; resumable, the task's head is stored apart.",
     ),
-    "score": (
+    "score": Command(
         "probing.commands.training.score",
         "Compute the task scores of a fine-tuned model again, from its weights, its task's head and the test data.",
     ),
-    "train-heads": (
+    "train-heads": Command(
         "probing.commands.training.train_heads",
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
-    "probe": (
-        "probing.commands.probe",
-        "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",
+    "probe": Command(
+        "probing.commands.probe", "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes."
     ),
-    "build": ("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
-    "edges": ("probing.commands.edges.group", "Edge probing: which layers encode syntax and meaning."),
-    "sentences": (
-        "probing.commands.sentences.group",
-        "Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
-    ),
-    "changes": ("probing.commands.changes.group", "Effects of fine-tuning, layer by layer."),
-    "forgetting": ("probing.commands.forgetting.group", "Facts that fine-tuning lost: forgotten, or only out of reach?"),
-    "ask": ("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
-    "report": ("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
-    "reproduce": (
+    "build": Command("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
+}
+_LAST = {
+    "ask": Command("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
+    "report": Command("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
+    "reproduce": Command(
         "probing.commands.reproduce",
         "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
     ),
-    "runs": ("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
-    "check": (
+    "runs": Command("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
+    "check": Command(
         "probing.commands.check",
         "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
     ),
-    "counts": ("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
-    "push": (
+    "counts": Command("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
+    "push": Command(
         "probing.commands.share.push",
         "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing.",
     ),
-    "pull": (
+    "pull": Command(
         "probing.commands.share.pull",
         "Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is stored.",
     ),
 }
+#: Command -> its module and line; between those of all results, the groups of the capabilities.
+COMMANDS = Declared[Command](lambda: {**_FIRST, **{name: Command("", one.line) for name, one in CAPABILITIES.items() if one.line}, **_LAST})
 
 #: Commands that make what ships, listed last; their modules lie in the repository next to the data, not in the package.
 MAKERS = {
-    "pretrain": (
+    "pretrain": Command(
         "data.making.commands.pretrain",
         "Train nesia-mini by masked language modelling, resumable, and record every fact's exposure.",
     ),
-    "family": (
+    "family": Command(
         "data.making.commands.family",
         "Make the family's models, heads, probes and results after the base; prints the hours first, resumable.",
     ),
-    "model-card": (
+    "model-card": Command(
         "data.making.commands.card",
         "Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration.",
     ),
-    "facts": (
+    "facts": Command(
         "data.making.commands.triples",
         "Write the shipped triples: labels of T-REx and Google-RE, without sentences, templates or judgements.",
     ),
 }
 
 
-@cache
-def command(name: str) -> Any:
-    """The command of that name."""
-    return loaded((COMMANDS | MAKERS)[name][0], name)
+def commands_of(capability: Capability) -> dict[str, Command]:
+    """The commands of a capability's group."""
+    return {**capability.commands, **({"report": Command("", capability.reporting)} if capability.reporting else {})}
+
+
+def command(*words: str) -> Any:
+    """The command of these words: one of ``COMMANDS``, or of a capability's group, which is named first."""
+    *group, name = words
+    if group:
+        capability = CAPABILITIES[group[0]]
+        module, _ = commands_of(capability)[name]
+        return _loaded(module, name) if module else _report(capability)
+    module, _ = MAKERS[name] if name in MAKERS else COMMANDS[name]
+    return _loaded(module, name) if module else _group(CAPABILITIES[name])
 
 
 @cache
-def loaded(module: str, name: str) -> Any:
-    """A module's command: its function of that name, or its group of further commands."""
+def _loaded(module: str, name: str) -> Any:
+    """A module's command: its function of that name."""
     if module.startswith("data.") and str(REPOSITORY) not in sys.path:
         sys.path.append(str(REPOSITORY))
-    found = getattr(import_module(module), name.replace("-", "_"))
-    if isinstance(found, typer.Typer):
-        return typer.main.get_group(found)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name)(found)
+    return _alone(name, getattr(import_module(module), name.replace("-", "_")))
+
+
+@cache
+def _report(capability: Capability) -> Any:
+    """The command that reports the stored results of a capability."""
+    from probing.commands.report import command_of
+
+    return _alone("report", command_of(load(capability.reports), capability.reporting))
+
+
+@cache
+def _group(capability: Capability) -> Any:
+    """The group of a capability's commands."""
+    of = type("CommandsOfGroup", (CommandsOnCall,), {"listed": commands_of(capability), "words": (capability.name,), "earlier": {}})
+    group = typer.Typer(name=capability.name, cls=of, help=capability.line, no_args_is_help=True, **_PLAIN)
+    group.callback()(lambda: None)
+    return typer.main.get_group(group)
+
+
+def _alone(name: str, function: Callable[..., None]) -> Any:
+    alone = typer.Typer(**_PLAIN)
+    alone.command(name)(function)
     return typer.main.get_command(alone)
 
 
 class CommandsOnCall(TyperGroup):
     """Lists every command's name and line; imports only the called one."""
 
-    listed: ClassVar = COMMANDS
+    listed: ClassVar[Mapping[str, Command]] = COMMANDS
     #: Listed after them under a heading; what makes the shipped data exists where these are.
-    makers: ClassVar[dict[str, tuple[str, str]]] = {}
+    makers: ClassVar[Mapping[str, Command]] = {}
+    #: What is typed before them.
+    words: ClassVar[tuple[str, ...]] = ()
     #: Earlier names of commands, which still work and are not listed.
-    earlier: ClassVar = {"gate": "model-card"}
+    earlier: ClassVar[Mapping[str, str]] = {"gate": "model-card"}
 
     def __init__(self, **settings: Any) -> None:
-        lines = {name: TyperCommand(name, help=line) for name, (_, line) in (self.listed | self.makers).items()}
+        lines = {name: TyperCommand(name, help=one.line) for name, one in (*self.listed.items(), *self.makers.items())}
         super().__init__(**settings | {"commands": lines})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -133,8 +163,7 @@ class CommandsOnCall(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
         name = self.earlier.get(cmd_name, cmd_name)
-        known = self.listed | self.makers
-        return loaded(known[name][0], name) if name in known else None
+        return command(*self.words, name) if name in self.listed or name in self.makers else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands by their lines, without importing them."""
@@ -149,7 +178,7 @@ class CommandsOnCall(TyperGroup):
 class AllCommandsOnCall(CommandsOnCall):
     """Lists the commands of users and, in the repository, those of makers."""
 
-    makers: ClassVar = MAKERS if has_data() else {}
+    makers = MAKERS if has_data() else {}
 
 
 #: The model that ships is in the repository only.
@@ -159,9 +188,7 @@ app = typer.Typer(
     cls=AllCommandsOnCall,
     help=f"Show what every layer of a masked language model knows. Begin with: ask 'Paris is the capital of [MASK].'{_EXAMPLE}",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **_PLAIN,
 )
 
 

@@ -60,6 +60,12 @@ class Provenance(Frozen):
     hub_id: str = ""
     base_source: str = ""
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """The columns of a run's row that follow from its configuration, of every kind of run."""
+        may_be_empty = {name: getattr(self, name) or None for name in ("model_revision", "base", "objective", "code_version")}
+        return {"run_id": self.fingerprint, "model": self.model, "seed": self.seed, "config": self.canonical(), **may_be_empty}
+
     def canonical(self) -> str:
         """Canonical JSON; a field that was added later is left out at its default."""
         return canonical_json(self.model_dump(exclude_defaults=True, by_alias=True))

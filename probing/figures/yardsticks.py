@@ -44,6 +44,8 @@ def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     gain = {"difference": "more", "difference_low": "more_low", "difference_high": "more_high"}
     more = {name: points[column] for name, column in gain.items()} | {"p_value": float("nan")} if mode == "swapped" else {}
     counted = {"base_n": points["base_swapped_n"].fillna(0)} if mode == "swapped" else {}
+    if "shuffled" in points:
+        more |= {"shuffled": points["shuffled"] - points["majority"] if mode == "majority" else points["shuffled_above_swapped"]}
     return above(points, mode).assign(**base, **more, **counted, base_swapped=float("nan"))
 
 

@@ -1,11 +1,7 @@
 """All reports that are declared."""
 
-from probing.reports.changes.declared import CHANGES
-from probing.reports.edges.declared import EDGES
-from probing.reports.forgetting.declared import FORGETTING
-from probing.reports.knowledge.declared import KNOWLEDGE
-from probing.reports.sentences.declared import SENTENCES
+from probing.core.capabilities.listed import CAPABILITIES, Declared, load
+from probing.reports.report import Reports
 
-#: Kind -> its reports.
-KINDS = {one.kind: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING)}
-REPORTS = tuple(report for kind in KINDS.values() for report in kind.every)
+#: Capability -> its reports.
+KINDS = Declared[Reports](lambda: {name: load(one.reports) for name, one in CAPABILITIES.items() if one.reports})

@@ -18,12 +18,9 @@ from probing.store.build_steps import increment
 from probing.store.build_steps.failing_runs import OF_THE_ROWS, CountingError, failing_runs, refused
 from probing.store.build_steps.load import load_plain, load_predictions
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
-from probing.store.edges.derived import count_edges
-from probing.store.knowledge.counted_tables import STATEMENTS
-from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
-from probing.store.knowledge.word_ids import load_words
+from probing.store.kinds import KINDS
 from probing.store.run_tables import create_run_tables, leave_out_incomplete, leave_out_unread, part_runs
-from probing.store.schema import SCHEMA_VERSION, SCHEMAS, create_statement
+from probing.store.schema import SCHEMA_VERSION, SCHEMAS, create_statement, tables_checksum
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
 #: Called with what is being done, the steps done and the steps in all.
@@ -33,8 +30,6 @@ _log = logging.getLogger(__name__)
 _OLD_TEMPORARY_SECONDS = 3600.0
 #: DuckDB's memory limit while it builds; the rest is written to a folder next to the database.
 _MEMORY = "512MB"
-# Runs must be known before predictions are taken: a run still being probed has files but no row yet.
-_PLAIN_TABLES = tuple(table for table in SCHEMAS if table != "predictions")
 
 
 def build_database(
@@ -204,7 +199,8 @@ def _fill(
     predictions = [file for file in files if file.table == "predictions"]
     others = [file for file in files if file.table != "predictions"]
     notes = increment.Notes(failing=dict(without))
-    steps = len(files) + len(STATEMENTS) + 1
+    counts = {name: how for kind in KINDS.values() for name, how in kind.counts.items()}
+    steps = len(files) + len(counts) + 1
     done = 0
 
     def step(what: str) -> None:
@@ -222,27 +218,25 @@ def _fill(
                 notes.failing = increment.known_failing(connection, files)
                 notes.unchanged = increment.begin(connection, files)
                 others = [file for file in others if file.table not in notes.unchanged]
-                steps = len(others) + len(predictions) + len(STATEMENTS) + 1
+                steps = len(others) + len(predictions) + len(counts) + 1
             for table in SCHEMAS:
                 if table != "runs" and table not in notes.unchanged:
                     connection.execute(create_statement(table, SCHEMAS[table]))
             create_run_tables(connection)
-            for table in _PLAIN_TABLES:
+            # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
+            for table in (table for table in SCHEMAS if table != "predictions"):
                 load_plain(connection, table, [file for file in others if file.table == table], step, notes)
             leave_out_unread(connection, notes.failing)
             part_runs(connection)
             if add:
                 predictions = increment.new_predictions(connection, predictions, notes)
-                steps = done + len(predictions) + len(STATEMENTS) + 1
+                steps = done + len(predictions) + len(counts) + 1
             load_predictions(connection, predictions, step, notes)
             step("checking that runs are complete")
             notes.warnings += leave_out_incomplete(connection)
-            empty_unfit_ranks(connection)
-            load_words(connection)
-            for name, statement in STATEMENTS.items():
+            for name, how in counts.items():
                 step(f"counting {name}")
-                connection.execute(statement)
-            count_edges(connection)
+                how(connection) if callable(how) else connection.execute(how)
             if add:
                 increment.merge(connection, notes.unchanged)
             increment.note_files(connection, files, notes)
@@ -269,7 +263,7 @@ def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:
     content = {"file": final.name, "data_version": version, "schema_version": SCHEMA_VERSION, "derived_version": DERIVED_VERSION}
-    content["sha256"] = sha256
+    content |= {"tables": tables_checksum(), "sha256": sha256}
     atomic_text(target / POINTER, json.dumps(content, indent=1))
 
 

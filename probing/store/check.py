@@ -18,8 +18,6 @@ from probing.store.schema import KEYS, SCHEMAS, TABLES
 from probing.store.sources import SourceFile, data_version_of, find_files
 
 _Read = tuple[SourceFile, pa.Table]
-#: Tables of predictions have too many rows to compare one by one.
-_ANSWERS = ("predictions", "edge_predictions", "sentence_predictions")
 
 
 def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
@@ -53,10 +51,8 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
     for name, read in rows.items():
         problems += _repeated(name, read)
         # If a run was made twice, its device and time may differ.
-        if name not in (*RUNS_OF_FILES, *_ANSWERS):
-            problems += _conflicts(name, read)
-    for name in _ANSWERS:
-        problems += _copies(rows[name])
+        if name not in RUNS_OF_FILES:
+            problems += _copies(read) if TABLES[name].many else _conflicts(name, read)
     problems += _problems({name: _together(read) for name, read in rows.items() if read})
     if database is not None:
         problems += [problem for problem in _database(Path(database), files) if problem not in problems]

@@ -18,7 +18,7 @@ import pandas as pd
 
 from probing.core.errors import DamagedDatabaseError, StoreError
 from probing.core.files.checksums import file_sha256
-from probing.store.schema import SCHEMA_VERSION
+from probing.store.schema import SCHEMA_VERSION, tables_checksum
 from probing.store.sources import DERIVED_VERSION
 
 _log = logging.getLogger(__name__)
@@ -228,6 +228,8 @@ def _read_pointer(folder: Path) -> dict[str, str]:
         raise StoreError(
             f"the database in {folder} has derived tables of version {version}, expected {DERIVED_VERSION}; run `{BUILD_COMMAND}`"
         )
+    if content.get("tables") != tables_checksum():
+        raise StoreError(f"the database in {folder} has other tables than this version of the program; run `{BUILD_COMMAND}`")
     # The pointer may only name a file in its own folder.
     if Path(content["file"]).name != content["file"]:
         raise StoreError(f"{pointer} names {content['file']!r}, expected a file in the same folder; delete it and run `{BUILD_COMMAND}`")

@@ -1,34 +1,50 @@
-"""What each kind of run is: the one declaration that building, checking and sharing know of it."""
+"""What a kind of run is: all that building, checking and sharing know of it. The kinds themselves are in ``store.declared``."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import ModuleType
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 
-from probing.core.changes.run import ChangeRunConfig
-from probing.core.edges.run import EdgeRunConfig
-from probing.core.edges.tasks import EDGE_TASKS
-from probing.core.files.share_manifest import What
-from probing.core.forgetting.run import ForgettingRunConfig
-from probing.core.knowledge.run import RunConfig
+from probing.core.capabilities.listed import CAPABILITIES, Declared, load
 from probing.core.provenance import Provenance, fingerprint_problem
-from probing.core.sentences.run import SentenceRunConfig
-from probing.core.sentences.tasks import SENTENCE_TASKS
-from probing.store.knowledge.swapped_ranks import lender_problems
-from probing.store.rules import changes as change_rules
-from probing.store.rules import edges as edge_rules
-from probing.store.rules import forgetting as forgetting_rules
-from probing.store.rules import knowledge as fact_rules
-from probing.store.rules import sentences as sentence_rules
+from probing.store.database import Database
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
-from probing.store.tables import changes, edges, forgetting, knowledge, sentences
+from probing.store.schema import SORT
 from probing.store.tables.columns import Table
 
-FACTS, EDGES, SENTENCES, CHANGES, FORGETTING = "facts", "edges", "sentences", "changes", "forgetting"
+#: The kind of runs on facts, whose rows the database splits, and whose predictions it reads apart.
+FACTS = "facts"
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the card of a shared data set says of its runs.
+
+    Attributes:
+        title: of the card and of the data set, with the model's name.
+        about: what a row is.
+        tags: next to those of all cards.
+        first: tables; the hub shows the first that has a file.
+        columns: of the table of runs: heading -> the column, or the function that gives a cell.
+        of_runs: what the section on runs says next to how they are named.
+        named: how sentences are named whose words are not shared; empty: there are no tasks.
+        described: the table whose columns are explained one by one; empty: none.
+        size: the number of rows of that table, if the hub is to show it.
+    """
+
+    title: str
+    about: str
+    tags: tuple[str, ...]
+    first: tuple[str, ...]
+    columns: Mapping[str, str | Callable[[dict], object]]
+    of_runs: str = "."
+    named: str = ""
+    described: str = ""
+    size: Callable[[dict], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,14 +54,18 @@ class Kind:
     Attributes:
         name: of the kind, in the column ``kind`` of ``runs``.
         config: class of the configuration whose fingerprint is a run's id.
-        runs: the tables with one row per run; the runs of a later one have counts only.
         tables: all of its tables.
-        rules: in the order in which they are asked; those of a run's row come first.
+        rules: in the order in which they are asked; those of a run's row are put first.
         scans: what several rules share, as ``store.rules.asking.ask`` has it.
         command: makes a run again.
         title: of several runs, in sentences.
         line: what is said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
-        shared: what its runs are shared as, alone or with those of other kinds.
+        about: on its tables, for readers of docs/tables.md.
+        card: of the shared data set; None: that of another kind describes these runs, too.
+        names: regular expression of what may follow a table's name in the name of a shared file.
+        counts: what is counted of its rows -> the SQL or the function that makes further tables of the database.
+        listed: gives its complete runs with the columns of their files and of their provenance, in the order of lists; None: in that of
+            their table.
         open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
         also: finds what SQL cannot say, as (id of a run, words); None: nothing.
         of_tasks: tables of a task's data that decide whether a run of the task is complete, or what is counted of it.
@@ -53,17 +73,35 @@ class Kind:
 
     name: str
     config: type[Provenance]
-    runs: tuple[str, ...]
     tables: Sequence[Table]
     rules: Sequence[Rule]
-    scans: Mapping[str, str]
+    scans: Mapping[str, str] = field(default_factory=dict)
+    _: KW_ONLY
     command: str
     title: str
     line: str
-    shared: What
+    about: str | None = ""
+    card: Card | None = None
+    names: str = "-[A-Za-z0-9._-]+"
+    counts: Mapping[str, str | Callable[[duckdb.DuckDBPyConnection], None]] = field(default_factory=dict)
+    listed: Callable[[Database], pd.DataFrame] | None = None
     of_tasks: Sequence[str] = ()
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
     also: Callable[[duckdb.DuckDBPyConnection], Iterator[tuple[str, str]]] | None = None
+
+    def __post_init__(self) -> None:
+        (row, *_) = (table for table in self.tables if table.name == self.runs[0])
+        object.__setattr__(self, "rules", (*rules_of_rows(self.config, row), *self.rules))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The tables with one row per run; the runs of a later one have counts only."""
+        return tuple(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
+
+    @property
+    def files(self) -> str:
+        """Regular expression of the names of its shared files."""
+        return rf"({'|'.join(table.name for table in self.tables)})({self.names})?\.parquet"
 
     def incomplete(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         """In a database that is being built: id of a run whose numbers would look like results -> what it lacks or has too much."""
@@ -101,6 +139,12 @@ class Kind:
             f"{of} {subject}: {words}; {mend or again}" for of, subject, words, mend in found if of != "run" or subject not in unsigned
         ]
 
+    def runs_in(self, db: Database) -> pd.DataFrame:
+        """Its complete runs in a database; see ``listed``."""
+        if self.listed:
+            return self.listed(db)
+        return db.query(f"SELECT * FROM runs_of_{self.name} ORDER BY {', '.join(SORT[self.runs[0]])}")
+
     def said(self, row: Mapping[str, Any]) -> str:
         """What a line about a run says of it, without its id and model."""
         left_out = json.loads(row["left_out"] or "{}")
@@ -129,40 +173,14 @@ def _pairs(rows: pa.Table | None, *columns: str) -> list[tuple]:
     return [] if rows is None else list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
 
-def _kind(name: str, config: type[Provenance], tables: ModuleType, rules: ModuleType, **further: Any) -> Kind:
-    runs = tuple(
-        table.name for table in tables.TABLES if table.key == "run_id" and "config" in table.schema.names and "model" in table.schema.names
-    )
-    return Kind(name, config, runs, tables.TABLES, (*rules_of_rows(config, runs[0]), *rules.RULES), rules.SCANS, **further)
+def kinds_of(what: str) -> list[Kind]:
+    """The kinds of runs that are shared together."""
+    return [load(capability.kind) for capability in CAPABILITIES.values() if capability.kind and capability.shared == what]
 
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        _kind(
-            FACTS, RunConfig, knowledge, fact_rules, command="probe", title="runs", shared="predictions", also=lender_problems,
-            line="{head:<13} {probe_set:<12} {template_set:<10} read {n_read:,} = probed {n_probed:,} + left out ({left_out}){only}",
-        ),
-        _kind(
-            EDGES, EdgeRunConfig, edges, edge_rules, command="edges train", title="probes", shared="edges",
-            of_tasks=("edge_labels", "edge_targets"), open_tasks=dict.fromkeys(EDGE_TASKS, True),
-            line="edges {task:<18} {kind} probes, {encoder} encoder, {labels} labels, seed {seed}",
-        ),
-        _kind(
-            SENTENCES, SentenceRunConfig, sentences, sentence_rules, command="sentences train", title="probes of sentences",
-            shared="sentences", of_tasks=("sentence_tasks",), open_tasks={name: task.open for name, task in SENTENCE_TASKS.items()},
-            line="sentences {task:<22} {protocol}, seed {seed}, {n_test:,} tested{left}",
-        ),
-        _kind(
-            CHANGES, ChangeRunConfig, changes, change_rules, command="changes measure", title="changes", shared="sentences",
-            line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
-        ),
-        _kind(
-            FORGETTING, ForgettingRunConfig, forgetting, forgetting_rules, command="forgetting recover", title="recoveries of lost facts",
-            shared="forgetting",
-            line="forgetting {against}{probe_set} {template_set}, rank <= {k}: {lost:,} of {known:,} known facts lost{left}",
-        ),
-    )
-}  # fmt: skip
+#: Name -> kind of run.
+KINDS = Declared[Kind](
+    lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values() if capability.kind)}
+)
 #: The tables of files with one row per run -> the kind of their runs.
-RUNS_OF_FILES: dict[str, str] = {table: kind.name for kind in KINDS.values() for table in kind.runs}
+RUNS_OF_FILES = Declared[str](lambda: {table: kind.name for kind in KINDS.values() for table in kind.runs})

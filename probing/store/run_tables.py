@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from probing.core.capabilities.listed import Declared
 from probing.core.provenance import Provenance, stored_provenance
 from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
 from probing.store.schema import SCHEMAS, create_statement
@@ -32,7 +33,7 @@ RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
 #: The rows of ``runs`` as in the files, while a database is filled.
 STORED = "stored_runs"
 #: Kind of run -> its table of files, of those that are not on facts.
-_OF_KIND = {name: kind.runs[0] for name, kind in KINDS.items() if name != FACTS}
+_OF_KIND = Declared[str](lambda: {name: kind.runs[0] for name, kind in KINDS.items() if name != FACTS})
 
 
 def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:

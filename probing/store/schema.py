@@ -4,23 +4,33 @@ Parquet is canonical; the tables of the same names in the database have the same
 splits into the columns of all runs and those of runs on facts. ``docs/tables.md`` describes every column.
 """
 
+import hashlib
+import json
+
 import pyarrow as pa
 
-from probing.store.tables import changes, edges, forgetting, knowledge, sentences
+from probing.core.capabilities.listed import CAPABILITIES, Declared, load
 from probing.store.tables.columns import SQL_TYPES, Table
 
 #: Raised when a table gets another version; earlier versions of the program refuse its files by name.
 SCHEMA_VERSION = 2
 #: Table name -> its declaration.
-TABLES: dict[str, Table] = {table.name: table for kind in (knowledge, edges, sentences, changes, forgetting) for table in kind.TABLES}
+TABLES = Declared[Table](
+    lambda: {table.name: table for capability in CAPABILITIES.values() if capability.kind for table in load(capability.kind).tables}
+)
 #: Table name -> its columns in order.
-SCHEMAS: dict[str, pa.Schema] = {name: table.schema for name, table in TABLES.items()}
+SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
 #: Table name -> the columns that identify a row.
-KEYS: dict[str, tuple[str, ...]] = {name: table.keys for name, table in TABLES.items()}
+KEYS = Declared[tuple[str, ...]](lambda: {name: table.keys for name, table in TABLES.items()})
 #: Table name -> the order of rows in a file. If columns are equal, the writer's order stays.
-SORT: dict[str, tuple[str, ...]] = {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()}
+SORT = Declared[tuple[str, ...]](lambda: {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()})
 #: Table name -> the version that its files are written with.
-VERSIONS: dict[str, int] = {name: table.version for name, table in TABLES.items()}
+VERSIONS = Declared[int](lambda: {name: table.version for name, table in TABLES.items()})
+
+
+def tables_checksum() -> str:
+    """First 16 hex digits of sha256 over names and versions of all tables: a database of other tables lacks some that queries name."""
+    return hashlib.sha256(json.dumps(sorted(VERSIONS.items())).encode()).hexdigest()[:16]
 
 
 def create_statement(table_name: str, schema: pa.Schema, temporary: bool = False) -> str:

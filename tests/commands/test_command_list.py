@@ -4,34 +4,27 @@ import importlib
 import inspect
 
 import pytest
-import typer
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
-from probing.commands.changes.group import CHANGE_COMMANDS
-from probing.commands.edges.group import EDGE_COMMANDS
-from probing.commands.main import COMMANDS, MAKERS, app, loaded
-from probing.commands.sentences.group import SENTENCE_COMMANDS
+from probing.commands.main import COMMANDS, MAKERS, app, command, commands_of
+from probing.core.capabilities.listed import CAPABILITIES
+
+#: Group -> its commands.
+GROUPS = {name: commands_of(one) for name, one in CAPABILITIES.items() if one.line}
+EVERY = {(name,): one for name, one in (*COMMANDS.items(), *MAKERS.items())}
+EVERY |= {(group, name): one for group, commands in GROUPS.items() for name, one in commands.items()}
 
 
-@pytest.mark.parametrize(
-    ("name", "entry"),
-    [*COMMANDS.items(), *MAKERS.items(), *EDGE_COMMANDS.items(), *SENTENCE_COMMANDS.items(), *CHANGE_COMMANDS.items()],
-    ids=[
-        *COMMANDS,
-        *MAKERS,
-        *(f"edges {n}" for n in EDGE_COMMANDS),
-        *(f"sentences {n}" for n in SENTENCE_COMMANDS),
-        *(f"changes {n}" for n in CHANGE_COMMANDS),
-    ],
-)
-def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(name, entry):
-    module, line = entry
-    found = getattr(importlib.import_module(module), name.replace("-", "_"))
-    text = found.registered_callback.callback if isinstance(found, typer.Typer) else found
-    assert (inspect.getdoc(text) or "").splitlines()[0] == line
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_a_commands_line_is_the_first_of_its_docstring_at_every_width(words):
+    module, line = EVERY[words]
+    if module:
+        text = inspect.getdoc(getattr(importlib.import_module(module), words[-1].replace("-", "_")))
+        assert (text or "").splitlines()[0] == line
+    assert (command(*words).help or "").splitlines()[0] == line
     for width in (20, 45, 61, 80, 200):
-        assert TyperCommand(name, help=line).get_short_help_str(width) == loaded(module, name).get_short_help_str(width)
+        assert TyperCommand(words[-1], help=line).get_short_help_str(width) == command(*words).get_short_help_str(width)
 
 
 def test_every_command_is_listed_once_and_in_order():
@@ -41,10 +34,10 @@ def test_every_command_is_listed_once_and_in_order():
     assert [line.split()[0] for line in makers.strip().splitlines()] == list(MAKERS)
 
 
-@pytest.mark.parametrize(("group", "commands"), [("edges", EDGE_COMMANDS), ("sentences", SENTENCE_COMMANDS), ("changes", CHANGE_COMMANDS)])
-def test_commands_of_a_group_are_listed_once_and_in_order(group, commands):
+@pytest.mark.parametrize("group", GROUPS)
+def test_commands_of_a_group_are_listed_once_and_in_order(group):
     shown = CliRunner().invoke(app, [group, "--help"]).output.split("Commands:")[1]
-    assert [line.split()[0] for line in shown.strip().splitlines()] == list(commands)
+    assert [line.split()[0] for line in shown.strip().splitlines()] == list(GROUPS[group])
 
 
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant():

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from probing.core.errors import HubError, StoreError
-from probing.core.files.share_manifest import describe
 from probing.reports.knowledge.precision import precision
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import head_training
+from probing.workflows.share.manifest import describe
 from probing.workflows.share.pull_refusals import check_results
 
 

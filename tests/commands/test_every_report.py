@@ -8,11 +8,12 @@ import re
 import pytest
 
 from probing.core.registry import REPOSITORY
-from probing.reports.declared import KINDS, REPORTS
+from probing.reports.declared import KINDS
 from probing.store.database import open_database
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA
 
+REPORTS = [report for kind in KINDS.values() for report in kind.every]
 COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
 #: Report -> what it is asked for, if it needs a name.
 GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}

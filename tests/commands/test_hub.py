@@ -12,10 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from probing.core.errors import HeadError, HubError, StoreError
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import MANIFEST, read_manifest
 from probing.models.heads.files import IDENTITY, read_identity
 from probing.models.runtime.checked_arrays import sum_of
 from probing.store.parquet import read_table, write_table
+from probing.workflows.share.manifest import MANIFEST, read_manifest
 from tests.store.planted import token_rows
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from probing.commands.main import app, loaded
+from probing.commands.main import app, command
 from probing.commands.options import command
 from probing.core.errors import OptionError
 from probing.core.options import in_python, made, option_fields, spelled
@@ -22,20 +22,20 @@ from probing.workflows.requests.knowledge import AskRequest, ProbeRequest
 from probing.workflows.requests.reproduction import ReproduceRequest
 from probing.workflows.requests.sentences import SentenceAskRequest, SentencesRequest
 
-#: Command -> its module, name and request.
+#: Command -> its request.
 COMMANDS = {
-    "changes measure": ("probing.commands.changes.measure", "measure", ChangesRequest),
-    "edges train": ("probing.commands.edges.train", "train", EdgesRequest),
-    "edges trace": ("probing.commands.edges.trace", "trace", TraceRequest),
-    "sentences train": ("probing.commands.sentences.train", "train", SentencesRequest),
-    "sentences ask": ("probing.commands.sentences.ask", "ask", SentenceAskRequest),
-    "finetune": ("probing.commands.training.finetune", "finetune", FinetuneRequest),
-    "train-heads": ("probing.commands.training.train_heads", "train-heads", HeadsRequest),
-    "probe": ("probing.commands.probe", "probe", ProbeRequest),
-    "ask": ("probing.commands.ask", "ask", AskRequest),
-    "reproduce": ("probing.commands.reproduce", "reproduce", ReproduceRequest),
+    "changes measure": ChangesRequest,
+    "edges train": EdgesRequest,
+    "edges trace": TraceRequest,
+    "sentences train": SentencesRequest,
+    "sentences ask": SentenceAskRequest,
+    "finetune": FinetuneRequest,
+    "train-heads": HeadsRequest,
+    "probe": ProbeRequest,
+    "ask": AskRequest,
+    "reproduce": ReproduceRequest,
 }
-OPTIONS = [pytest.param(name, one, id=f"{name} {one.name}") for name, (*_, request) in COMMANDS.items() for one in option_fields(request)]
+OPTIONS = [pytest.param(name, one, id=f"{name} {one.name}") for name, request in COMMANDS.items() for one in option_fields(request)]
 #: Those that take only some values.
 BOUNDED = [
     param
@@ -46,8 +46,7 @@ BOUNDED = [
 
 def names_in(name, one):
     """The names by which a command takes an option."""
-    module, last, _ = COMMANDS[name]
-    (found,) = (shown for shown in loaded(module, last).params if shown.name == one.name)
+    (found,) = (shown for shown in command(*name.split()).params if shown.name == one.name)
     return found
 
 
@@ -76,7 +75,7 @@ def a_request_of(request, **given):
 @pytest.mark.parametrize(("name", "one"), BOUNDED)
 @pytest.mark.parametrize(("context", "python"), [(nullcontext, False), (in_python, True)], ids=["command", "python"])
 def test_a_value_out_of_range_is_refused_by_the_name_that_the_reader_typed(name, one, context, python):
-    request = COMMANDS[name][2]
+    request = COMMANDS[name]
     option = one.option
     wrong = "nonsense" if isinstance((*option.known, 0)[0], str) else 3 if option.known else (option.least or 0) - 1
     typed = f"{one.name}={wrong!r}" if python else f"{(*option.names, spelled(one.name))[0]} {wrong}"
@@ -90,7 +89,7 @@ def test_a_value_out_of_range_is_refused_by_the_name_that_the_reader_typed(name,
 
 @pytest.mark.parametrize(("name", "one"), [param for param in OPTIONS if param.values[1].several and not param.values[1].option.repeated])
 def test_an_empty_list_is_refused_unless_it_is_the_default(name, one):
-    request = COMMANDS[name][2]
+    request = COMMANDS[name]
     with nullcontext() if one.default == () else pytest.raises(OptionError, match=f"got no {spelled(one.name)}; expected"):
         a_request_of(request, **{one.name: ()})
 
@@ -100,7 +99,7 @@ def test_a_wrong_option_ends_the_command_before_torch_is_imported(name, monkeypa
     bounded = [one for of, one in (param.values for param in BOUNDED) if of == name]
     needed = [
         ["x"] if one.option.argument else [spelled(one.name), (*one.option.known, "x")[0]]
-        for one in option_fields(COMMANDS[name][2])
+        for one in option_fields(COMMANDS[name])
         if one.default is MISSING
     ]
     for one in bounded:

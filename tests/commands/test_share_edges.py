@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from probing.commands.main import app
 from probing.core.errors import HubError, StoreError
-from probing.core.files.share_manifest import MANIFEST, describe, read_manifest
 from probing.store.check import check_store
 from probing.store.edges import derived
 from probing.store.parquet import read_table, write_table
+from probing.workflows.share.manifest import MANIFEST, describe, read_manifest
 from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, PlantedTask, plant_edge_runs
 
 #: One run of every kind, encoder and sort of labels, with and without codes and predictions; two that differ in their seed alone.

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from probing.core.errors import HubError, StoreError
-from probing.core.files.share_manifest import MANIFEST, describe, read_manifest
 from probing.store.check import check_store
 from probing.store.parquet import read_table, write_table
+from probing.workflows.share.manifest import MANIFEST, describe, read_manifest
 from tests.changes_planted import plant_changes
 from tests.planted_relatives import BASE, COLA
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, PlantedTask, plant_sentence_runs

@@ -135,7 +135,7 @@ def _import_everything() -> None:
     import probing.store.build  # noqa: F401
     from probing.commands.main import COMMANDS, MAKERS, command
 
-    for name in COMMANDS | MAKERS:
+    for name in {**COMMANDS, **MAKERS}:
         command(name)
 
 

@@ -186,3 +186,12 @@ def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is
 )
 def test_without_numbers_there_are_words(figure):
     assert any(note.text for note in figure().layout.annotations)
+
+
+def test_a_control_with_shuffled_labels_is_one_more_line_with_its_name():
+    plain = paired_curve(paired(), k=1, base=BASE, model=MODEL, colours=COLOURS)
+    figure = paired_curve(paired().assign(shuffled=0.25), k=1, base=BASE, model=MODEL, colours=COLOURS)
+    (line,) = (trace for trace in figure.data if trace.name == "shuffled labels")
+    assert list(line.y) == [25.0] * len(paired()) and line.line.color == COLOURS[MODEL] and len(figure.data) == len(plain.data) + 1
+    empty = paired_curve(paired().assign(shuffled=float("nan")), k=1, base=BASE, model=MODEL, colours=COLOURS)
+    assert len(empty.data) == len(plain.data)

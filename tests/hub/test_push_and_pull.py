@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from probing.core.errors import HeadError, HubError
-from probing.core.files.share_manifest import MANIFEST, read_manifest
 from probing.workflows.share.cards import origin_of_runs
+from probing.workflows.share.manifest import MANIFEST, read_manifest
 from tests.hub import contents
 
 PROMPT = "The capital of France is [MASK]."

@@ -11,7 +11,7 @@ from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
-from probing.store.kinds import CHANGES, EDGES, FACTS, FORGETTING, KINDS, SENTENCES
+from probing.store.kinds import FACTS, KINDS
 from probing.store.parquet import read_table, write_table
 from probing.store.rules.asking import light
 from probing.store.schema import KEYS, SCHEMAS, TABLES
@@ -25,6 +25,7 @@ from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
 from tests.store.test_edges_database import content
 
+EDGES, SENTENCES, CHANGES, FORGETTING = "edges", "sentences", "changes", "forgetting"
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: plant_runs,
     EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),

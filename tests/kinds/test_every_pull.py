@@ -6,15 +6,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from probing.core.capabilities.listed import CAPABILITIES
 from probing.core.errors import HubError
-from probing.core.files.share_manifest import SharedManifest, describe
-from probing.store.kinds import CHANGES, EDGES, FORGETTING, KINDS, SENTENCES
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import table_of
+from probing.workflows.share.manifest import SharedManifest, describe
 from probing.workflows.share.pull_refusals import check_results
 from probing.workflows.share.results import gather_results
-from tests.kinds.test_every_kind import NEEDED, PLANT, beyond
+from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, NEEDED, PLANT, SENTENCES, beyond
 from tests.planted_relatives import BASE, COLA
 
 #: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in ``tests/commands/test_hub.py``. Which pairs a
@@ -25,12 +25,13 @@ MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name, FORGETT
 @pytest.fixture(scope="module", params=MODELS)
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path, SharedManifest]]:
     """A kind, the files of a push of it, and their manifest; nothing is stored here."""
-    kind, folder = KINDS[request.param], tmp_path_factory.mktemp(f"pull-{request.param}")
+    kind, folder = request.param, tmp_path_factory.mktemp(f"pull-{request.param}")
+    shared, model = CAPABILITIES[kind].shared, MODELS[kind]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROBING_CACHE", str(folder / "cache"))
         patch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
-        gather_results(kind.shared, MODELS[kind.name], [PLANT[kind.name](folder / "runs")], folder / "shared")
-        yield kind.name, folder / "shared", describe(folder / "shared", kind.shared, MODELS[kind.name], "", "planted")
+        gather_results(shared, model, [PLANT[kind](folder / "runs")], folder / "shared")
+        yield kind, folder / "shared", describe(folder / "shared", shared, model, "", "planted")
 
 
 def damaged(table: str, rows: pa.Table, needed: bool) -> Iterator[tuple[str, pa.Table]]:

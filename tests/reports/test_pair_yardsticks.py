@@ -1,6 +1,7 @@
 """Two models with their yardsticks: counted again in plain Python from the planted predictions."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -85,3 +86,15 @@ def test_a_run_without_swapped_subjects_leaves_the_other_ones_alone(tmp_path):
         table = paired_with_yardsticks(opened, bare.run_id, other.run_id, 1)
     assert len(table) == 4 and table[["swapped", "base_swapped", "more", "more_low"]].isna().all().all()
     assert table["majority"].notna().all()
+
+
+def test_the_control_with_shuffled_labels_of_the_same_task_stands_next_to_the_pair(tmp_path):
+    tuned = replace(MODEL, objective="QA")
+    control = replace(MODEL, model="nesia-mini-qa-shuffled", objective="QA (shuffled labels)", rank=lambda number, layer: 1 + number % 2)
+    other = replace(control, model="nesia-mini-ner-shuffled", objective="NER (shuffled labels)", rank=lambda number, layer: 9)
+    with open_database(plant_store(tmp_path, (BASE, tuned, control, other))) as opened:
+        table = paired_with_yardsticks(opened, BASE.run_id, tuned.run_id, 1)
+        assert list(table["shuffled"]) == [5 / 9] * 4
+        counts = lent(opened, control, 3, 1)
+        assert table["shuffled_above_swapped"].iloc[-1] == pytest.approx((counts.first_only - counts.second_only) / counts.n)
+        assert len(table) == 4 and paired_with_yardsticks(opened, BASE.run_id, other.run_id, 1)["shuffled"].isna().all()

@@ -13,7 +13,6 @@ from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import Database, open_database
-from probing.store.kinds import EDGES
 from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
 from tests.store.planted import ONE_MODEL, plant_runs
 
@@ -30,7 +29,7 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 
 def test_runs_of_edge_probing_have_kind_and_provenance_and_are_no_runs_on_facts(db: Database):
     runs = db.query("SELECT * FROM runs").set_index("run_id")
-    assert set(runs["kind"]) == {EDGES} and set(runs.index) == {run.run_id for run in RUNS}
+    assert set(runs["kind"]) == {"edges"} and set(runs.index) == {run.run_id for run in RUNS}
     assert runs.loc[RUNS[0].run_id, ["weights", "recipe", "dtype"]].tolist() == ["nesia-mini trained", '{"width":16}', "float32"]
     assert run_queries.runs(db).empty
     of_edges = db.query("SELECT run_id, kind, weights, task FROM runs_of_edges").set_index("run_id")

@@ -11,7 +11,7 @@ from probing.reports.learned import learned, verdicts_by_model
 from probing.store.changes.queries import change_runs
 from probing.store.database import Database
 from probing.store.edges.queries import edge_runs
-from probing.store.forgetting.queries import forgetting_runs
+from probing.store.kinds import KINDS
 from probing.store.run_queries import runs as fact_runs
 from probing.store.run_queries import stored_models
 from probing.store.sentences.queries import sentence_runs
@@ -59,13 +59,9 @@ def _revision(stored: object) -> str:
 
 def stored_runs_table(db: Database) -> pd.DataFrame:
     """Every stored run, see ``Results.runs``."""
-    kinds = {
-        "facts": fact_runs(db), "edges": edge_runs(db), "sentences": sentence_runs(db), "changes": change_runs(db),
-        "forgetting": forgetting_runs(db),
-    }  # fmt: skip
     parts = [
         runs.assign(what=what, revision=runs["model_revision"].map(_revision)).reindex(columns=list(_RUN)).astype("object")
-        for what, runs in kinds.items()
+        for what, runs in ((name, kind.runs_in(db)) for name, kind in KINDS.items())
         if len(runs)
     ]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_RUN))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.commands.share.push import Shared
+from probing.commands.share.push import shared
 
 
 def pull(
@@ -14,7 +14,7 @@ def pull(
     revision: Annotated[
         str | None, typer.Option(help="Commit to pull; none: the one that was pulled before, else the newest, which is printed.")
     ] = None,
-    what: Annotated[Shared | None, typer.Option(help="Which kind, if both kinds of repository have this name.")] = None,
+    what: Annotated[str | None, typer.Option(callback=shared, help="Which kind, if both kinds of repository have this name.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the runs; none: cache/runs.")] = None,
 ) -> None:
     """Download shared heads, predictions, edge or sentence probing at one revision; every sha256 is checked before anything is stored."""
@@ -22,4 +22,4 @@ def pull(
         raise typer.BadParameter("got both or neither of OWNER/NAME and --from-folder DIR; expected one")
     from probing.workflows.share import pull as workflow
 
-    workflow.pull(workflow.PullRequest(name, from_folder, revision, what.value if what else None, out), typer.echo)
+    workflow.pull(workflow.PullRequest(name, from_folder, revision, what, out), typer.echo)

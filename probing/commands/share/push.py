@@ -1,29 +1,33 @@
-"""``probing push``: share trained heads, the predictions of every layer, or runs of edge or sentence probing."""
+"""``probing push``: share trained heads, or stored runs."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from probing.commands.options import RevisionOption
+from probing.core.capabilities.listed import everything_shared
 from probing.core.head_kinds import canonical_head
 
 
-class Shared(StrEnum):
-    heads = "heads"
-    predictions = "predictions"
-    edges = "edges"
-    sentences = "sentences"
-    forgetting = "forgetting"
+def shared(what: str | None) -> str | None:
+    """The name of what is shared.
+
+    Raises:
+        typer.BadParameter: for another one.
+    """
+    if what is not None and what not in everything_shared():
+        raise typer.BadParameter(f"got {what}; expected one of {', '.join(everything_shared())}")
+    return what
 
 
 def push(
     what: Annotated[
-        Shared,
+        str,
         typer.Argument(
-            help="heads go to a model repository; predictions, edges (edge probing), sentences (probes of whole sentences, and effects "
-            "of fine-tuning) and forgetting (lost facts that come back) to a data set repository."
+            callback=shared,
+            help=f"{', '.join(everything_shared())}: heads go to a model repository, runs on facts (predictions) and all other runs to a "
+            "data set repository.",
         ),
     ],
     model: Annotated[str, typer.Option(help="Registry name, hub id or folder; for predictions its name in `runs`.")],
@@ -43,14 +47,14 @@ def push(
     from probing.workflows.share import push as workflow
     from probing.workflows.share.hub import HubRepository, LocalFolder
 
-    place = LocalFolder(to_folder) if to_folder else HubRepository(str(to), what.value, private)
+    place = LocalFolder(to_folder) if to_folder else HubRepository(str(to), what, private)
     where = to or f"--from-folder {to_folder}"
     kinds = [canonical_head(kind.strip()) for kind in (head or "").split(",") if kind.strip()]
-    known = workflow.KINDS[what.value]
+    known = workflow.heads_of(what)
     if unknown := sorted(set(kinds) - set(known)):
         raise typer.BadParameter(f"got head {', '.join(unknown)}; expected some of {', '.join(sorted(known))}")
-    request = workflow.PushRequest(what.value, model, kinds, runs or (), base, licence, language, revision)
+    request = workflow.PushRequest(what, model, kinds, runs or (), base, licence, language, revision)
     done = workflow.push(request, place, where, typer.echo)
     size = sum(file.size for file in done.manifest.files)
-    typer.echo(f"{what.value} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")
+    typer.echo(f"{what} of {done.manifest.model}: {len(done.manifest.files)} files, {size:,} bytes, at {done.title}")
     typer.echo(f"download them with: python -m probing pull {where} --revision {done.commit}")

@@ -9,6 +9,9 @@ from plotly.subplots import make_subplots
 from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
 
+#: Name of the line of a control.
+SHUFFLED_LABELS = "shuffled labels"
+
 
 def paired_curve(
     points: pd.DataFrame,
@@ -27,7 +30,8 @@ def paired_curve(
     Args:
         points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference, difference_low,
             difference_high, p_value``, shares of the facts that both were asked, and the yardsticks ``majority, base_swapped, swapped``
-            if they are defined; or the result of ``yardsticks.pair_above``.
+            if they are defined; ``shuffled``, the share that the model's control with shuffled labels knows, if there is one; or the
+            result of ``yardsticks.pair_above``.
         k: the rank up to which a fact counts as known.
         base: name of the model compared with.
         model: name of the other.
@@ -63,6 +67,13 @@ def paired_curve(
         )  # fmt: skip
         ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
     colour = colours.get(model, theme.NEUTRAL)
+    if "shuffled" in points and points["shuffled"].notna().any():
+        figure.add_scatter(
+            x=points["layer"], y=points["shuffled"] * 100, mode="lines", line={"dash": "longdashdot", "color": colour, "width": 1.3},
+            showlegend=False, name=SHUFFLED_LABELS, row=1, col=1,
+            hovertemplate=f"{SHUFFLED_LABELS}: %{{y:.1f}} %<extra></extra>",
+        )  # fmt: skip
+        ends.append(EndLabel(last, float(points["shuffled"].iloc[-1]) * 100, SHUFFLED_LABELS, colour, strong=False))
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(

@@ -21,13 +21,16 @@ from probing.store.schema import SCHEMAS
 from probing.store.sources import SourceFile
 
 _NEW = "addition"
-#: Tables that are small enough to be read from all files if one of these is new.
-_WHOLE = tuple(table for table in SCHEMAS if table not in ("runs", "predictions"))
 #: The files that a database was made from, with the runs in files of predictions, and the reason why a file was left out.
 _FILES = pa.schema(
     [(name, pa.string()) for name in ("table_name", "name", "sha256", "left_out")]
     + [("source", pa.int64()), ("run_ids", pa.list_(pa.string()))]
 )
+
+
+def _whole() -> list[str]:
+    """The tables that are small enough to be read from all files if one of these is new."""
+    return [table for table in SCHEMAS if table not in ("runs", "predictions")]
 
 
 class UnusualError(Exception):
@@ -104,9 +107,9 @@ def begin(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile]) ->
         them, as the old database lacks the rows of runs that were left out.
     """
     found = connection.execute("SELECT table_name, source, name, sha256, left_out FROM main.files").fetchall()
-    old = {table: {file[1:] for file in found if file[0] == table} for table in _WHOLE}
-    new = {table: {(file.source, file.name, file.sha256, None) for file in files if file.table == table} for table in _WHOLE}
-    unchanged = {table for table in _WHOLE if table not in RUNS_OF_FILES and old[table] == new[table]}
+    old = {table: {file[1:] for file in found if file[0] == table} for table in _whole()}
+    new = {table: {(file.source, file.name, file.sha256, None) for file in files if file.table == table} for table in _whole()}
+    unchanged = {table for table in _whole() if table not in RUNS_OF_FILES and old[table] == new[table]}
     connection.execute(f"CREATE SCHEMA {_NEW}")
     connection.execute(f"SET schema = '{_NEW}'")
     for table in unchanged:
@@ -168,7 +171,7 @@ def _touched(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) 
     for kind in KINDS.values():
         of_kind = f"SELECT run_id FROM main.{kind.runs[0]} WHERE task IN (SELECT task FROM {{differing}})"
         of_tables |= dict.fromkeys(kind.of_tasks, of_kind)
-    of_runs = [table for table in _WHOLE if "run_id" in SCHEMAS[table].names]
+    of_runs = [table for table in _whole() if "run_id" in SCHEMAS[table].names]
     of_tables |= dict.fromkeys(of_runs, "SELECT run_id FROM {differing} WHERE run_id IN (SELECT run_id FROM main.runs)")
     whys = [
         *(f"SELECT run_id FROM (SELECT * FROM main.{table} EXCEPT SELECT * FROM {table})" for table in RUN_TABLES),
@@ -192,7 +195,7 @@ def _differing(table: str) -> str:
 def merge(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> None:
     """Replaces the old rows by the addition: entire tables if they are read from all files, else run by run."""
     counted = "(SELECT run_id FROM counted)"
-    for table in _WHOLE:
+    for table in _whole():
         if table not in unchanged and connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
             connection.execute(f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM {_NEW}.{table}")
     for table, (_, order) in RUN_TABLES.items():
@@ -202,7 +205,7 @@ def merge(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> 
         )
     made = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY table_name", [_NEW]).fetchall()
     for (table,) in made:
-        if table not in (*_WHOLE, *RUN_TABLES):
+        if table not in (*_whole(), *RUN_TABLES):
             connection.execute(f"DELETE FROM main.{table} WHERE run_id IN {counted}")
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM {_NEW}.{table}")
     connection.execute("SET schema = 'main'")

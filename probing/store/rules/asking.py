@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from probing.core.provenance import Provenance
 from probing.store.database import THREADS
 from probing.store.schema import KEYS, SCHEMAS
+from probing.store.tables.columns import Table
 
 #: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration as JSON.
 ASKED = "asked_runs"
@@ -145,15 +146,15 @@ def light(table: str, rows: pa.Table) -> pa.Table:
     return rows.drop_columns(["top_ids", "top_logp"]).append_column("top_n", pa.array(lengths)).append_column("top_id", pa.array(largest))
 
 
-def rules_of_rows(config: type[Provenance], runs: str) -> tuple[Rule, ...]:
+def rules_of_rows(config: type[Provenance], runs: Table) -> tuple[Rule, ...]:
     """The rules on the row of a run of any kind: it agrees with the configuration that its id is the fingerprint of.
 
     Args:
         config: class of the configuration.
-        runs: name of the table of runs.
+        runs: the table of runs.
     """
     # A kind of heads has other names in earlier configurations.
-    shared = [name for name in config.model_fields if name in SCHEMAS[runs].names and name != "head"]
+    shared = [name for name in config.model_fields if name in runs.schema.names and name != "head"]
     pairs = ", ".join(f"{{'name': '{name}', 'row': coalesce(CAST({name} AS VARCHAR), ''), 'said': conf ->> '{name}'}}" for name in shared)
     return (
         Rule(

@@ -104,6 +104,7 @@ class Table:
             version is read by ``store.migration`` if there is a step from it, else refused by name.
         most_rows: maximum rows of a shared file.
         longest: maximum mean length of the lists of a shared file.
+        many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Table:
     version: int = 1
     most_rows: int = MOST_ROWS
     longest: int = 1000
+    many: bool = False
     schema: pa.Schema = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

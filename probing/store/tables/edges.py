@@ -188,5 +188,6 @@ TABLES = (
             col.count("p_sum", f"sum over all labels {_STEPS}"),
         ),
         per="run_id",
+        many=True,
     ),
 )  # fmt: skip

@@ -69,6 +69,7 @@ TABLES = (
             col.several(col.real("top_logp", "natural logarithms of their probabilities", high=0), pa.float32()),
         ),
         per="run_id",
+        many=True,
         sort="run_id",
         aligned=("top_ids top_logp",),
         # Those of a million facts at twenty layers.

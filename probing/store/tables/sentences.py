@@ -123,6 +123,7 @@ TABLES = (
             col.Column("predicted", pa.list_(pa.uint8()), "label numbers; 255 for a sentence that the model or its base cannot take"),
         ),
         per="run_id",
+        many=True,
         longest=col.MOST_ROWS,
     ),
 )  # fmt: skip

@@ -200,11 +200,17 @@ def draw_curves(view: View, pair: Pair) -> None:
     blocks.figure(
         drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
-        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. Click a point to open "
+        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. {_of_shuffled(table)}Click a point to open "
         f"its facts. {mark_key(view, (base, model))}",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )  # fmt: skip
+
+
+def _of_shuffled(table: pd.DataFrame) -> str:
+    """What the control with shuffled labels is, if the figure has one."""
+    there = table["shuffled"].notna().any()
+    return "Shuffled labels: after as many steps of the same task on labels that say nothing. " if there else ""
 
 
 def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
+from probing.core.capabilities.listed import CAPABILITIES, load
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
 from probing.core.tasks.learned import Verdict
@@ -210,6 +211,13 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
     return view
+
+
+def sections(view: View) -> None:
+    """Draws the sections that capabilities declare for a page."""
+    for capability in CAPABILITIES.values():
+        for draw in capability.sections.get(view.page, ()):
+            load(draw)(view)
 
 
 def require(view: View, there: bool, what: Markdown, command: str) -> None:

@@ -110,11 +110,10 @@ def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Se
         bodies = [{name: weight.detach().cpu() for name, weight in one.body.named_parameters()} for one in (work.base, encoder)]
         drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
         write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
-    row = {
-        "run_id": work.run_id, "variant": work.variant, "tuned_seed": work.tuned_seed, "layers": encoder.layers + 1,
+    row = config.row | {
+        "variant": work.variant, "tuned_seed": work.tuned_seed, "layers": encoder.layers + 1,
         "heads": int(encoder.body.config.num_attention_heads), "width": encoder.hidden, "sentences": noted["sentences"],
-        "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True), "config": config.canonical(),
+        "blocks": config.blocks, "block_pieces": config.block_pieces,
+        "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True),
     }  # fmt: skip
-    row |= {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version")}
-    row |= {name: getattr(config, name) for name in ("model", "seed", "blocks", "block_pieces")}
     run.write({"perplexity": pa.concat_tables(found) if found else [], "change_runs": [row]}, encoder)

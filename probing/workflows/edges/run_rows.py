@@ -98,11 +98,9 @@ def rows_of_run(config: EdgeRunConfig, places: Sequence[int], given: Answered, t
         ]
     left_out = {part: dict(arrays.left_out) for part, arrays in given.arrays.items() if arrays.left_out}
     rows["edge_runs"] = [
-        run
-        | {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version")}
-        | {name: getattr(config, name) for name in ("model", "task", "kind", "encoder", "labels", "seed", "codes")}
+        config.row
+        | {name: getattr(config, name) for name in ("task", "kind", "encoder", "labels", "codes")}
         | {"layers": given.states.layers, "width": trained.shape.width, "left_out": json.dumps(left_out, sort_keys=True)}
-        | {"config": config.canonical()}
     ]
     return rows
 

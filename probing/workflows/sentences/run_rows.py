@@ -61,12 +61,10 @@ def rows_of_run(config: SentenceRunConfig, given: Answered, width: int) -> dict[
     run = {"run_id": config.fingerprint}
     layers = next(iter(given.own.values())).test.shape[1]
     row = (
-        run
-        | {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version")}
-        | {name: getattr(config, name) for name in ("model", "task", "protocol", "seed")}
+        config.row
+        | {name: getattr(config, name) for name in ("task", "protocol")}
         | {"layers": layers, "width": width, "n_test": int(given.asked.sum())}
         | {"left_out": json.dumps({part: dict(why) for part, why in given.left_out.items() if why}, sort_keys=True)}
-        | {"config": config.canonical()}
     )
     return {
         "sentence_scores": [run | one for one in _score_rows(given)],

@@ -1,16 +1,15 @@
 """The cards of shared heads, predictions and probes: model, origin, quality, and how to download them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from probing import __version__
 from probing.core.errors import HubError
-from probing.core.facts.fact import PROBE_SETS
-from probing.core.files.share_manifest import What
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.provenance import COMMIT, LOCAL, commit_in_words, stored_configuration
+from probing.store.kinds import Card, kinds_of
 from probing.store.schema import SCHEMAS, TABLES
 from probing.workflows.share.heads import HeadSet
 
@@ -130,98 +129,8 @@ def _losses(heads: HeadSet) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True)
-class _Card:
-    """What differs between the cards of data sets.
-
-    Attributes:
-        title: of the card and of the data set, with the model's name.
-        about: what a row is.
-        command: that made the results.
-        tags: next to those of all cards.
-        first: tables; the hub shows the first that has a file.
-        of_runs: what the section on runs says next to how they are named.
-        columns: of the table of runs: heading -> the column, or the function that gives a cell.
-        named: how sentences are named whose words are not shared; empty: there are no tasks.
-        described: the table whose columns are explained one by one; empty: none.
-        size: the number of rows of that table, if the hub is to show it.
-    """
-
-    title: str
-    about: str
-    command: str
-    tags: tuple[str, ...]
-    first: tuple[str, ...]
-    of_runs: str
-    columns: Mapping[str, str | Callable[[dict], object]]
-    named: str = ""
-    described: str = ""
-    size: Callable[[dict], int] | None = None
-
-
-def _left_out(run: dict) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(json.loads(run["left_out"] or "{}").items())) or "none"
-
-
-_CARDS: dict[str, _Card] = {
-    "predictions": _Card(
-        title="What every layer of {name} predicts",
-        about="Every layer was probed with each fact as a cloze; a row has the rank of the right answer and the best tokens.",
-        command="`python -m probing probe`",
-        tags=("masked-language-modelling", "factual-knowledge"),
-        first=("predictions",),
-        of_runs=" of `runs`. Duplicate facts, and facts whose answer is not one token of the vocabulary, are left out and counted by "
-        "reason.",
-        columns={
-            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]), "templates": "template_set", "head": "head",
-            "seed": "seed", "facts read": lambda run: f"{run['n_read']:,}", "probed": lambda run: f"{run['n_probed']:,}",
-            "left out": _left_out, "layers": "layers", "best tokens kept": "top_k",
-        },
-        described="predictions",
-        size=lambda run: run["n_probed"] * run["layers"],
-    ),
-    "edges": _Card(
-        title="Edge probing of every layer of {name}",
-        about="Probes predict labels of spans of words from frozen layers (Tenney et al. 2019): true and false positives and negatives by "
-        "layer and label, mixing weights, code lengths, and the predictions for single targets where they are stored.",
-        command="`python -m probing edges train`",
-        tags=("edge-probing",),
-        first=("edge_scores",),
-        of_runs=" of `edge_runs`.",
-        columns={"probes": "kind"} | {name: name for name in ("encoder", "labels", "seed", "layers", "width")},
-        named="Sentences whose words may not be published are named by the sha256 of their text.",
-    ),
-    "sentences": _Card(
-        title="Sentence-level probing of every layer of {name}",
-        about="Logistic regressions predict a label of the whole sentence from frozen layers, before and after fine-tuning (Mosbach et al. "
-        "2020): numbers of correct test sentences by layer, pooling and reading, pairs of probes on the same sentences, and attention, "
-        "similarity and perplexity where they are stored.",
-        command="`python -m probing sentences train` and `changes measure`",
-        tags=("sentence-probing", "fine-tuning"),
-        first=("sentence_scores", "change_values"),
-        of_runs=".",
-        columns={"protocol": lambda run: run.get("protocol", "")} | {name: name for name in ("seed", "layers", "width")},
-        named="Sentences whose words may not be published, and those of a user's own files, are named by a hash of their text.",
-    ),
-    "forgetting": _Card(
-        title="Facts that {name} lost, and how they come back",
-        about="Every fact that the base knows and the fine-tuned model does not was asked for by several ways; a row has the cheapest way "
-        "by which one of them comes back. Shares and excesses have wrong answers and never-known facts for comparison.",
-        command="`python -m probing forgetting recover`",
-        tags=("fine-tuning", "factual-knowledge"),
-        first=("forgetting_facts",),
-        of_runs=" of `forgetting_runs`. Facts are named by the hash of their text.",
-        columns={
-            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]), "templates": "template_set",
-            "known with rank": lambda run: f"<= {run['k']}", "seeds": "seeds", "known by the base": lambda run: f"{run['known']:,}",
-            "lost": lambda run: f"{run['lost']:,}",
-        },
-    ),
-}  # fmt: skip
-
-
 def results_card(
-    what: What,
+    what: str,
     origin: Origin,
     runs: Sequence[dict],
     tables: Sequence[str],
@@ -242,26 +151,28 @@ def results_card(
         licence: of the data set.
         where: the remote's name for ``pull``.
     """
-    card = _CARDS[what]
-    cells = ({"task": lambda run: run.get("task", "what fine-tuning changed")} if card.named else {}) | dict(card.columns)
+    card = next(kind.card for kind in kinds_of(what) if kind.card)
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
         "## Runs", "",
         f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}", "",
-        f"| {' | '.join(['run', *cells])} |", "|" + "---|" * (len(cells) + 1),
+        f"| {' | '.join(['run', *card.columns])} |", "|" + "---|" * (len(card.columns) + 1),
     ]  # fmt: skip
     for run in runs:
-        shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in cells.values()]
+        shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in card.columns.values()]
         lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     if card.described:
         lines += ["", f"## Columns of `{card.described}`", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns]
     lines += _columns("Other tables" if card.described else "Tables", [table for table in tables if table != card.described])
     rows = sum(map(card.size, runs)) if card.size else None
-    return _header(card, origin, tables, rows, language, licence, where) + "\n".join(lines) + "\n"
+    made_by = " and ".join(f"`{kind.command}`" for kind in kinds_of(what)).replace("`", "`python -m probing ", 1)
+    return _header(card, made_by, origin, tables, rows, language, licence, where) + "\n".join(lines) + "\n"
 
 
-def _header(card: _Card, origin: Origin, tables: Sequence[str], rows: int | None, language: str, licence: str, where: str) -> str:
+def _header(
+    card: Card, made_by: str, origin: Origin, tables: Sequence[str], rows: int | None, language: str, licence: str, where: str
+) -> str:
     """Metadata, title, licence, model and how to download a data set."""
     from huggingface_hub import DatasetCardData
 
@@ -283,7 +194,7 @@ def _header(card: _Card, origin: Origin, tables: Sequence[str], rows: int | None
         f"| Licence | {licence} |", "|---|---|",
         f"| Model | {origin.line} |",
         *origin.base_lines,
-        f"| Made by | BERTnesia Explorer {__version__}, {card.command} |", "",
+        f"| Made by | BERTnesia Explorer {__version__}, {made_by} |", "",
         *_how_to_take(where),
     ]  # fmt: skip
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"

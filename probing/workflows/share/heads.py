@@ -9,7 +9,6 @@ from pathlib import Path
 from probing.core.errors import FactsError, HeadError, HubError
 from probing.core.files.atomic import atomic_copy, atomic_folder, link_or_copy
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import SharedManifest
 from probing.core.head_kinds import STORED, TIED
 from probing.core.paths import cache_folder
 from probing.models.encoders.catalogue import heads_of
@@ -27,6 +26,7 @@ from probing.models.heads.files import (
 from probing.models.heads.recipe import HeadRecipe
 from probing.models.heads.training import text_sha256
 from probing.workflows.heads.work import head_text
+from probing.workflows.share.manifest import SharedManifest
 
 #: Head files need no model in their name: the folder has it.
 HEADS = "heads"

@@ -6,20 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from probing.core.capabilities.listed import HEADS
 from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_copy
-from probing.core.files.share_manifest import CARD, MANIFEST, What, read_manifest
+from probing.workflows.share.manifest import CARD, MANIFEST, read_manifest
 
 T = TypeVar("T")
 
-#: The hub's name for a repository of each kind.
-REPOSITORY_TYPE: dict[What, str] = {
-    "heads": "model",
-    "predictions": "dataset",
-    "edges": "dataset",
-    "sentences": "dataset",
-    "forgetting": "dataset",
-}
+
+def repository_type(what: str) -> str:
+    """The hub's name for a repository of that content."""
+    return "model" if what == HEADS else "dataset"
 
 
 class Remote(Protocol):
@@ -31,7 +28,7 @@ class Remote(Protocol):
 
     title: str
 
-    def put(self, folder: Path, what: What, message: str) -> str:
+    def put(self, folder: Path, what: str, message: str) -> str:
         """Replaces the repository's files with the folder's, and returns the new commit."""
 
     def resolve(self, revision: str | None) -> str:
@@ -50,7 +47,7 @@ class LocalFolder:
     def __init__(self, folder: Path):
         self.folder, self.title = folder, str(folder)
 
-    def put(self, folder: Path, what: What, message: str) -> str:
+    def put(self, folder: Path, what: str, message: str) -> str:
         manifest = self.folder / MANIFEST
         earlier: set[str] = set()
         if self.folder.exists() and not self.folder.is_dir():
@@ -102,14 +99,14 @@ class LocalFolder:
 class HubRepository:
     """A repository of the Hugging Face Hub; the token is the one that ``hf auth login`` keeps."""
 
-    def __init__(self, name: str, what: What, private: bool = False):
+    def __init__(self, name: str, what: str, private: bool = False):
         from huggingface_hub import HfApi
 
         self.name, self.what, self.private = name, what, private
-        self.title = f"{name} ({REPOSITORY_TYPE[what]} on the hub)"
+        self.title = f"{name} ({repository_type(what)} on the hub)"
         self._api = HfApi(library_name="bertnesia-explorer")
 
-    def put(self, folder: Path, what: What, message: str) -> str:
+    def put(self, folder: Path, what: str, message: str) -> str:
         self._asked("push to", self._api.create_repo, private=self.private or None, exist_ok=True)
         # Of a large folder the hub's library makes several commits; in between, checksums are wrong and a pull refuses.
         # Files of earlier pushes that this one lacks are deleted.
@@ -134,7 +131,7 @@ class HubRepository:
         """The result of a call of the hub's library for this repository; its errors become one that says what to do."""
         from probing.models.sources.reasons import HUB_ERRORS, in_words, patiently
 
-        kind = REPOSITORY_TYPE[self.what]
+        kind = repository_type(self.what)
         try:
             return patiently(partial(call, repo_id=self.name, repo_type=kind, **options))
         except HUB_ERRORS as error:

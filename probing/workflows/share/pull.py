@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probing.core.capabilities.listed import HEADS, everything_shared
 from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
-from probing.core.files.share_manifest import MANIFEST, SharedManifest, What, read_manifest, refuse_damage, refuse_strangers
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
 from probing.store.build import build_database
 from probing.store.database import open_database
@@ -21,8 +21,9 @@ from probing.store.sources import files_of
 from probing.workflows.say import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
+from probing.workflows.share.manifest import DATA, MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers
 from probing.workflows.share.pull_refusals import check_results
-from probing.workflows.share.runs import DATA, place_runs
+from probing.workflows.share.runs import place_runs
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class PullRequest:
         name: repository on the hub, OWNER/NAME; or None with
         folder: a folder instead of the hub.
         revision: commit to pull; None: the one that was pulled before, else the newest.
-        what: the content, if both kinds of repository have this name; a data set holds predictions, edges, sentences or forgetting.
+        what: the content, if both kinds of repository have this name; a data set holds runs.
         out: folder of the runs; None: ``cache/runs``.
     """
 
     name: str | None = None
     folder: Path | None = None
     revision: str | None = None
-    what: What | None = None
+    what: str | None = None
     out: Path | None = None
 
 
@@ -76,7 +77,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
     for path in placed:
         say(f"  {path}")
     say(f"{manifest.what} of {manifest.model}: {len(manifest.content)} files checked; pinned in {note}")
-    if manifest.what != "heads" and request.out is None:
+    if manifest.what != HEADS and request.out is None:
         build_database(result_folders(), database_folder())
 
 
@@ -98,7 +99,7 @@ def _bring(place: LocalFolder | HubRepository, commit: str, incoming: Path) -> S
 
 
 def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | None) -> list[Path]:
-    if manifest.what == "heads":
+    if manifest.what == HEADS:
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
     check_results(incoming, manifest, title)
@@ -146,7 +147,7 @@ def _pinned(note: Path) -> str | None:
         raise HubError(f"{note} was not written by `probing pull` ({error!r}); delete it") from error
 
 
-def repository(name: str, what: What | None) -> HubRepository:
+def repository(name: str, what: str | None) -> HubRepository:
     """The repository of that name on the hub.
 
     Raises:
@@ -155,14 +156,11 @@ def repository(name: str, what: What | None) -> HubRepository:
     if what is not None:
         return HubRepository(name, what)
     # The manifest of a data set repository states its content.
-    both = [HubRepository(name, kind) for kind in ("heads", "predictions")]
+    both = [HubRepository(name, kind) for kind in everything_shared()[:2]]
     found = [repository for repository in both if repository.exists()]
     if len(found) != 1:
         got = "both a model and a data set repository" if found else "no repository"
-        advice = (
-            "say which with --what heads, --what predictions, --what edges, --what sentences or --what forgetting"
-            if found
-            else "check the name; a private one needs `hf auth login`"
-        )
+        *first, last = (f"--what {one}" for one in everything_shared())
+        advice = f"say which with {', '.join(first)} or {last}" if found else "check the name; a private one needs `hf auth login`"
         raise HubError(f"the hub has {got} called {name}; {advice}")
     return found[0]

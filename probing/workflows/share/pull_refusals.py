@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact, fill
-from probing.core.files.share_manifest import SharedManifest, What
 from probing.core.paths import result_folders
 from probing.core.provenance import fingerprint_problem, stored_configuration
 from probing.core.tokens.tokenizer_ids import recorded_checksum, tokens_checksum
+from probing.store.kinds import FACTS, kinds_of
 from probing.store.knowledge.swapped_ranks import names_lenders
 from probing.store.parquet import check_file, read_table, rows_and_values, text_size
 from probing.store.rules.asking import light
@@ -24,7 +24,7 @@ from probing.store.rules.knowledge import COUNTS
 from probing.store.schema import KEYS, TABLES
 from probing.store.sources import table_of
 from probing.store.tables.columns import Table
-from probing.workflows.share.runs import DATA, kinds_of
+from probing.workflows.share.manifest import DATA, SharedManifest
 
 #: Maximum values of a column, and bytes of a file's texts when they are read. A few kilobytes can expand to far more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
@@ -66,7 +66,7 @@ def check_results(folder: Path, manifest: SharedManifest, title: str) -> None:
         raise HubError(f"{title} holds no complete runs of {manifest.what}: {problem}; nothing was taken")
 
 
-def first_problem(what: What, paths: Mapping[str, Path], model: str, pulled: bool = False) -> str | None:
+def first_problem(what: str, paths: Mapping[str, Path], model: str, pulled: bool = False) -> str | None:
     """What is wrong with shared files: their names, a rule, or another file of the same name; None if nothing is.
 
     Args:
@@ -91,9 +91,9 @@ def first_problem(what: What, paths: Mapping[str, Path], model: str, pulled: boo
     return next(chain(of_rules, _foreign(what, tables, read, paths if pulled else {})), None)
 
 
-def _foreign(what: What, tables: Mapping[str, pa.Table], read: Mapping[str, pa.Table], paths: Mapping[str, Path]) -> Iterator[str]:
+def _foreign(what: str, tables: Mapping[str, pa.Table], read: Mapping[str, pa.Table], paths: Mapping[str, Path]) -> Iterator[str]:
     """What no rule of a kind says: facts and tokens of other names, tasks of no run, and files that differ from those here."""
-    if what == "predictions":
+    if any(kind.name == FACTS for kind in kinds_of(what)):
         yield from _fact_problems(tables, read)
     for kind in kinds_of(what):
         runs = tables.get(kind.runs[0], TABLES[kind.runs[0]].schema.empty_table())

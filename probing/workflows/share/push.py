@@ -6,25 +6,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing import __version__
+from probing.core.capabilities.listed import HEADS
 from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
-from probing.core.files.share_manifest import CARD, MANIFEST, SharedManifest, What, describe
-from probing.core.head_kinds import HEADS, STORED, canonical_heads
+from probing.core.head_kinds import HEADS as KINDS_OF_HEADS
+from probing.core.head_kinds import STORED, canonical_heads
 from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
+from probing.store.kinds import FACTS, kinds_of
 from probing.store.schema import SCHEMAS, TABLES
 from probing.store.sources import table_of
 from probing.workflows.say import Say
 from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
+from probing.workflows.share.manifest import CARD, MANIFEST, SharedManifest, describe
 from probing.workflows.share.results import gather_results, own_tasks, task_licences
-from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids, kinds_of
+from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids
 
-#: Kinds of heads that each can have.
-KINDS: dict[What, tuple[str, ...]] = {"heads": STORED, "predictions": HEADS, "edges": (), "sentences": (), "forgetting": ()}
+
+def heads_of(what: str) -> tuple[str, ...]:
+    """The kinds of heads that shared files of this content can be of; none if they are of no heads."""
+    return STORED if what == HEADS else KINDS_OF_HEADS if _of_facts(what) else ()
+
+
+def _of_facts(what: str) -> bool:
+    return any(kind.name == FACTS for kind in kinds_of(what))
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class PushRequest:
 
     Attributes:
         what: ``heads`` go to a model repository, all else to a data set repository.
-        model: registry name, hub id or folder; for predictions its name in ``runs``, for edges its name in ``edges report``.
+        model: registry name, hub id or folder; for predictions its name in ``runs``.
         heads: kinds of heads; none: all that exist.
         runs: folders of runs; none: the snapshot and ``cache/runs``.
         base: model whose head a headless model uses.
@@ -42,7 +51,7 @@ class PushRequest:
         revision: of a model on the hub whose heads are shared; None: what the registry pins, else the main branch.
     """
 
-    what: What
+    what: str
     model: str
     heads: Sequence[str] = ()
     runs: Sequence[Path] = ()
@@ -81,7 +90,7 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         # Left by a killed push.
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
-        gather = _heads if request.what == "heads" else _results
+        gather = _heads if request.what == HEADS else _results
         name, weights, card = gather(request, outgoing, where, say)
         atomic_text(outgoing / CARD, card)
         manifest = describe(outgoing, request.what, name, weights, __version__)
@@ -107,25 +116,25 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
     entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
     kinds = kinds_of(what)
-    rows = gather_results(what, entry.name, sources, outgoing, request.heads or KINDS[what])
+    rows = gather_results(what, entry.name, sources, outgoing, request.heads or heads_of(what))
     if request.licence is None and (others := _foreign(what, rows, outgoing)):
-        hidden = "; the words of the sentences are not shared" if what == "sentences" else ""
+        withheld = any(table.withheld for kind in kinds for table in kind.tables)
+        hidden = "; the words of the sentences are not shared" if withheld else ""
         raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")
     for row in rows:
         kind = next(kind for kind in kinds if set(row) == set(TABLES[kind.runs[0]].schema.names))
         say(f"  {row['run_id']}: {kind.said(row)}")
-    if what == "predictions" and (left := counted_alone(entry.name, sources)):
+    if _of_facts(what) and (left := counted_alone(entry.name, sources)):
         say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
     card = results_card(what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
     return entry.name, "", card
 
 
-def _foreign(what: What, rows: Sequence[dict], outgoing: Path) -> str:
+def _foreign(what: str, rows: Sequence[dict], outgoing: Path) -> str:
     """What the runs are on that is not this project's own, in words; empty if there is nothing."""
-    if what in ("predictions", "forgetting"):
-        facts = foreign_facts(rows, outgoing) if what == "predictions" else foreign_ids(rows, outgoing)
-        return f"{'; '.join(facts)}, which are not this project's own" if facts else ""
+    if facts := foreign_facts(rows, outgoing) if _of_facts(what) else foreign_ids(rows, outgoing, kinds_of(what)):
+        return f"{'; '.join(facts)}, which are not this project's own"
     tasks = own_tasks(what, rows)
     return f"the task {', '.join(tasks)}, whose data are not this project's" if tasks else ""
 

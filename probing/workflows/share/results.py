@@ -7,19 +7,18 @@ from pathlib import Path
 from probing.core.errors import StoreError
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import What
 from probing.core.provenance import fingerprint_problem
-from probing.store.kinds import FACTS, Kind
+from probing.store.kinds import FACTS, Kind, kinds_of
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of
 from probing.workflows.gather import without_texts
 from probing.workflows.knowledge.stored_run import run_files
+from probing.workflows.share.manifest import DATA
 from probing.workflows.share.pull_refusals import first_problem, refuse_large
-from probing.workflows.share.runs import DATA, kinds_of
 
 
-def gather_results(what: What, model: str, sources: Sequence[Path], target: Path, heads: Sequence[str] = ()) -> list[dict]:
+def gather_results(what: str, model: str, sources: Sequence[Path], target: Path, heads: Sequence[str] = ()) -> list[dict]:
     """Copies the files of a model's runs, of their tasks and of the model below ``target``; the first of several sources of a run counts.
 
     Sentences that a table withholds are shared only if the licence of a built-in task allows it; those of a user's file never are.
@@ -106,13 +105,13 @@ def _nearest(path: Path, source: Path, name: str) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
-def own_tasks(what: What, rows: Iterable[dict]) -> list[str]:
+def own_tasks(what: str, rows: Iterable[dict]) -> list[str]:
     """The user's own tasks among those of the runs."""
     built_in = {task for kind in kinds_of(what) for task in kind.open_tasks}
     return sorted({row["task"] for row in rows if "task" in row} - built_in)
 
 
-def task_licences(what: What, folder: Path) -> dict[str, str]:
+def task_licences(what: str, folder: Path) -> dict[str, str]:
     """Task -> licence of its data, from the shared files."""
     tables = [table.name for kind in kinds_of(what) for table in kind.tables if "licence" in table.schema.names]
     rows = [row for table in tables for path in files_of(table, folder) for row in read_table(path, table, ["task", "licence"]).to_pylist()]

@@ -1,4 +1,4 @@
-"""Sharing runs: what is shared together, and storing in a pull."""
+"""Sharing runs: what they are on that is not this project's, and storing in a pull."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,24 +8,18 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.checksums import file_sha256
-from probing.core.files.share_manifest import SharedManifest, What
 from probing.core.registry import has_data
-from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
+from probing.store.kinds import RUNS_OF_FILES, Kind
 from probing.store.parquet import read_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
+from probing.workflows.share.manifest import DATA, SharedManifest
 
-DATA = "data"
 #: Template sets that ship with the facts.
 _OUR_TEMPLATES = ("default", "paraphrase")
 #: Columns that may differ if the same run is made twice.
 OF_THE_MAKING = ("device", "created")
-
-
-def kinds_of(what: What) -> list[Kind]:
-    """The kinds of runs that are shared together."""
-    return [kind for kind in KINDS.values() if kind.shared == what]
 
 
 def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
@@ -44,20 +38,23 @@ def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
     return sorted(others)
 
 
-def foreign_ids(rows: Sequence[dict], folder: Path) -> list[str]:
-    """As ``foreign_facts``, of runs that asked for lost facts: their files have the ids of facts and no text.
+def foreign_ids(rows: Sequence[dict], folder: Path, kinds: Sequence[Kind]) -> list[str]:
+    """As ``foreign_facts``, of runs of other kinds, whose tables have the ids of facts and no text.
 
     Args:
-        rows: of ``forgetting_runs``.
+        rows: of all runs.
         folder: with the runs' files below ``data``.
+        kinds: of the runs.
     """
-    ours = _shipped_facts()
+    tables = [(kind, table) for kind in kinds for table in kind.tables if table.per == "run_id" and "fact_id" in table.schema.names]
     others = []
-    for row in rows:
-        facts = read_table(folder / DATA / TABLES["forgetting_facts"].file_name(row), "forgetting_facts", ["fact_id"])
-        if set(facts.column("fact_id").to_pylist()) - ours:
-            others.append(row)
-    return sorted({f"{row['probe_set']} with the prompts {row['template_set']}" for row in others})
+    for kind, table in tables:
+        ours = _shipped_facts()
+        for row in (row for row in rows if set(row) == set(TABLES[kind.runs[0]].schema.names)):
+            facts = read_table(folder / DATA / table.file_name(row), table.name, ["fact_id"])
+            if set(facts.column("fact_id").to_pylist()) - ours:
+                others.append(f"{row['probe_set']} with the prompts {row['template_set']}")
+    return sorted(set(others))
 
 
 def _shipped_facts() -> set[str]:

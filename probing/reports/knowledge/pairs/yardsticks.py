@@ -5,14 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from probing.core.tasks.objectives import SHUFFLED
 from probing.reports.knowledge.pairs.paired import paired_by_layer
 from probing.reports.knowledge.precision import by_layer
 from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_majority
+from probing.store.run_queries import runs
 
 _ENDS = ("", "_low", "_high")
 #: Columns of each run; those of the base begin with "base_".
 _OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
+
+
+#: What a run of a control with shuffled labels has in common with the run that it is a yardstick of.
+_ALIKE = ("base", "head", "probe_set", "template_set", "role")
 
 
 def paired_with_yardsticks(
@@ -30,7 +36,8 @@ def paired_with_yardsticks(
         The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the run, and with
         ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
         differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from the subject) with
-        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide.
+        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide; shuffled and
+        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
@@ -43,7 +50,18 @@ def paired_with_yardsticks(
         table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
     own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
-    return table
+    control = _shuffled(db, run)
+    found = by_layer(db, (control,) if control else (), f"p_at_{k}", "micro", exposures, answer_in_subject)
+    named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
+    return table.merge(found[["layer", *named]].rename(columns=named), on="layer", how="left")
+
+
+def _shuffled(db: Database, run: str) -> str | None:
+    """The run, asked in the same way, of the model that was trained as this run's on shuffled labels; None if there is none."""
+    known = runs(db).set_index("run_id")
+    mine = known.loc[run]
+    alike = (known[list(_ALIKE)] == mine[list(_ALIKE)]).all(axis=1) & known["objective"].eq(f"{mine['objective']}{SHUFFLED}")
+    return next(iter(known.loc[alike].sort_values("model").index), None)
 
 
 def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:

@@ -7,22 +7,24 @@ from typing import Literal
 
 from pydantic import ValidationError, field_validator, model_validator
 
+from probing.core.capabilities.listed import HEADS, everything_shared
 from probing.core.errors import HubError
 from probing.core.files.checksums import file_sha256
 from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import STORED
+from probing.store.kinds import kinds_of
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-What = Literal["heads", "predictions", "edges", "sentences", "forgetting"]
-#: What is shared -> the form of its files' paths. A path outside these folders is refused.
-PATHS: dict[What, re.Pattern[str]] = {
-    "heads": re.compile(rf"heads/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"),
-    "predictions": re.compile(r"data/[a-z][^/\\\0]*\.parquet"),
-    "edges": re.compile(r"data/edge_[a-z]+-[A-Za-z0-9._-]+\.parquet"),
-    "sentences": re.compile(r"data/(sentence_[a-z]+|change_[a-z]+|perplexity|epoch_perplexity)-[A-Za-z0-9._-]+\.parquet"),
-    "forgetting": re.compile(r"data/forgetting_[a-z]+-[A-Za-z0-9._-]+\.parquet"),
-}
+#: The folder of the files of runs.
+DATA = "data"
+
+
+def path_of(what: str) -> re.Pattern[str]:
+    """The form of the paths of shared files. A path outside these folders is refused."""
+    if what == HEADS:
+        return re.compile(rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors")
+    return re.compile(f"{DATA}/({'|'.join(kind.files for kind in kinds_of(what))})")
 
 
 class SharedFile(Frozen):
@@ -45,8 +47,7 @@ class SharedManifest(Frozen):
 
     Attributes:
         format: version of this file's format.
-        what: ``heads``, ``predictions``, ``edges`` (runs of edge probing), ``sentences`` (runs of sentence-level probing, and of what
-            fine-tuning changed) or ``forgetting`` (runs that asked for lost facts).
+        what: one of ``everything_shared``.
         model: name of the model.
         weights: identity of the encoder's weights for heads, else empty.
         code_version: of the program that pushed.
@@ -54,17 +55,25 @@ class SharedManifest(Frozen):
     """
 
     format: Literal[1] = 1
-    what: What
+    what: str
     model: str
     weights: str = ""
     code_version: str
     files: tuple[SharedFile, ...]
 
+    @field_validator("what")
+    @classmethod
+    def _is_shared(cls, value: str) -> str:
+        if value not in everything_shared():
+            raise ValueError(f"got {value!r}, expected one of {', '.join(everything_shared())}")
+        return value
+
     @model_validator(mode="after")
     def _paths_stay_inside(self) -> "SharedManifest":
+        form = path_of(self.what)
         for file in self.files:
-            if file.path != CARD and not PATHS[self.what].fullmatch(file.path):
-                raise ValueError(f"the path {file.path!r} is none of {self.what}; expected {PATHS[self.what].pattern}")
+            if file.path != CARD and not form.fullmatch(file.path):
+                raise ValueError(f"the path {file.path!r} is none of {self.what}; expected {form.pattern}")
         if len({file.path for file in self.files}) != len(self.files):
             raise ValueError("a path is listed twice")
         if not self.content:
@@ -77,7 +86,7 @@ class SharedManifest(Frozen):
         return tuple(file for file in self.files if file.path != CARD)
 
 
-def describe(folder: Path, what: What, model: str, weights: str, code_version: str) -> SharedManifest:
+def describe(folder: Path, what: str, model: str, weights: str, code_version: str) -> SharedManifest:
     """The manifest of all files below a folder."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
     files = [SharedFile(path=path.relative_to(folder).as_posix(), sha256=file_sha256(path), size=path.stat().st_size) for path in paths]

@@ -1,0 +1,56 @@
+"""All capabilities, and what is computed from their declarations."""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+from probing.core.capabilities.built_in import CHANGES, EDGES, FORGETTING, KNOWLEDGE, SENTENCES
+from probing.core.capabilities.capability import Capability
+
+T = TypeVar("T")
+
+#: What is shared of a model besides its runs.
+HEADS = "heads"
+
+#: Name -> capability, in the order of lists. A further one is registered by its entry here.
+CAPABILITIES: dict[str, Capability] = {one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING)}
+
+
+def everything_shared() -> tuple[str, ...]:
+    """The names of all that can be shared: heads, and the runs of each capability, or of several together."""
+    return (HEADS, *dict.fromkeys(capability.shared for capability in CAPABILITIES.values() if capability.shared))
+
+
+def load(reference: str) -> Any:
+    """The object that is named as ``module:name``."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+class Declared(Mapping[str, T]):
+    """A mapping that is computed from the capabilities when it is first read, and again when they are others.
+
+    Args:
+        found: computes it.
+    """
+
+    def __init__(self, found: Callable[[], Mapping[str, T]]):
+        self._found, self._of = found, ()
+        self._mapping: Mapping[str, T] = {}
+
+    def _now(self) -> Mapping[str, T]:
+        if self._of != (capabilities := tuple(CAPABILITIES.values())):
+            self._mapping, self._of = self._found(), capabilities
+        return self._mapping
+
+    def __getitem__(self, name: str) -> T:
+        return self._now()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._now()

@@ -1,0 +1,1 @@
+"""The kinds of runs, one file each: what building, checking and sharing know of them."""
