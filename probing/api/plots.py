@@ -6,7 +6,6 @@ from probing.api.shown import for_notebook
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
 from probing.api.stored.checked import checked
 from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
-from probing.api.stored.forgetting_figures import forgetting_figure
 from probing.api.stored.given import Numbers, Words, chosen, several, single
 from probing.api.stored.looks import model_looks
 from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
@@ -15,6 +14,7 @@ from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
+from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.changes.declared import CHANGES
 from probing.reports.edges.declared import EDGES
 from probing.reports.forgetting.declared import FORGETTING
@@ -261,7 +261,12 @@ class Plots:
         >>> figure = probing.results().plot.forgetting(probe_set="trex", k=1)  # doctest: +SKIP
         """
         choice = chosen(FORGETTING, what, model=model, probe_set=probe_set, k=k)
-        return for_notebook(forgetting_figure(self._results.database, choice, self._looks), dark)
+        if not choice.report.figure:
+            raise FigureError(f"the pages have no figure of {what}; use the table, forgetting({what!r})")
+        table = FORGETTING.table(self._results.database, choice)
+        if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
+            raise FigureError(f"the figure shows only one {several[0]}; choose one")
+        return for_notebook(outcome_bars(table, labels=self._looks.labels), dark)
 
 
 def _cell(k: Numbers, average: Words = None) -> tuple[int, str]:
