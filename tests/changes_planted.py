@@ -2,14 +2,14 @@
 
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.parquet import write_table
+from tests.planted_files import Change, write_planted
 from tests.planted_relatives import LAST, LAYERS, MODELS, PlantedModel
 
 HEADS, BLOCKS, BLOCK_PIECES = 2, 12, 32
@@ -113,23 +113,22 @@ def epoch_rows(model: PlantedModel) -> list[dict[str, Any]]:
 def plant_changes(
     folder: Path,
     models: Sequence[PlantedModel] = MODELS,
-    change: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]] = lambda table, rows: rows,
+    change: Change | None = None,
 ) -> Path:
     """Writes the Parquet files of the runs of changes, epochs and weight drift below ``folder``; ``change`` damages rows by table."""
     folder.mkdir(parents=True, exist_ok=True)
     for model in models:
         run_id = change_run_id(model)
-        for table, rows in change_rows(model).items():
-            write_table(table, change(table, rows), folder / run_id / f"{table}-{run_id}.parquet")
+        write_planted(folder / run_id, run_id, change, change_rows, model)
         if model.base:
-            write_table(
-                "epoch_perplexity", change("epoch_perplexity", epoch_rows(model)), folder / f"epoch_perplexity-{model.name}.parquet"
-            )
-            drift = [
-                {"model": model.name, "base": model.base, "layer": layer, "drift": 0.02 * layer, "parameters": 100} for layer in LAYERS
-            ]
-            write_table("weight_drift", change("weight_drift", drift), folder / f"weight_drift-{model.name}.parquet")
+            write_planted(folder, model.name, change, rows_of_tuning, model)
     return folder
+
+
+def rows_of_tuning(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
+    """Table -> the rows of a fine-tuned model's epochs and weight drift."""
+    drift = [{"model": model.name, "base": model.base, "layer": layer, "drift": 0.02 * layer, "parameters": 100} for layer in LAYERS]
+    return {"epoch_perplexity": epoch_rows(model), "weight_drift": drift}
 
 
 def _random(*key: object) -> np.random.Generator:

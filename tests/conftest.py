@@ -23,11 +23,12 @@ os.fsync = lambda handle: None
 ROOT = Path(__file__).resolve().parents[1]
 
 
-#: What takes longest begins first, so that the two workers of ``make test`` end together. The first file of each worker differs in what
-#: it waits for: the browser's pages need the shipped database, the commands do not.
+#: What takes longest begins first, so that the two workers of ``make test`` end together. The first worker builds the shipped database
+#: for the browser's pages; the second has files that do not need it until it is there.
 FIRST = (
-    "browser/test_journey.py", "commands/test_finetune_command.py", "test_shipped.py", "commands/test_share_edges.py",
-    "pages/test_words_of_strangers.py", "store/test_increment.py", "commands/test_edges_report.py", "api/test_plots.py",
+    "browser/test_journey.py", "models/forgetting/test_recovering.py", "store/test_increment.py", "commands/test_finetune_command.py",
+    "test_shipped.py", "commands/test_share_edges.py",
+    "pages/test_words_of_strangers.py", "commands/test_edges_report.py", "api/test_plots.py",
     "api/test_examples.py", "api/test_notebook.py", "pages/test_badges.py",
     "store/test_edges_database.py", "pages/test_multiselects.py", "test_packaging.py", "commands/test_hub.py",
 )  # fmt: skip

@@ -76,9 +76,9 @@ class Databases:
         """
         opens = sys._getframe(1).f_code is built_database.__code__
         if opens and not (Path(target) / POINTER).exists():
-            # Where nothing can be written, the build says so.
+            # Where nothing can be written, the build says so. Else the copy is current, and a build would only open it to find that.
             with suppress(OSError):
-                self.put(Path(target), *sources)
+                return self.put(Path(target), *sources) / f"results-{current_version(Path(target))}.duckdb"
         return self._build(sources, target, progress, memory=memory, verify=verify)
 
     def changed(self) -> list[str]:

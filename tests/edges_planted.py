@@ -6,11 +6,10 @@ spans, several labels or none, sentences whose words may not be shown). ``pos`` 
 
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from probing.core.edges.target import Record, Target
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.store.build import build_database
-from probing.store.parquet import write_table
+from tests.planted_files import Change, write_planted
 
 PARTS = ("dev", "test")
 SENTENCES = {"dev": 30, "test": 20}
@@ -349,38 +348,15 @@ def prediction_rows(run: PlantedEdgeRun, part: str) -> list[dict[str, Any]]:
 def plant_edge_runs(
     folder: Path,
     runs: Sequence[PlantedEdgeRun] = RUNS,
-    change: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]] | None = None,
+    change: Change | None = None,
 ) -> Path:
     """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows by table."""
     folder.mkdir(parents=True, exist_ok=True)
     for task in dict.fromkeys(run.task for run in runs):
-        _write(folder, task.name, task_rows, task, change)
+        write_planted(folder, task.name, change, task_rows, task)
     for run in runs:
-        _write(folder / run.run_id, run.run_id, run_rows, run, change)
+        write_planted(folder / run.run_id, run.run_id, change, run_rows, run)
     return folder
-
-
-def _write(folder: Path, name: str, rows_of: Callable, planted: Any, change: Callable | None) -> None:
-    """Writes one file per table of a task or of a run; most tests change none, and take the bytes that an earlier one wrote."""
-    if change:
-        for table, rows in rows_of(planted).items():
-            write_table(table, change(table, rows), folder / f"{table}-{name}.parquet")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for table, content in _written(rows_of, planted):
-        (folder / f"{table}-{name}.parquet").write_bytes(content)
-
-
-@cache
-def _written(rows_of: Callable, planted: Any) -> list[tuple[str, bytes]]:
-    """Tables of a task or of a run, and the bytes of their files."""
-    found = []
-    with TemporaryDirectory() as folder:
-        for table, rows in rows_of(planted).items():
-            path = Path(folder) / f"{table}.parquet"
-            write_table(table, rows, path)
-            found.append((table, path.read_bytes()))
-    return found
 
 
 def own_too(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ A base, its relatives and the control on three tasks. In every cell of ``planted
 
 import json
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,8 +18,8 @@ from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, RESCALED, Example
 from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
 from probing.store.build import build_database
-from probing.store.parquet import write_table
 from tests.changes_planted import plant_changes
+from tests.planted_files import Change, write_planted
 from tests.planted_relatives import (  # noqa: F401
     BASE,
     COLA,
@@ -265,16 +265,14 @@ def _named(run_id: str, cell: Cell) -> dict[str, Any]:
 def plant_sentence_runs(
     folder: Path,
     runs: Sequence[PlantedSentenceRun] = RUNS,
-    change: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]] = lambda table, rows: rows,
+    change: Change | None = None,
 ) -> Path:
     """Writes the Parquet files of the runs and of their tasks below ``folder`` and returns it; ``change`` damages rows by table."""
     folder.mkdir(parents=True, exist_ok=True)
     for task, protocol in dict.fromkeys((run.task, run.protocol) for run in runs):
-        for table, rows in task_rows(task, protocol).items():
-            write_table(table, change(table, rows), folder / f"{table}-{task.name}-{protocol}.parquet")
+        write_planted(folder, f"{task.name}-{protocol}", change, task_rows, task, protocol)
     for run in runs:
-        for table, rows in run_rows(run).items():
-            write_table(table, change(table, rows), folder / run.run_id / f"{table}-{run.run_id}.parquet")
+        write_planted(folder / run.run_id, run.run_id, change, run_rows, run)
     return folder
 
 

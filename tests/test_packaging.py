@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.store.planted import ONE_MODEL, plant_runs
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def ranges() -> dict[str, Requirement]:
-    """Package -> what pyproject.toml allows."""
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    return {one.name: one for one in map(Requirement, listed)}
+    """Package -> what pyproject.toml allows, with the extras that `make setup` installs, too."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return {one.name: one for one in map(Requirement, [*project["dependencies"], *extras["app"], *extras["train"]])}
 
 
 def pins() -> dict[str, Requirement]:
@@ -46,6 +49,27 @@ def test_torch_is_pinned_exactly_and_make_installs_the_pins():
     installs = [line for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines() if "pip install" in line]
     assert len(installs) == 4
     assert all("-r requirements.txt" in line or "--no-deps" in line for line in installs)
+
+
+def test_a_notebook_needs_neither_streamlit_nor_accelerate_and_training_names_its_extra(tmp_path):
+    code = """
+import sys
+sys.modules.update(streamlit=None, accelerate=None)
+import probing
+with probing.results(sys.argv[1], sys.argv[2]) as results:
+    print(len(results.curve()), len(results.plot.curve().data))
+from probing.models.finetuning.trainer import require_accelerate
+try:
+    require_accelerate()
+except probing.ProbingError as error:
+    print(error)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code, str(plant_runs(tmp_path / "runs", ONE_MODEL)), str(tmp_path / "db")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PROBING_CACHE": str(tmp_path / "cache")})
+    assert done.returncode == 0, done.stderr
+    counted, error = done.stdout.strip().splitlines()
+    assert all(int(number) > 0 for number in counted.split())
+    assert "'.[train]'" in error and "accelerate" in error
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Makes the database from the Parquet files. It can be deleted at any time and made again."""
 
+import contextlib
 import json
 import logging
 import shutil
@@ -212,6 +213,7 @@ def _fill(
         with duckdb.connect(path, config={"enable_external_access": "false", "python_enable_replacements": "false"}) as connection:
             connection.execute(f"SET threads = {THREADS}")
             _draw_no_bars(connection)
+            _wait_for_no_disk(connection)
             if memory:
                 connection.execute(f"SET memory_limit = '{memory}'")
             if add:
@@ -219,10 +221,13 @@ def _fill(
                 notes.unchanged = increment.begin(connection, files)
                 others = [file for file in others if file.table not in notes.unchanged]
                 steps = len(others) + len(predictions) + len(counts) + 1
+            # One commit for all empty tables.
+            connection.execute("BEGIN")
             for table in SCHEMAS:
                 if table != "runs" and table not in notes.unchanged:
                     connection.execute(create_statement(table, SCHEMAS[table]))
             create_run_tables(connection)
+            connection.execute("COMMIT")
             # Runs must be known before predictions are taken: a run still being probed has files but no row yet.
             for table in (table for table in SCHEMAS if table != "predictions"):
                 load_plain(connection, table, [file for file in others if file.table == table], step, notes)
@@ -259,6 +264,15 @@ def _draw_no_bars(connection: duckdb.DuckDBPyConnection) -> None:
     row = connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()
     if row and row[0]:
         connection.execute("SET enable_progress_bar = false")
+
+
+def _wait_for_no_disk(connection: duckdb.DuckDBPyConnection) -> None:
+    """Lets no statement wait until its rows are on the disk: ``rename_file`` waits once for the complete file.
+
+    DuckDB before 2.0 has no such option, and waits sixty times per build.
+    """
+    with contextlib.suppress(duckdb.CatalogException):
+        connection.execute("SET fsync_mode = 'NONE'")
 
 
 def _point_to(target: Path, final: Path, version: str, sha256: str) -> None:

@@ -60,12 +60,29 @@ def at(monkeypatch):
     return point
 
 
+@pytest.fixture(scope="module")
+def pushed(made, tmp_path_factory):
+    """Heads and predictions as folders, pushed once; tests copy them."""
+    from typer.testing import CliRunner
+
+    from probing.commands.main import app
+
+    folder = tmp_path_factory.mktemp("pushed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(made.cache))
+        patch.setenv("PROBING_SNAPSHOT", str(made.cache / "none"))
+        for what, model in (("heads", made.model), ("predictions", "tiny-bert")):
+            words = ["push", what, "--model", str(model), "--to-folder", str(folder / what), "--licence", "MIT"]
+            got = CliRunner().invoke(app, words)
+            assert got.exit_code == 0, (got.output, got.exception)
+    return folder
+
+
 @pytest.fixture()
-def shared(run, at, made, tmp_path):
-    """Heads and predictions as folders."""
+def shared(at, made, pushed, tmp_path):
+    """Copies of these folders, with their owner at work."""
     at(made.cache)
-    for what, model in (("heads", made.model), ("predictions", "tiny-bert")):
-        run("push", what, "--model", model, "--to-folder", tmp_path / what, "--licence", "MIT")
+    shutil.copytree(pushed, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

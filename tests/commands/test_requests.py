@@ -9,7 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from probing.commands.main import app, command
+from probing.commands.main import app
+from probing.commands.main import command as found_command
 from probing.commands.options import command
 from probing.core.errors import OptionError
 from probing.core.options import in_python, made, option_fields, spelled
@@ -46,7 +47,7 @@ BOUNDED = [
 
 def names_in(name, one):
     """The names by which a command takes an option."""
-    (found,) = (shown for shown in command(*name.split()).params if shown.name == one.name)
+    (found,) = (shown for shown in found_command(*name.split()).params if shown.name == one.name)
     return found
 
 

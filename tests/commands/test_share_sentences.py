@@ -1,9 +1,12 @@
 """``push sentences`` and ``pull``: probes of sentences and changes go together; a round trip through a folder, and what is refused."""
 
 import json
+import shutil
 
 import pytest
+from typer.testing import CliRunner
 
+from probing.commands.main import app
 from probing.core.errors import HubError, StoreError
 from probing.store.check import check_store
 from probing.store.parquet import read_table, write_table
@@ -27,12 +30,24 @@ def at(monkeypatch):
     return point
 
 
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory):
+    """Planted runs of two models, of which one is shared in ``shared``; tests copy both."""
+    folder = tmp_path_factory.mktemp("pushed")
+    plant_changes(plant_sentence_runs(folder / "owner" / "snapshot", RUNS), [BASE, COLA])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "owner" / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "owner" / "snapshot"))
+        result = CliRunner().invoke(app, [*WORDS, str(folder / "shared")])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
 @pytest.fixture()
-def shared(run, at, tmp_path):
-    """Planted runs of two models, of which one is shared."""
+def shared(pushed, at, tmp_path):
+    """A copy of that share, with its owner at work."""
+    shutil.copytree(pushed, tmp_path, dirs_exist_ok=True)
     at(tmp_path / "owner")
-    plant_changes(plant_sentence_runs(tmp_path / "owner" / "snapshot", RUNS), [BASE, COLA])
-    run(*WORDS, tmp_path / "shared")
     return tmp_path / "shared"
 
 
@@ -52,8 +67,10 @@ def test_runs_come_back_as_they_were_and_are_reported(run, at, shared, tmp_path)
     assert [json.loads(run(*words).stdout) for words in reports[:2]] == before[:2]
     assert [row["accuracy"] for row in json.loads(run(*reports[2]).stdout)] == [row["accuracy"] for row in before[2]]
     assert run("changes", "report", "epochs", "--model", COLA.name, "--json").stdout == epochs
-    manifest = (shared / MANIFEST).read_bytes()
     at(tmp_path / "owner")
+    # The card names the folder, and this one is a copy.
+    run(*WORDS, shared)
+    manifest = (shared / MANIFEST).read_bytes()
     run(*WORDS, shared)
     assert (shared / MANIFEST).read_bytes() == manifest
 

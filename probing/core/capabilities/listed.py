@@ -35,7 +35,8 @@ class Declared(Mapping[str, T]):
     """
 
     def __init__(self, found: Callable[[], Mapping[str, T]]):
-        self._found, self._of = found, ()
+        self._found = found
+        self._of: tuple[Capability, ...] = ()
         self._mapping: Mapping[str, T] = {}
 
     def _now(self) -> Mapping[str, T]:

@@ -80,4 +80,4 @@ def shares(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 
 def _spoken(text: str) -> bool:
-    return any(letter.isalnum() for letter in text)
+    return any(map(str.isalnum, text))

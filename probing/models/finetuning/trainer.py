@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from transformers import EarlyStoppingCallback, PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import get_last_checkpoint
+from transformers.utils import is_accelerate_available
 
 from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_folder, atomic_text
@@ -227,8 +228,9 @@ def finetune(
         kept: keeps states of the training.
 
     Raises:
-        ModelError: if the folder's checkpoints belong to another recipe, or the loss is not a number.
+        ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not installed.
     """
+    require_accelerate()
     recipe = data.recipe
     folder.mkdir(parents=True, exist_ok=True)
     note = folder / "recipe.json"
@@ -289,6 +291,12 @@ def finetune(
         {"step": entry["step"], "score": round(entry["eval_score"], 6)} for entry in trainer.state.log_history if "eval_score" in entry
     ]
     return Finetuned(history, trainer.state.global_step, looks, trainer.state.best_global_step or trainer.state.global_step)
+
+
+def require_accelerate() -> None:
+    """Raises a ``ModelError`` if accelerate is not installed, which the Trainer needs."""
+    if not is_accelerate_available():
+        raise ModelError("fine-tuning needs accelerate, which is not installed; install it with: pip install -e '.[train]'")
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
