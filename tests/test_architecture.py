@@ -59,6 +59,7 @@ PAGES = {
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
     "core/forgetting": "what is forgotten are facts, whose swapped subjects are those of every run",
+    "workflows/forgetting": "what is forgotten are facts, which are stored as those of every run",
     "core/metrics.py": "one table of the quantities of all capabilities",
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",

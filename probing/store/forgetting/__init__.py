@@ -1,0 +1,1 @@
+"""Queries on stored runs that asked for lost facts."""
