@@ -1,6 +1,6 @@
 """Are the facts that fine-tuning lost forgotten, or only out of reach?"""
 
-from probing.ui.forgetting import facts, headline, where
+from probing.ui.forgetting import facts, headline, trainings, where
 from probing.ui.forgetting.shown import open_results
 from probing.ui.frame import page
 
@@ -9,4 +9,5 @@ if shown := open_results(view):
     headline.draw(shown)
     where.draw(shown)
     facts.draw(shown)
+trainings.draw(view)
 view.contents.end()

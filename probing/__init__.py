@@ -1,11 +1,12 @@
 """BERTnesia Explorer: what every layer of a language model knows, and what fine-tuning made it forget.
 
-A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. Whatever a user can fix is a
+A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. ``ForgettingCallback`` is
+for a training with the Trainer of transformers. Whatever a user can fix is a
 ``ProbingError``. Importing the package loads no heavy library: the two functions import what they need when they are called.
 """
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probing.core.errors import ProbingError
 
@@ -16,9 +17,19 @@ if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.api.results import Results
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
+    from probing.workflows.forgetting.callback import ForgettingCallback
 
-__all__ = ["ProbingError", "__version__", "load", "results"]
+__all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "results"]
 __version__ = "0.8.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The callback, which needs torch, is imported when it is named."""
+    if name != "ForgettingCallback":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from probing.workflows.forgetting.callback import ForgettingCallback
+
+    return ForgettingCallback
 
 
 def load(

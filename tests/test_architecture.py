@@ -58,6 +58,8 @@ PAGES = {
 }
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.
 JOINERS = {
+    "store/declared/series.py": "a training that is followed is asked for forgotten facts",
+    "__init__.py": "what a notebook uses is named here, a callback on forgotten facts among it",
     "core/forgetting": "what is forgotten are facts, whose swapped subjects are those of every run",
     "workflows/forgetting": "what is forgotten are facts, which are stored as those of every run",
     "core/metrics.py": "one table of the quantities of all capabilities",

@@ -11,18 +11,21 @@ from probing.core.errors import FactsError, ModelError
 from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
+from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
 from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
 from probing.core.tasks.objectives import Task
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.finetuning.evaluation import Score
+from probing.models.finetuning.protection import Replay, average_with
 from probing.models.finetuning.setup import Prepared, prepare, save_task_head
 from probing.models.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
 from probing.models.sources.weights import weights_identity
 from probing.store.parquet import write_table
 from probing.workflows.changes.epochs import epoch_perplexity
+from probing.workflows.heads.work import fetched_text
 from probing.workflows.requests.finetune import FinetuneRequest
 from probing.workflows.say import Say
 
@@ -69,11 +72,11 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
             say(f"{place.name} exists already: {place.target}")
             return place.target
         request, tried = _with_best_rate(request, task, entry, place, say)
-        ready, recipe = _prepared(request, task, entry)
+        ready, recipe = prepared(request, task, entry)
         say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
         for reason, number in ready.training.left_out.items():
             say(f"  {number:,} training rows left out: {reason}")
-        data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
+        data = planned(ready, recipe)
         look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
         kept = (
             KeptStates(cache_folder() / "checkpoints" / place.name, request.checkpoints, ready.tokenizer) if request.checkpoints else None
@@ -82,6 +85,8 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         trained = train(ready.training.model, data, place.work, request.device, look=look, development_score=dev, kept=kept)
         record = _record(request, entry, ready, recipe, trained) | ({"perplexity_text": look.text_sha256} if look else {})
         record |= {"rates": tried} if tried else {}
+        if recipe.average:
+            average_with(ready.training.model, ready.before, recipe.average)
         looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}
         scores = _stored(request, place, ready, record, looked)
     _say_scores(task, scores, say)
@@ -103,8 +108,8 @@ def _with_best_rate(
         if str(rate) in tried:
             continue
         shorter = replace(request, rates=(), length=replace(length, rate=rate, steps=steps, looks=looks))
-        ready, recipe = _prepared(shorter, task, entry)
-        data = PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels)
+        ready, recipe = prepared(shorter, task, entry)
+        data = planned(ready, recipe)
         work = note.parent / f"{rate:g}"
         train(ready.training.model, data, work, request.device, development_score=ready.development_score)
         tried[str(rate)] = ready.development_score()
@@ -153,6 +158,9 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     there["base weights"] = recipe["base_weights"][:12]
     if entry.hub_id and (source := made.get("base_source")):
         asked["base"], there["base"] = entry.hub_id, source.rpartition("@")[0]
+    protections = {"frozen_layers": "freeze-layers", "replay": "replay", "average": "average"}
+    asked |= {option: request.protection.settings().get(name) for name, option in protections.items()}
+    there |= {option: recipe.get(name, 0) for name, option in protections.items()}
     there |= {option: recipe.get(name) for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
     if request.difference:
         asked["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
@@ -161,8 +169,18 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
         raise ModelError(f"{note.parent} holds a model with {'; '.join(other)}; name another folder with --out, or delete it")
 
 
-def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[Prepared, FinetuneRecipe]:
-    """The loaded base, its rows, and the recipe."""
+def planned(ready: Prepared, recipe: FinetuneRecipe) -> PlannedSteps:
+    """The batches of a training."""
+    return PlannedSteps(ready.training.rows, recipe, ready.tokenizer, ready.training.labels, ready.replay)
+
+
+def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[Prepared, FinetuneRecipe]:
+    """The loaded base, its rows, the text that is replayed, and the recipe.
+
+    Raises:
+        ModelError: if the base is no base or cannot be loaded.
+        FactsError: if the data are missing or malformed.
+    """
     data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
     if data is None or not data.exists():
         wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
@@ -171,9 +189,14 @@ def _prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[
         raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
     settings = request.length.settings(task)
     ready = prepare(task, entry, data, request.lama, settings, request.seed)
+    protection = request.protection.settings()
+    if request.protection.replay:
+        texts = list(wikitext_sentences(request.protection.replay_text or fetched_text("train")))
+        ready = replace(ready, replay=Replay(texts, ready.tokenizer, settings["max_pieces"], ready.before))
+        protection["replay_sha256"] = ready.replay.sha256 if ready.replay else ""
     recipe = FinetuneRecipe(
         objective=task.slug, base_weights=ready.base_weights, data_sha256=ready.data_sha256,
-        freeze_embeddings=request.freeze_embeddings, seed=request.seed, **settings,
+        freeze_embeddings=request.freeze_embeddings, seed=request.seed, **settings, **protection,
     )  # fmt: skip
     return ready, recipe
 

@@ -16,9 +16,9 @@ def test_importing_the_package_loads_no_heavy_library(repo_root):
 
 
 def test_the_package_names_what_a_notebook_uses():
-    assert set(probing.__all__) == {"ProbingError", "load", "results", "__version__"}
+    assert set(probing.__all__) == {"ForgettingCallback", "ProbingError", "load", "results", "__version__"}
     assert probing.ProbingError is ProbingError
-    for function in (probing.load, probing.results):
+    for function in (probing.load, probing.results, probing.ForgettingCallback):
         assert ">>>" in inspect.getdoc(function)
 
 

@@ -14,6 +14,7 @@ from probing.api.results import Results, open_results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
 from probing.reports.table_text import objects
 from probing.store.build import build_database
+from probing.store.kinds import KINDS
 from probing.store.knowledge.fact_queries import search_facts
 from tests.api.stored_results import opened, plant_all
 from tests.planted_relatives import BASE, COLA, CONTROL
@@ -210,7 +211,7 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
-    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == {"facts", "edges", "sentences", "changes", "forgetting"}
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS)
     assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(results)
     shown = results._repr_html_()
     assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown

@@ -18,7 +18,8 @@ COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KIND
 #: Report -> what it is asked for, if it needs a name.
 GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
 #: A quick report of each kind.
-QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity", "forgetting": "outcome"}
+QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity"}
+QUICK |= {"forgetting": "outcome", "series": "events"}
 
 
 @pytest.fixture(scope="module")

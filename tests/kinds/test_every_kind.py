@@ -22,16 +22,18 @@ from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
 from tests.planted_relatives import BASE, COLA, SST_2
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
+from tests.series_planted import PREVENTED, plant_series
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
 from tests.store.test_edges_database import content
 
-EDGES, SENTENCES, CHANGES, FORGETTING = "edges", "sentences", "changes", "forgetting"
+EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: plant_runs,
     EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
     FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
+    SERIES: plant_series,
 }
 #: Of each kind other than facts, runs that are added to those of ``PLANT``.
 MORE: dict[str, Callable[[Path], Path]] = {
@@ -45,6 +47,7 @@ MORE: dict[str, Callable[[Path], Path]] = {
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
     CHANGES: lambda folder: plant_changes(folder, [SST_2]),
     FORGETTING: lambda folder: plant_forgetting(folder, [SST_2]),
+    SERIES: lambda folder: plant_series(folder, PREVENTED),
 }  # fmt: skip
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
@@ -53,9 +56,10 @@ NEEDED = {
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
     CHANGES: ("change_runs", "change_values", "perplexity"),
     FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
+    SERIES: tuple(table.name for table in KINDS[SERIES].tables),
 }
 #: What a run may lack altogether.
-FREE = ("edge_predictions", "sentence_predictions", "change_values")
+FREE = ("edge_predictions", "sentence_predictions", "change_values", "series_facts")
 OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
 _REAL = (pa.float32(), pa.float64())
 

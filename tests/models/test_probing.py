@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import ModelError
-from probing.core.facts.fact import Fact, fill
+from probing.core.facts.fact import Fact, facts_sha256, fill
 from probing.core.knowledge.swapped import swapped_subjects
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.heads.files import load_heads
@@ -14,7 +14,6 @@ from probing.models.knowledge import probe as probing_module
 from probing.models.knowledge.probe import (
     ProbeWork,
     RunConfig,
-    facts_sha256,
     gather_shards,
     probe,
     probe_shards,

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from tests.speed.measurement import Measurement
 
 #: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
-PARTS = ("heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "pages", "aggregates")
+PARTS = (
+    "heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "forgetting", "pages",
+    "aggregates",
+)  # fmt: skip
 
 
 def bench(

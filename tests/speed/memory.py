@@ -118,12 +118,13 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     import torch
 
     from probing import __version__
+    from probing.core.facts.fact import facts_sha256
     from probing.core.facts.sources import read_facts
     from probing.core.facts.templates import shipped_relations
     from probing.core.knowledge.run import RunConfig
     from probing.models.encoders.answer_tokens import askable
     from probing.models.encoders.head import fresh_copy
-    from probing.models.knowledge.probe import ProbeWork, facts_sha256, probe_shards
+    from probing.models.knowledge.probe import ProbeWork, probe_shards
 
     kept, answers = askable(read_facts("trex", shipped_relations(), None)[0], encoder)
     facts, answers = kept.facts[:count], answers[:count]

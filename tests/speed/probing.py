@@ -10,11 +10,12 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
+from probing.core.facts.fact import facts_sha256
 from probing.core.knowledge.run import RunConfig
 from probing.models.encoders.head import DecodingHead, fresh_copy
 from probing.models.encoders.hidden_states import own_mask, tokenize
 from probing.models.encoders.load import Encoder, load_encoder
-from probing.models.knowledge.probe import ProbeWork, facts_sha256, probe_shards
+from probing.models.knowledge.probe import ProbeWork, probe_shards
 from probing.models.runtime.torch_settings import thread_count
 from tests.speed.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal

@@ -82,3 +82,21 @@ FORGETTING = Capability(
     },
     reporting="Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
 )
+SERIES = Capability(
+    "series",
+    kind="probing.store.declared.series:SERIES",
+    shared="sentences",
+    reports="probing.reports.forgetting.declared_series:SERIES",
+    line="Trainings state by state: when facts are forgotten, and what prevents it.",
+    commands={
+        "follow": Command(
+            "probing.commands.forgetting.follow",
+            "Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.",
+        ),
+        "prevent": Command(
+            "probing.commands.forgetting.prevent",
+            "Fine-tune a base in several recipes against forgetting, and store what each scores and keeps; resumable, keeps no weights.",
+        ),
+    },
+    reporting="Report when facts were forgotten, and what prevents it; the same numbers as on the pages.",
+)

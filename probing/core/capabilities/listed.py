@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
-from probing.core.capabilities.built_in import CHANGES, EDGES, FORGETTING, KNOWLEDGE, SENTENCES
+from probing.core.capabilities.built_in import CHANGES, EDGES, FORGETTING, KNOWLEDGE, SENTENCES, SERIES
 from probing.core.capabilities.capability import Capability
 
 T = TypeVar("T")
@@ -13,7 +13,7 @@ T = TypeVar("T")
 HEADS = "heads"
 
 #: Name -> capability, in the order of lists. A further one is registered by its entry here.
-CAPABILITIES: dict[str, Capability] = {one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING)}
+CAPABILITIES: dict[str, Capability] = {one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)}
 
 
 def everything_shared() -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from probing.core.errors import FactsError
@@ -139,3 +139,11 @@ def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet
         else:
             raise FactsError(f"unknown reason {reason!r} for leaving out a fact; expected one of {LEFT_OUT_REASONS}")
     return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped))
+
+
+def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
+    """Checksum of a configuration's facts: sha256 over ids, prompts and answer tokens in order."""
+    digest = hashlib.sha256()
+    for fact, answer in zip(facts, answers, strict=True):
+        digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())
+    return digest.hexdigest()

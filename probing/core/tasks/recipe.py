@@ -10,7 +10,14 @@ from pydantic import AliasChoices, Field
 from probing.core.files.frozen import Frozen
 
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
-_LATER = ("pooling", "schedule", "beta2", "dropout", "fresh_pooler", "looks", "patience", "shuffled_labels")
+_LATER = (
+    "pooling", "schedule", "beta2", "dropout", "fresh_pooler", "looks", "patience", "shuffled_labels",
+    "frozen_layers", "replay", "replay_sha256", "average",
+)  # fmt: skip
+#: The protection of a training without one.
+UNPROTECTED = "unprotected"
+#: Field of a recipe -> what it is called.
+_PROTECTIONS = {"frozen_layers": "freeze", "replay": "replay", "average": "average"}
 
 
 class FinetuneRecipe(Frozen):
@@ -28,6 +35,10 @@ class FinetuneRecipe(Frozen):
             0: never, and the last state is kept.
         patience: looks without a better score after which the training ends; 0: it takes all its steps.
         shuffled_labels: whether the training rows have exchanged their labels: the control of the task.
+        frozen_layers: how many of the lowest layers keep the base's weights, with the embeddings below them.
+        replay: share of each batch's tokens that are the base's own text, for masked language modelling.
+        replay_sha256: checksum of that text's rows.
+        average: weight of the base in the mean of both models' weights that is taken after the training (WiSE-FT, Wortsman et al. 2022).
     """
 
     objective: str
@@ -56,6 +67,10 @@ class FinetuneRecipe(Frozen):
     looks: int = Field(0, ge=0)
     patience: int = Field(0, ge=0)
     shuffled_labels: bool = False
+    frozen_layers: int = Field(0, ge=0)
+    replay: float = Field(0.0, ge=0, lt=1)
+    replay_sha256: str = ""
+    average: float = Field(0.0, ge=0, lt=1)
 
     def fields(self) -> dict[str, Any]:
         """The canonical fields, as noted in a model's folder."""
@@ -79,6 +94,16 @@ def variant_of(recipe: Mapping[str, Any]) -> str:
     fields = FinetuneRecipe.model_validate(dict(recipe)).fields()
     fields.pop("seed")
     return hashlib.sha256(_canonical(fields).encode()).hexdigest()[:12]
+
+
+def protection_of(recipe: Mapping[str, Any]) -> str:
+    """What a recipe does against forgetting, in words; empty if it is none.
+
+    >>> protection_of({"objective": "cola"}), protection_of({"objective": "cola", "frozen_layers": 4, "average": 0.5})
+    ('unprotected', 'freeze 4, average 0.5')
+    """
+    words = [f"{word} {recipe[name]:g}" for name, word in _PROTECTIONS.items() if recipe.get(name)]
+    return (", ".join(words) or UNPROTECTED) if recipe else ""
 
 
 def _canonical(fields: Mapping[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Figures of lost facts."""
+"""Figures of forgotten facts."""

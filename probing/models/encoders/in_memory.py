@@ -81,7 +81,7 @@ def encoder_of(
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
-        identity = _identity(body, head) if lent is None else joint_identity(_identity(body), lent.identity)
+        identity = identity_in_memory(body, head) if lent is None else joint_identity(identity_in_memory(body), lent.identity)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(model.config.model_type)
         name = name or f"{origin}-{identity[:8]}"
         configs = (model.config, lent.body.config if lent is not None else model.config)
@@ -120,7 +120,7 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
             raise ModelError(f"{name} of {source} {got}, expected floating-point weights; load the original weights")
 
 
-def _identity(*modules: torch.nn.Module) -> str:
+def identity_in_memory(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
     A folder's identity is that of its files (``sources.weights.identity_of``), so the same weights in a folder have a different identity.

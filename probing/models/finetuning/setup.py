@@ -20,6 +20,7 @@ from probing.models.encoders.load import load_encoder
 from probing.models.encoders.usable import read_configuration
 from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
+from probing.models.finetuning.protection import Replay
 from probing.models.sources.delta_weights import FILE as DIFFERENCE
 from probing.models.sources.delta_weights import apply_difference, parameters_of, save_difference
 from probing.models.sources.located import locate
@@ -41,6 +42,7 @@ class Prepared:
         base_source: hub id and commit of the base, as ``ID@COMMIT``; empty for a folder.
         max_pieces: maximum length of the base's input in word pieces.
         dev: what a model in training is scored on; empty if the recipe has no looks.
+        replay: the base's own text, if the recipe replays it.
     """
 
     training: Training
@@ -51,6 +53,7 @@ class Prepared:
     base_source: str
     max_pieces: int
     dev: Sequence[Any] = ()
+    replay: Replay | None = None
 
     def development_score(self) -> float:
         """The main score of the model in training on the development part."""

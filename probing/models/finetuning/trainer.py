@@ -21,6 +21,7 @@ from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.head import masked_loss
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens
+from probing.models.finetuning.protection import Replay, freeze_lowest, without_replayed
 from probing.models.finetuning.sentence_classifier import SentenceClassifier
 from probing.models.runtime.planned_batches import plan_batches
 
@@ -78,15 +79,18 @@ class PlannedSteps(Dataset):
         recipe: settings of the training.
         tokenizer: tokenizer of the model.
         kind: kind of the rows' labels: ``tags``, ``span``, ``class`` or ``mlm``.
+        replay: the base's own text, if the recipe replays it.
 
     Raises:
         ModelError: if there are no rows.
     """
 
-    def __init__(self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str):
+    def __init__(
+        self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str, replay: Replay | None = None
+    ):
         if not rows:
             raise ModelError("there is nothing to fine-tune on: the data set has no training part")
-        self.rows, self.recipe, self.tokenizer, self.kind = rows, recipe, tokenizer, kind
+        self.rows, self.recipe, self.tokenizer, self.kind, self.replay = rows, recipe, tokenizer, kind, replay
         planned = plan_steps(rows, recipe)
         self.plan, self.looks = planned.steps, planned.looks
 
@@ -107,7 +111,7 @@ class PlannedSteps(Dataset):
             batch["end_positions"] = torch.tensor([row.labels[1] for row in rows])
         else:
             batch["labels"] = torch.tensor([row.labels[0] for row in rows])
-        return batch
+        return batch | (self.replay.batch(step, batch["input_ids"].numel(), self.recipe) if self.replay else {})
 
 
 class _Trainer(Trainer):
@@ -115,6 +119,8 @@ class _Trainer(Trainer):
 
     masked_language_modelling = False
     development_score: Callable[[], float] | None = None
+    replay: Replay | None = None
+    replayed_share = 0.0
 
     def evaluate(self, *_, **__):
         # An evaluation must not change the random state of the training.
@@ -129,6 +135,13 @@ class _Trainer(Trainer):
         return metrics
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        if self.replay is None:
+            return self._task_loss(model, inputs, return_outputs, num_items_in_batch)
+        loss = self._task_loss(model, without_replayed(inputs), False, num_items_in_batch)
+        replayed = self.replay.loss(_body(model), inputs)
+        return loss if replayed is None else (1 - self.replayed_share) * loss + self.replayed_share * replayed
+
+    def _task_loss(self, model, inputs, return_outputs, num_items_in_batch):
         if not self.masked_language_modelling:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         read = {name: value for name, value in inputs.items() if name != "labels"}
@@ -200,6 +213,11 @@ class KeptStates(TrainerCallback):
                 self.tokenizer.save_pretrained(half)
 
 
+def _body(model: Model) -> PreTrainedModel:
+    """The model without its head."""
+    return getattr(model, model.base_model_prefix)
+
+
 def freeze_word_embeddings(model: Model) -> None:
     """Freezes the word embeddings, and with them a tied vocabulary matrix, at the base's values."""
     model.get_input_embeddings().weight.requires_grad_(False)
@@ -239,6 +257,8 @@ def finetune(
     atomic_text(note, recipe.canonical())
     if recipe.freeze_embeddings:
         freeze_word_embeddings(model)
+    if recipe.frozen_layers:
+        freeze_lowest(_body(model), recipe.frozen_layers)
     watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
     watched += [kept] if kept else []
     choice: dict[str, Any] = {"save_steps": save_every, "save_total_limit": 1}
@@ -281,6 +301,7 @@ def finetune(
     )  # fmt: skip
     trainer.development_score = development_score
     trainer.masked_language_modelling = data.kind == "mlm"
+    trainer.replay, trainer.replayed_share = data.replay, recipe.replay
     torch.manual_seed(recipe.seed)
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))
     history = [{"step": entry["step"], "loss": round(entry["loss"], 4)} for entry in trainer.state.log_history if "loss" in entry]

@@ -29,14 +29,6 @@ ENCODING = 0.75
 COLUMNS = ("gold_rank", "answer_rank", "swapped_rank", "gold_logp", "top_ids", "top_logp")
 
 
-def facts_sha256(facts: Sequence[Fact], answers: Sequence[int]) -> str:
-    """Checksum of a configuration's facts: sha256 over ids, prompts and answer tokens in order."""
-    digest = hashlib.sha256()
-    for fact, answer in zip(facts, answers, strict=True):
-        digest.update(json.dumps([fact.fact_id, fact.prompt, answer], ensure_ascii=False).encode())
-    return digest.hexdigest()
-
-
 def shard_numbers(n_facts: int, shard: int) -> range:
     """Numbers of the shards of this many facts, with ``shard`` facts each; the last one may be shorter."""
     return range(-(-n_facts // shard))

@@ -1,1 +1,1 @@
-"""The outcome of facts that fine-tuned models lost, and whether they come back more often than guesses."""
+"""What was forgotten and when, whether it comes back more often than guesses, and what prevents it."""

@@ -1,1 +1,1 @@
-"""Queries on stored runs that asked for lost facts."""
+"""Queries on what is stored of forgotten facts."""

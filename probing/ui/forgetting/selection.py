@@ -16,6 +16,7 @@ class ForgettingSelection:
         lost_model: the fine-tuned model whose lost facts are shown.
         lost_way, lost_relation: the listed facts; empty keeps all.
         lost_fact: id of the fact whose story is shown.
+        lost_training: the training that is shown state by state.
     """
 
     lost_set: str = ""
@@ -24,3 +25,4 @@ class ForgettingSelection:
     lost_way: str = one_of(("", *WAYS, NOT_RECOVERED))
     lost_relation: str = ""
     lost_fact: str = ""
+    lost_training: str = ""

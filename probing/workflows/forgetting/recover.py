@@ -9,7 +9,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.facts.fact import Fact, FactSet
+from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
@@ -28,7 +28,6 @@ from probing.models.encoders.load import Encoder
 from probing.models.forgetting.fitting import fitted_head
 from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
 from probing.models.forgetting.relearning import RelearnRecipe
-from probing.models.knowledge.probe import facts_sha256
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of

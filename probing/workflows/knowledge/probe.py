@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.facts.custom import is_own
-from probing.core.facts.fact import FactSet
+from probing.core.facts.fact import FactSet, facts_sha256
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
@@ -23,7 +23,7 @@ from probing.models.encoders.catalogue import at_same_commits, open_encoder
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.load import Encoder
 from probing.models.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, said_of_the_default
-from probing.models.knowledge.probe import ProbeWork, facts_sha256, gather_shards
+from probing.models.knowledge.probe import ProbeWork, gather_shards
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.knowledge.predictions import prediction_columns
 from probing.store.parquet import write_table

@@ -40,6 +40,30 @@ class TrainingLength:
 
 
 @dataclass(frozen=True)
+class Protection:
+    """What the training does against forgetting."""
+
+    freeze_layers: Annotated[int, Option("Leave the embeddings and this many of the lowest layers unchanged.", least=0)] = 0
+    replay: Annotated[
+        float, Option("Share of each batch's tokens that are the base's own text, for masked language modelling.", least=0, most=0.9)
+    ] = 0.0
+    replay_text: Annotated[
+        Path | None, Option("The base's own text for --replay, in the form of WikiText; none: the fetched WikiText-2, training part.")
+    ] = None
+    average: Annotated[
+        float, Option("Weight of the base in the mean of both models' weights that is taken after the training.", least=0, most=0.99)
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        refuse_out_of_range(self)
+
+    def settings(self) -> dict[str, Any]:
+        """Fields of the recipe that are not at their defaults."""
+        fields = {"frozen_layers": self.freeze_layers, "replay": self.replay, "average": self.average}
+        return {name: value for name, value in fields.items() if value}
+
+
+@dataclass(frozen=True)
 class FinetuneRequest(Options):
     """A fine-tuning. Every field's annotation has its description."""
 
@@ -50,6 +74,7 @@ class FinetuneRequest(Options):
     lama: Annotated[Path | None, Option("For the control of nesia-mini: LAMA folder of nesia-mini's training text.")] = None
     out: Annotated[Path | None, Option("Folder of the finished model; none: cache/models/MODEL-OBJECTIVE.")] = None
     length: TrainingLength = field(default_factory=TrainingLength)
+    protection: Protection = field(default_factory=Protection)
     freeze_embeddings: Annotated[bool, Option("Leave the word embeddings unchanged.")] = False
     difference: Annotated[bool, Option("Store the difference from the base.")] = False
     bits: Annotated[int | None, Option("Bits per weight of --difference: 8 or 4; none: 8.", known=(8, 4))] = None
@@ -72,6 +97,8 @@ class FinetuneRequest(Options):
 
     def check(self) -> None:
         """Refuses bits without a difference, several rates together with one, and rates that nothing can choose from."""
+        if self.protection.replay_text and not self.protection.replay:
+            raise OptionError(f"got {spelled('replay_text')} without {spelled('replay')}; give both, or neither")
         if self.bits and not self.difference:
             raise OptionError(f"got {spelled('bits', self.bits)} without {spelled('difference')}; give both, or neither")
         if self.rates and self.length.rate:

@@ -1,0 +1,17 @@
+"""``probing series follow``: when are facts forgotten?"""
+
+import typer
+
+from probing.commands.options import command
+from probing.workflows.requests.series import FollowRequest
+
+
+@command(FollowRequest)
+def follow(request: FollowRequest) -> None:
+    """Ask every state of a training for the same facts, and store when each was forgotten; resumable, does nothing the second time.
+
+    `series report` reports what is stored.
+    """
+    from probing.workflows.forgetting.follow import follow as workflow
+
+    workflow(request, typer.echo)

@@ -1,0 +1,52 @@
+"""Loss and score of a training by step, from what the Trainer of transformers logs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+#: Logged with a score, but no score.
+_NO_SCORES = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_model_preparation_time")
+_LOSS = "eval_loss"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known of a training at one step.
+
+    Attributes:
+        step: training steps by then.
+        loss: mean training loss since the entry before; None if none was logged.
+        score: on the part that the training is scored on; None if none was logged.
+        metric: name of the score; empty if there is none.
+    """
+
+    step: int
+    loss: float | None = None
+    score: float | None = None
+    metric: str = ""
+
+
+def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) -> list[Progress]:
+    """Loss and score by step, ascending.
+
+    Args:
+        history: ``log_history`` of the Trainer's state, or ``history`` and ``looks`` of ``finetuning.json``.
+        metric: name of the score, with or without ``eval_``; None takes the first that is logged, and the loss only if there is no other.
+
+    >>> progress([{"step": 5, "loss": 0.7}, {"step": 5, "eval_loss": 0.8, "eval_f1": 0.5, "eval_runtime": 2.0}])
+    [Progress(step=5, loss=0.7, score=0.5, metric='f1')]
+    """
+    found: dict[int, Progress] = {}
+    names = [name for entry in history for name in entry if name.startswith("eval_") and name not in _NO_SCORES]
+    wanted = f"eval_{metric.removeprefix('eval_')}" if metric else next((name for name in names if name != _LOSS), _LOSS)
+    for entry in history:
+        if not isinstance(step := entry.get("step"), int):
+            continue
+        one = found.setdefault(step, Progress(step))
+        if isinstance(loss := entry.get("loss"), int | float):
+            one = replace(one, loss=float(loss))
+        for name, shown in ((wanted, wanted.removeprefix("eval_")), ("score", metric or "score")):
+            if isinstance(score := entry.get(name), int | float):
+                one = replace(one, score=float(score), metric=shown)
+        found[step] = one
+    return [found[step] for step in sorted(found) if found[step] != Progress(step)]

@@ -1,0 +1,112 @@
+"""What a fine-tuning can do against forgetting: frozen layers, replay of the base's text, and the mean with the base's weights."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from probing.core.errors import ModelError, TextError
+from probing.core.options import spelled
+from probing.models.encoders.head import DecodingHead, pretrained_head
+from probing.models.encoders.layer_swap import layers_of
+from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, text_rows
+from probing.models.sources.delta_weights import parameters_of
+
+if TYPE_CHECKING:
+    from probing.core.tasks.recipe import FinetuneRecipe
+
+#: Name of the replayed rows in a step's batch; the names of their tensors begin with it.
+_REPLAYED = "replayed_"
+
+
+def freeze_lowest(body: PreTrainedModel, layers: int) -> None:
+    """Freezes the embeddings and the lowest layers at the base's values.
+
+    Raises:
+        ModelError: if the model has fewer layers.
+        NotReplaceable: if its layers share their weights.
+    """
+    found = layers_of(body)
+    if layers > len(found):
+        raise ModelError(f"got {layers} layers to freeze; the base has {len(found)}")
+    upper = {id(weight) for layer in found[layers:] for weight in layer.parameters()}
+    first = {id(weight) for layer in found for weight in layer.parameters()}
+    for name, weight in body.named_parameters():
+        # What is on top of the layers, such as a final norm, is trained.
+        if id(weight) not in upper and (id(weight) in first or "embed" in name):
+            weight.requires_grad_(False)
+
+
+class Replay:
+    """Rows of the base's own text, of which every step takes some, for masked language modelling.
+
+    The task's rows stay those of a training without replay; so many tokens come in addition that they are ``share`` of all.
+
+    Args:
+        texts: the base's text.
+        tokenizer: its tokenizer.
+        limit: tokens per row.
+        before: the base as a masked language model; its head, which is not trained, reads the model in training.
+
+    Raises:
+        TextError: if there is no text.
+    """
+
+    def __init__(self, texts: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int, before: PreTrainedModel):
+        if not any(text.strip() for text in texts):
+            raise TextError(f"got no text to replay; name the base's own text ({spelled('replay_text')})")
+        self.rows: list[Row] = text_rows(texts, tokenizer, limit, joined=True)
+        self.tokenizer, self.head = tokenizer, pretrained_head(before)
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the rows."""
+        digest = hashlib.sha256()
+        for row in self.rows:
+            digest.update(np.asarray(row.ids, np.int64).tobytes() + b"|")
+        return digest.hexdigest()
+
+    def batch(self, step: int, tokens: int, recipe: "FinetuneRecipe") -> dict[str, torch.Tensor]:
+        """The rows of a step whose task has so many padded tokens; fixed by the seed and the step alone."""
+        random = np.random.default_rng([recipe.seed, step, 1])
+        wanted = recipe.replay / (1 - recipe.replay) * tokens / max(len(row.ids) for row in self.rows)
+        # Rounded at random, so that over the steps the share is right even if a step takes less than a row.
+        number = int(wanted) + int(random.random() < wanted % 1)
+        if not number:
+            return {}
+        chosen = random.choice(len(self.rows), size=min(number, len(self.rows)), replace=False).tolist()
+        batch = collate([self.rows[n] for n in chosen], self.tokenizer)
+        labels = mask_tokens(batch, self.tokenizer, recipe.masked_share, random)
+        return {_REPLAYED + name: values for name, values in {**batch, "labels": labels}.items()}
+
+    def loss(self, body: nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+        """Mean cross-entropy at the masked tokens of the replayed rows; None if the step has none."""
+        read = {name.removeprefix(_REPLAYED): values for name, values in inputs.items() if name.startswith(_REPLAYED)}
+        if not read:
+            return None
+        labels = read.pop("labels")
+        at = labels != IGNORED
+        head: DecodingHead = self.head.to(labels.device)
+        return F.cross_entropy(head(body(**read).last_hidden_state[at]).float(), labels[at])
+
+
+def without_replayed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The part of a batch that the task reads."""
+    return {name: values for name, values in inputs.items() if not name.startswith(_REPLAYED)}
+
+
+@torch.no_grad()
+def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> None:
+    """Takes the mean of the model's and the base's weights, in place: ``weight`` of the base, the rest of the model.
+
+    The weights of the task's head, which the base does not have, are not changed (WiSE-FT, Wortsman et al. 2022, equation 1).
+    """
+    base = parameters_of(before)
+    for name, value in parameters_of(model).items():
+        if name in base:
+            value.copy_((1 - weight) * value + weight * base[name].to(value.device))

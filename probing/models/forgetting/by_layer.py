@@ -1,0 +1,125 @@
+"""Ranks of right answers at every layer, with the own and with a swapped subject, computed exactly as ``probe`` computes them."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probing.core.errors import FactsError
+from probing.core.facts.fact import Fact, FactSet, facts_sha256
+from probing.core.forgetting.series import guests_of
+from probing.models.encoders.answer_tokens import askable
+from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.hidden_states import mask_positions, states_at, tokenize
+from probing.models.encoders.load import Encoder
+from probing.models.heads.decode import LogitsBuffer, read_out
+
+#: Facts per shard. It is that of ``probe``, because sums depend on which prompts are in one batch.
+SHARD = 2048
+#: Facts with which the pace of a model is measured.
+_TRIAL = 128
+
+
+class Ranks(NamedTuple):
+    """Attributes:
+    own: (layers, facts) rank of the right answer, from 1.
+    swapped: (layers, facts) its rank with the swapped subject; 0 if there is none.
+    """
+
+    own: NDArray[np.uint32]
+    swapped: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Facts that models of one vocabulary are asked again and again.
+
+    Attributes:
+        probe_set, template_set: of the facts.
+        facts: by relation, else as they were read, which is the order of ``probe``.
+        gold: (facts,) token id of each right answer.
+        rows: token ids of each prompt.
+        positions: position of the mask in each.
+        guests: for each fact the numbers of the facts that have it as swapped subject.
+        left_out: reason -> number of facts that are not asked; those that a sample lacks are none of them.
+    """
+
+    probe_set: str
+    template_set: str
+    facts: Sequence[Fact]
+    gold: Sequence[int]
+    rows: Sequence[Sequence[int]]
+    positions: Sequence[int]
+    guests: Sequence[Sequence[int]]
+    left_out: Mapping[str, int]
+
+    @classmethod
+    def of(cls, found: FactSet, encoder: Encoder, size: int | None = None) -> "Questions":
+        """The facts that a model can be asked, or ``size`` of them: those with the smallest ids, which are hashes, so a larger sample has
+        all facts of a smaller one.
+
+        Raises:
+            FactsError: if none can be asked.
+        """
+        kept, answers = askable(found, encoder)
+        if not kept.facts:
+            raise FactsError(f"{encoder.name} can be asked none of the {found.n_read:,} facts of {found.probe_set}")
+        ids = [fact.fact_id for fact in kept.facts]
+        chosen = sorted(range(len(ids)), key=ids.__getitem__)[:size]
+        order = sorted(chosen, key=lambda n: (kept.facts[n].relation, n))
+        facts = [kept.facts[n] for n in order]
+        rows = tokenize([fact.prompt for fact in facts], encoder)
+        gold = [answers[n] for n in order]
+        return cls(kept.probe_set, kept.template_set, facts, gold, rows, mask_positions(rows, encoder), guests_of(facts), kept.left_out)
+
+    @property
+    def relations(self) -> list[str]:
+        """Relation of each fact."""
+        return [fact.relation for fact in self.facts]
+
+    @property
+    def sha256(self) -> str:
+        """Checksum over ids, prompts and answer tokens in order."""
+        return facts_sha256(self.facts, self.gold)
+
+
+def ranks_by_layer(encoder: Encoder, questions: Questions, layers: Sequence[int], head: DecodingHead | None = None) -> Ranks:
+    """The ranks of all right answers at some layers, each read by the same head.
+
+    Args:
+        encoder: the model.
+        questions: what it is asked.
+        layers: numbers from 0, the embeddings.
+        head: reads every layer; None: the encoder's pre-trained head.
+
+    Raises:
+        ModelError: if a logit is not finite.
+    """
+    head, size = head or encoder.head, len(questions.facts)
+    own, swapped = (np.zeros((len(layers), size), np.uint32) for _ in range(2))
+    buffer = LogitsBuffer()
+    for first in range(0, size, SHARD):
+        some = range(first, min(first + SHARD, size))
+        states = states_at([questions.rows[n] for n in some], [questions.positions[n] for n in some], encoder)
+        gold, guests = [questions.gold[n] for n in some], [questions.guests[n] for n in some]
+        asking = [guest for numbers in guests for guest in numbers]
+        answers = [[questions.gold[guest] for guest in numbers] for numbers in guests]
+        # Ranks among a relation's answers are not needed; one list for all facts makes them cheap.
+        among = [gold[:1]] * len(gold)
+        for place, layer in enumerate(layers):
+            found = read_out(head, states[layer], gold, answers, among, 1, encoder.device, buffer)
+            own[place, some.start : some.stop] = found.gold_rank
+            swapped[place, asking] = found.swapped_rank
+    return Ranks(own, swapped)
+
+
+def affordable(encoder: Encoder, found: FactSet, layers: Sequence[int], seconds: float) -> int:
+    """How many facts a model answers in so many seconds, measured on a few of them."""
+    trial = Questions.of(found, encoder, _TRIAL)
+    ranks_by_layer(encoder, trial, layers)
+    start = time.perf_counter()
+    ranks_by_layer(encoder, trial, layers)
+    return max(len(trial.facts), int(seconds / (time.perf_counter() - start) * len(trial.facts)))

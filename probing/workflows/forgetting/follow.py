@@ -1,0 +1,167 @@
+"""Asks every state of a training for the same facts, and stores when each was forgotten."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from probing.core.errors import ModelError
+from probing.core.files.disk_errors import require_writable
+from probing.core.forgetting.progress import Progress, progress
+from probing.core.forgetting.series import AskedStates
+from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
+from probing.core.options import spelled
+from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.provenance import canonical_json, fingerprint_of
+from probing.core.registry import ModelEntry
+from probing.core.tasks.recipe import protection_of
+from probing.models.encoders.catalogue import open_encoder, open_entry
+from probing.models.encoders.load import Encoder
+from probing.models.forgetting.by_layer import Questions, ranks_by_layer
+from probing.models.runtime.checked_arrays import kept_arrays
+from probing.models.runtime.torch_settings import set_threads
+from probing.store.build import build_database
+from probing.workflows.forgetting.callback import one_set
+from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
+from probing.workflows.requests.series import FollowRequest
+from probing.workflows.say import Say
+
+_STATE = re.compile(r"checkpoint-(\d+)")
+#: What the Trainer of transformers writes to each of its checkpoints.
+_TRAINER_STATE = "trainer_state.json"
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a training on disk.
+
+    Attributes:
+        folders: step -> folder, ascending.
+        note: the record of ``finetune``; empty if there is none.
+        record: its folder.
+        history: losses and scores by step.
+    """
+
+    folders: Mapping[int, Path]
+    note: Mapping[str, Any]
+    record: Path | None
+    history: list[Progress]
+
+
+def follow(request: FollowRequest, say: Say = print) -> Path:
+    """Asks the base and every state of a training; a killed run goes on where it was, and a finished one is not repeated.
+
+    Args:
+        request: states and facts.
+        say: called with each line for the user.
+
+    Returns:
+        The file with the row of the series.
+
+    Raises:
+        ModelError: if the folder has no states, no base is known, or a state is none of its base.
+        FactsError: if there are no such facts, or several sets of them.
+    """
+    threads = set_threads(request.threads)
+    found = states_of(Path(request.model), request.name, request.record)
+    name = request.name or Path(request.model).resolve().name
+    target = request.out or runs_folder()
+    require_writable(target)
+    origin = _origin(request, found)
+    base = open_entry(origin, request.device)
+    questions = Questions.of(one_set(request.facts), base, request.size)
+    layers = range(base.layers + 1)
+    say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
+    encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.identity}
+    for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
+        encoder = open_encoder(str(folder), origin.location, request.device)
+        if encoder.layers != base.layers:
+            raise ModelError(
+                f"{folder} has {encoder.layers} layers, the base {base.name} has {base.layers}; name its base ({spelled('base')})"
+            )
+        identities[step] = encoder.identity
+        ranks.append(_asked(encoder, questions, threads))
+    variant, seed = variant_and_seed(found.record) if found.record else ("", None)
+    training = Training(
+        name, base.name, base.identity, str(found.note.get("objective", "")), variant, seed,
+        protection_of(found.note.get("recipe", {})), canonical_json({str(step): identity for step, identity in identities.items()}),
+    )  # fmt: skip
+    asked = AskedStates(
+        tuple(identities), layers, np.stack([one["own"] for one in ranks]), np.stack([one["swapped"] for one in ranks]), questions.relations
+    )  # fmt: skip
+    files = series_files(series_config(training, encoder, encoder.identity, questions, (asked.steps, layers), threads), target)
+    if files.whole():
+        say(f"{name}: series {files.config.fingerprint} exists already")
+    else:
+        write_series(files, encoder, asked, questions, found.history)
+        say(f"{name}: series {files.config.fingerprint}: {files.file('series_runs')}")
+    if request.out is None:
+        build_database(result_folders(), database_folder())
+    return files.file("series_runs")
+
+
+def states_of(folder: Path, name: str | None = None, record: Path | None = None) -> States:
+    """The states of a training: its folders ``checkpoint-STEP``, with what is recorded of the training.
+
+    Args:
+        folder: of the states.
+        name: of the trained model; None: the folder's.
+        record: folder of the finished model; None: that of this name in ``cache/models``.
+
+    Raises:
+        ModelError: if there are no states, or a record is damaged.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"no folder {folder}; expected the states of a training (finetune {spelled('checkpoints', 12)} keeps them)")
+    steps = {
+        int(found[1]): path for path in folder.iterdir() if (found := _STATE.fullmatch(path.name)) and (path / "config.json").is_file()
+    }
+    if not steps:
+        raise ModelError(f"{folder} has no folder checkpoint-STEP with a model; expected what finetune {spelled('checkpoints', 12)} keeps")
+    kept = cache_folder() / "models" / (name or folder.resolve().name)
+    place = record or (kept if (kept / FINETUNING).is_file() else None)
+    if record is not None and not (record / FINETUNING).is_file():
+        raise ModelError(f"{record} has no {FINETUNING}; expected the folder of a model that finetune made")
+    note = finetuning_note(place) if place else {}
+    history = progress([*note.get("history", ()), *note.get("looks", ())])
+    last = steps[max(steps)] / _TRAINER_STATE
+    if not note and last.is_file():
+        history = _trainer_history(last)
+    return States(dict(sorted(steps.items())), note, place, history)
+
+
+def _trainer_history(path: Path) -> list[Progress]:
+    """Losses and scores that a Trainer recorded in its last state."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        metric = state.get("best_metric_name") or None
+        return progress(state["log_history"], metric)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{path} is not what a Trainer writes ({error!r}); delete it, or name the record ({spelled('record')})") from error
+
+
+def _origin(request: FollowRequest, found: States) -> ModelEntry:
+    """The entry of the base."""
+    if request.base:
+        return find_entry(request.base, revision=request.revision)
+    origin = base_entry(find_entry(str(found.record))) if found.record else None
+    if origin is None:
+        raise ModelError(f"the base of {request.model} is not recorded; name the model that the training began with ({spelled('base')})")
+    return origin
+
+
+def _asked(encoder: Encoder, questions: Questions, threads: int) -> Mapping[str, np.ndarray]:
+    """The ranks of one state, which are kept until the series is asked again."""
+    parts = (encoder.identity, encoder.configuration, questions.sha256, threads)
+    path = cache_folder() / "forgetting" / "series" / f"{fingerprint_of(canonical_json(parts))}.safetensors"
+
+    def made() -> dict[str, np.ndarray]:
+        found = ranks_by_layer(encoder, questions, range(encoder.layers + 1))
+        return {"own": found.own, "swapped": found.swapped}
+
+    return kept_arrays(path, made)

@@ -1,0 +1,63 @@
+"""The panels on when facts are forgotten and what prevents it, on a page of their own."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from probing.store.build import build_database
+from tests.planted_relatives import COLA
+from tests.series_planted import PREVENTED, SERIES, plant_series
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    root = tmp_path_factory.mktemp("panels")
+    build_database([plant_series(root / "runs", SERIES + PREVENTED)], root / "db")
+    return root / "db"
+
+
+def _page(folder: str, panel: str, model: str) -> None:
+    from pathlib import Path
+
+    from probing.store.database import open_database
+    from probing.ui.forgetting import prevention, when
+    from probing.ui.widgets.export import Stamp
+
+    db = open_database(Path(folder))
+
+    def stamp(ids):
+        return Stamp("planted", db.data_version, tuple(ids))
+
+    if panel == "when":
+        assert set(when.trainings(db)["model"]) >= {model} or model == "none"
+        when.draw(when.Training(db, model, "trex", 1, lambda name: f"the {name}", stamp))
+    else:
+        prevention.draw(db, model, 1, stamp)
+
+
+def drawn(database, panel, model):
+    page = AppTest.from_function(_page, default_timeout=180, args=(str(database), panel, model)).run()
+    assert not page.exception, page.exception
+    return page
+
+
+def test_the_panel_of_a_training_has_its_figures_and_the_ranks_of_a_chosen_fact(database):
+    page = drawn(database, "when", COLA.name)
+    assert len(page.get("plotly_chart")) == 5
+    captions = " ".join(one.value for one in page.caption)
+    assert "has lost 14 of the 30 facts" in captions and "Half of the facts known before were lost once by step 40" in captions
+    assert "Thin and dashed: the planted" in captions.replace("\\", "")
+    (menu,) = page.selectbox
+    menu.select_index(3).run()
+    assert not page.exception
+
+
+def test_a_training_that_was_not_followed_is_named_with_the_command(database):
+    page = drawn(database, "when", "none")
+    assert "No states of the none" in page.info[0].value and "series follow" in page.code[0].value
+
+
+def test_the_panel_of_recipes_compares_those_of_one_task(database):
+    page = drawn(database, "prevention", "trex")
+    assert len(page.get("plotly_chart")) == 1 and "over 1 to 2 seeds" in page.caption[0].value
+    empty = drawn(database, "prevention", "none")
+    assert "series prevent" in empty.code[0].value
