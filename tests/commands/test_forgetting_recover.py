@@ -48,7 +48,7 @@ def rows_of(asked, table):
 
 
 def tables_in(output):
-    return output.split("They come back by")[1]
+    return output.split("They come back by")[1].strip()
 
 
 def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(run, cache, folders, asked):
