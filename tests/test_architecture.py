@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from probing.core.capabilities import listed
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "probing"
 
@@ -47,7 +49,7 @@ UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
-CAPABILITIES = ("knowledge", "edges", "sentences", "changes", "forgetting")
+CAPABILITIES = tuple(listed.CAPABILITIES)
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
     **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
@@ -59,6 +61,7 @@ JOINERS = {
     "store/declared/series.py": "a training that is followed is asked for forgotten facts",
     "__init__.py": "what a notebook uses is named here, a callback on forgotten facts among it",
     "core/forgetting": "what is forgotten are facts, whose swapped subjects are those of every run",
+    "workflows/forgetting": "what is forgotten are facts, which are stored as those of every run",
     "core/metrics.py": "one table of the quantities of all capabilities",
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
     "ui/home": "the first page shows what each capability found",

@@ -14,8 +14,10 @@ from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
+from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.changes.declared import CHANGES
 from probing.reports.edges.declared import EDGES
+from probing.reports.forgetting.declared import FORGETTING
 from probing.reports.report import refuse_unknown_words
 from probing.reports.sentences.declared import SENTENCES
 
@@ -242,6 +244,29 @@ class Plots:
         if what is not None or measure is not None or heads:
             choice = chosen(CHANGES, what or "values", model=names.models, measure=measure, heads=heads)
         return for_notebook(change_figures.change_figure(self._results.database, choice, names, rank, self._looks), dark)
+
+    @checked
+    def forgetting(
+        self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, dark: bool = False
+    ) -> "go.Figure":  # fmt: skip
+        """The outcome of the facts that fine-tuned models lost: the bars of the page "Forgetting".
+
+        Args:
+            what: only ``outcome`` has a figure.
+            model: names to keep.
+            probe_set, k: one each.
+            dark: for a dark notebook.
+
+        >>> import probing
+        >>> figure = probing.results().plot.forgetting(probe_set="trex", k=1)  # doctest: +SKIP
+        """
+        choice = chosen(FORGETTING, what, model=model, probe_set=probe_set, k=k)
+        if not choice.report.figure:
+            raise FigureError(f"the pages have no figure of {what}; use the table, forgetting({what!r})")
+        table = FORGETTING.table(self._results.database, choice)
+        if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
+            raise FigureError(f"the figure shows only one {several[0]}; choose one")
+        return for_notebook(outcome_bars(table, labels=self._looks.labels), dark)
 
 
 def _cell(k: Numbers, average: Words = None) -> tuple[int, str]:

@@ -98,11 +98,6 @@ class Kind:
         """The tables with one row per run; the runs of a later one have counts only."""
         return tuple(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
 
-    @property
-    def files(self) -> str:
-        """Regular expression of the names of its shared files."""
-        return rf"({'|'.join(table.name for table in self.tables)})({self.names})?\.parquet"
-
     def incomplete(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         """In a database that is being built: id of a run whose numbers would look like results -> what it lacks or has too much."""
         (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]

@@ -5,6 +5,7 @@ from probing.ui.curves import selection as _curves
 from probing.ui.edge_sentences import selection as _edge_sentences
 from probing.ui.facts import selection as _facts
 from probing.ui.fine_tuning import selection as _fine_tuning
+from probing.ui.forgetting import selection as _forgetting
 from probing.ui.heads import selection as _heads
 from probing.ui.home import selection as _home
 from probing.ui.live import selection as _live
@@ -15,6 +16,6 @@ from probing.ui.reproduction import selection as _reproduction
 from probing.ui.sentence_probes import selection as _sentence_probes
 
 _DECLARED = (
-    _compare, _curves, _edge_sentences, _facts, _fine_tuning, _heads, _home, _live, _methods, _pipeline, _relations, _reproduction,
-    _sentence_probes,
+    _compare, _curves, _edge_sentences, _facts, _fine_tuning, _forgetting, _heads, _home, _live, _methods, _pipeline, _relations,
+    _reproduction, _sentence_probes,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from probing import __version__
 from probing.core.errors import JobError, OptionError, ProbingError
@@ -57,7 +57,16 @@ def do_job(
         say(outcome.summary())
 
 
-def build_if_usual(request: StoredRuns) -> None:
+class Stored(Protocol):
+    """A request that says where its results are stored, and whether the database is built then."""
+
+    @property
+    def out(self) -> Path | None: ...
+    @property
+    def rebuild(self) -> bool: ...
+
+
+def build_if_usual(request: Stored) -> None:
     """Builds the database, if the request wants it and stored its results in the usual folder."""
     if request.rebuild and request.out is None:
         build_database(result_folders(), database_folder())

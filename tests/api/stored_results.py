@@ -5,6 +5,7 @@ from pathlib import Path
 from probing.api.results import Results
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
+from tests.forgetting_planted import plant_forgetting
 from tests.series_planted import PREVENTED, SERIES, plant_series
 
 
@@ -12,6 +13,7 @@ def plant_all(root: Path) -> Path:
     """Facts, edges, sentences, changes and series below one snapshot folder."""
     plant_everything(root / "snapshot" / "everything")
     plant_edge_runs(root / "snapshot" / "edges")
+    plant_forgetting(root / "snapshot" / "forgetting")
     plant_series(root / "snapshot" / "series", SERIES + PREVENTED)
     return root / "snapshot"
 

@@ -14,6 +14,7 @@ from probing.api.results import Results, open_results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
 from probing.reports.table_text import objects
 from probing.store.build import build_database
+from probing.store.kinds import KINDS
 from probing.store.knowledge.fact_queries import search_facts
 from tests.api.stored_results import opened, plant_all
 from tests.planted_relatives import BASE, COLA, CONTROL
@@ -116,6 +117,19 @@ def test_a_frame_of_changes_holds_what_the_command_prints(results, printed, word
     assert as_json(table) == printed("changes", "report", *words) and (len(table) or words[0] == "epochs")
 
 
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["outcome"], {}),
+        (["relations", "--model", COLA.name, "--way", "relearned"], {"model": COLA.name, "way": "relearned"}),
+        (["facts", "--model", COLA.name, "--relation", "P36"], {"model": COLA.name, "relation": "P36"}),
+    ],
+)
+def test_a_frame_of_lost_facts_holds_what_the_command_prints(results, printed, words, given):
+    table = results.forgetting(words[0], **given)
+    assert len(table) and as_json(table) == printed("forgetting", "report", *words)
+
+
 def test_further_filters_keep_the_rows_that_they_name(results):
     every = results.curve(k=1, average="macro")
     assert results.curve(k=1, average="macro", layer=[0, 2]).equals(every[every["layer"].isin([0, 2])].reset_index(drop=True))
@@ -197,7 +211,7 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
-    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == {"facts", "edges", "sentences", "changes", "series"}
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS)
     assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results) and results.fingerprint in repr(results)
     shown = results._repr_html_()
     assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown
@@ -238,7 +252,7 @@ def test_without_a_folder_of_results_the_error_says_where_to_get_them(tmp_path, 
 def test_what_is_not_stored_is_an_empty_frame(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     with Results(plant_runs(tmp_path / "runs", [PlantedRun()])) as found:
-        for method in ("transitions", "tasks", "edges", "sentences", "changes"):
+        for method in ("transitions", "tasks", "edges", "sentences", "changes", "forgetting"):
             assert getattr(found, method)().empty, method
     (tmp_path / "names").mkdir()
     (tmp_path / "runs" / "relations.parquet").rename(tmp_path / "names" / "relations.parquet")

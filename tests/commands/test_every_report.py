@@ -16,9 +16,10 @@ from tests.planted_relatives import COLA
 REPORTS = [report for kind in KINDS.values() for report in kind.every]
 COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
 #: Report -> what it is asked for, if it needs a name.
-GIVEN = {("knowledge", "facts"): {"model": COLA.name}}
+GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
 #: A quick report of each kind.
-QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity", "series": "events"}
+QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity"}
+QUICK |= {"forgetting": "outcome", "series": "events"}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""``forgetting recover`` from folders and a file of facts to tables and JSON."""
+"""``forgetting recover`` from folders and a file of facts to a stored run, which is shared like every other."""
 
 import json
 import shutil
@@ -7,7 +7,10 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.errors import FactsError, ModelError
+from probing.core.errors import FactsError, HubError, ModelError
+from probing.store.check import check_store
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
 from tests.models.forgetting.planted import SENTENCES, facts, trained
 
 
@@ -36,21 +39,60 @@ def asked(tmp_path):
 
 def recovered(run, folders, asked, model="spoilt", *more):
     given = ("--model", folders / model, "--base", folders / "planted", "--facts", asked / "mine.jsonl", "--text", asked / "text.txt")
-    return run("forgetting", "recover", *given, "--seeds", 1, "--positions", 1000, *more)
+    return run("forgetting", "recover", *given, "--seeds", 1, "--positions", 1000, "--out", asked / "runs", *more)
 
 
-def test_lost_facts_are_shown_by_way_with_yardsticks_and_written_as_json(run, cache, folders, asked):
-    output = recovered(run, folders, asked, "spoilt", "--out", asked / "all.json").output
+def rows_of(asked, table):
+    (path,) = files_of(table, asked / "runs")
+    return read_table(path, table).to_pylist()
+
+
+def tables_in(output):
+    return output.split("They come back by")[1].strip()
+
+
+def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(run, cache, folders, asked):
+    output = recovered(run, folders, asked).output
     assert "spoilt lost " in output and "- layers put back: " in output and "| relearned | " in output
-    tables = output.split("They come back by")[1].split("wrote ")[0]
-    found = json.loads((asked / "all.json").read_text())
-    assert found["known"] > 280 and len(found["facts"]) > 50
-    assert len({row["fact"] for row in found["facts"]}) == len(found["facts"])
-    assert {row["way"] for row in found["shares"]} == {"another layer", "fitted head", "layers put back", "relearned"}
-    assert all(0 <= row["low"] <= row["share"] <= row["high"] <= 1 for row in found["shares"])
-    again = recovered(run, folders, asked, "spoilt", "--out", asked / "again.json").output
-    assert [text.split("They come back by")[1].split("wrote ")[0] for text in (again, output)] == [tables] * 2
-    assert (asked / "again.json").read_bytes() == (asked / "all.json").read_bytes()
+    (row,), lost = rows_of(asked, "forgetting_runs"), rows_of(asked, "forgetting_facts")
+    assert row["known"] > 280 and row["kept"] + row["lost"] == row["known"] and len(lost) == row["lost"] > 50
+    assert (row["k"], row["seeds"], row["probe_set"], row["base"]) == (1, 1, "mine", "planted")
+    ids = {one["fact_id"] for one in read_table(*files_of("facts", asked / "runs"), "facts").to_pylist()}
+    assert len({one["fact_id"] for one in lost}) == len(lost) and {one["fact_id"] for one in lost} < ids
+    assert {one["way"] for one in rows_of(asked, "forgetting_shares")} == {"another layer", "fitted head", "layers put back", "relearned"}
+    assert check_store([asked / "runs"]) == [] and not list((cache / "forgetting").glob("*"))
+    stored = {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")}
+    again = recovered(run, folders, asked).output
+    assert "exists already" in again and tables_in(again) == tables_in(output)
+    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")} == stored
+
+
+def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, asked):
+    recovered(run, folders, asked)
+    stored = {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")}
+    for table in ("forgetting_runs", "forgetting_facts"):
+        files_of(table, asked / "runs")[0].unlink()
+    recovered(run, folders, asked)
+    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")} == stored
+    assert check_store([asked / "runs"]) == []
+
+
+def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked):
+    recovered(run, folders, asked, "spoilt", "--k", 10)
+    (row,) = rows_of(asked, "forgetting_runs")
+    assert row["k"] == 10 and row["known"] >= 300 and len(rows_of(asked, "forgetting_facts")) == row["lost"]
+
+
+def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, folders, asked, monkeypatch, tmp_path):
+    recovered(run, folders, asked)
+    words = ("push", "forgetting", "--model", "spoilt", "--runs", asked / "runs", "--to-folder", tmp_path / "shared")
+    with pytest.raises(HubError, match="not this project's own: name the licence that their owners allow with --licence"):
+        run(*words)
+    run(*words, "--licence", "mit")
+    run("pull", "--from-folder", tmp_path / "shared", "--out", tmp_path / "pulled")
+    names = {path.name.split("-")[0] for path in (tmp_path / "pulled").glob("*.parquet")}
+    assert names == {"forgetting_runs", "forgetting_facts", "forgetting_relations", "forgetting_shares", "forgetting_excesses"}
+    assert check_store([tmp_path / "pulled"]) == []
 
 
 def test_what_cannot_be_asked_is_refused_in_words(run, cache, folders, asked):

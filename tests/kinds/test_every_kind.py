@@ -19,18 +19,20 @@ from probing.store.sources import table_of
 from probing.store.tables.columns import Column, Table
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
+from tests.forgetting_planted import plant_forgetting
 from tests.planted_relatives import BASE, COLA, SST_2
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.series_planted import PREVENTED, plant_series
 from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
 from tests.store.test_edges_database import content
 
-EDGES, SENTENCES, CHANGES, SERIES = "edges", "sentences", "changes", "series"
+EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: plant_runs,
     EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
+    FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
     SERIES: plant_series,
 }
 #: Of each kind other than facts, runs that are added to those of ``PLANT``.
@@ -44,6 +46,7 @@ MORE: dict[str, Callable[[Path], Path]] = {
     ),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
     CHANGES: lambda folder: plant_changes(folder, [SST_2]),
+    FORGETTING: lambda folder: plant_forgetting(folder, [SST_2]),
     SERIES: lambda folder: plant_series(folder, PREVENTED),
 }  # fmt: skip
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
@@ -52,6 +55,7 @@ NEEDED = {
     EDGES: tuple(table.name for table in KINDS[EDGES].tables),
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
     CHANGES: ("change_runs", "change_values", "perplexity"),
+    FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
     SERIES: tuple(table.name for table in KINDS[SERIES].tables),
 }
 #: What a run may lack altogether.

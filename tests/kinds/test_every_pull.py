@@ -14,12 +14,12 @@ from probing.store.sources import table_of
 from probing.workflows.share.manifest import SharedManifest, describe
 from probing.workflows.share.pull_refusals import check_results
 from probing.workflows.share.results import gather_results
-from tests.kinds.test_every_kind import CHANGES, EDGES, NEEDED, PLANT, SENTENCES, SERIES, beyond
+from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, NEEDED, PLANT, SENTENCES, SERIES, beyond
 from tests.planted_relatives import BASE, COLA
 
 #: Kind -> the model whose runs are shared. Runs on facts are shared as they are probed, in ``tests/commands/test_hub.py``. Which pairs a
 #: fine-tuned model's run has is decided by its base's, which is not shared with it.
-MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name, SERIES: COLA.name}
+MODELS = {EDGES: "nesia-mini", SENTENCES: BASE.name, CHANGES: COLA.name, FORGETTING: COLA.name, SERIES: COLA.name}
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -28,6 +28,7 @@ PAGES = {
     "edge_sentences": "pages/10_Edge_sentences.py",
     "sentence_probes": "pages/11_Sentence_probes.py",
     "fine_tuning": "pages/12_What_fine_tuning_changed.py",
+    "forgetting": "pages/13_Forgetting.py",
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }

@@ -36,6 +36,7 @@ LINKS: dict[str, list[dict]] = {
     "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
     "sentence_probes": [{}],
     "fine_tuning": [{}, {"changed_model": TUNED}, {"changed_model": "nesia-mini-control"}],
+    "forgetting": [{}],
     "reproduction": [{}, {"paper": "edge-probing"}],
     "methods": [{}],
 }

@@ -20,7 +20,7 @@ GROUPS = {
     "Facts": ["Layer curves", "Relations", "Facts", "Compare models", "Decoding heads"],
     "Grammar": ["Pipeline", "Edge sentences"],
     "Sentences": ["Sentence probes"],
-    "Fine-tuning": ["What fine-tuning changed"],
+    "Fine-tuning": ["What fine-tuning changed", "Forgetting"],
     "Papers": ["Reproduction", "Methods and data"],
 }
 NOTICE = "small demonstration model"

@@ -7,7 +7,12 @@ from probing.reports.reproduction.findings import claims_frame
 from probing.reports.reproduction.papers import PAPERS
 
 #: Paper -> number of its claims, and names of its sides in the frame.
-KNOWN = {"bertnesia": (15, ["paper"]), "edge-probing": (17, ["BERT-base", "BERT-large"]), "interplay": (18, ["paper"])}
+KNOWN = {
+    "bertnesia": (15, ["paper"]),
+    "edge-probing": (17, ["BERT-base", "BERT-large"]),
+    "interplay": (18, ["paper"]),
+    "forgetting": (2, []),
+}
 #: Claims that are not tested, or that are arithmetic with the paper's own numbers and always decided.
 UNTESTED_HERE, DECIDED = "few violations are not syntactic", "390 probes on 12 models"
 

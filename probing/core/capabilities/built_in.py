@@ -69,6 +69,9 @@ CHANGES = Capability(
 )
 FORGETTING = Capability(
     "forgetting",
+    kind="probing.store.declared.forgetting:FORGETTING",
+    shared="forgetting",
+    reports="probing.reports.forgetting.declared:FORGETTING",
     line="Facts that fine-tuning lost: forgotten, or only out of reach?",
     commands={
         "recover": Command(
@@ -77,6 +80,7 @@ FORGETTING = Capability(
             "resumable.",
         ),
     },
+    reporting="Report the outcome of the facts that fine-tuned models lost, next to guesses; the same numbers as on the page.",
 )
 SERIES = Capability(
     "series",

@@ -9,11 +9,15 @@ from numpy.typing import NDArray
 
 #: Upper ends of the bins of the base's confidence; the last bin goes up to 1.
 CONFIDENCE_BINS = (0.1, 0.2, 0.3, 0.5, 0.7)
+BINS = len(CONFIDENCE_BINS) + 1
 #: A relation with fewer lost facts, or fewer wrong answers, is pooled with the others like it.
 FEW = 20
 #: The relation that pools those with few facts.
 POOLED = "relations with few facts"
 DRAWS = 1000
+#: A way whose excess over wrong answers and over never-known facts is above 0 with its interval; one of which an excess is not above 0; one
+#: whose interval holds 0, or that lacks a yardstick.
+ABOVE, BELOW, UNKNOWN = VERDICTS = ("above its yardsticks", "not above its yardsticks", "cannot tell")
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,19 @@ class Excess:
     def value(self) -> float:
         return self.share - self.yardstick
 
-    @property
-    def shown(self) -> bool:
-        """Whether the whole interval is above 0."""
-        return self.low > 0
+
+def verdict(wrong: tuple[float, float] | None, never: tuple[float, float] | None) -> str:
+    """What a way shows of lost facts: one of ``VERDICTS``.
+
+    Args:
+        wrong: interval of the excess over wrong answers of equal confidence; None if there are none.
+        never: interval of the excess over never-known facts; None if there are none.
+    """
+    if wrong is None or never is None:
+        return UNKNOWN
+    if min(wrong[0], never[0]) > 0:
+        return ABOVE
+    return BELOW if min(wrong[1], never[1]) <= 0 else UNKNOWN
 
 
 def excess(first: Outcomes, second: Outcomes, seed: int = 0) -> Excess | None:
@@ -79,17 +92,42 @@ def excess_at_equal_confidence(first: Outcomes, second: Outcomes, seed: int = 0)
 
     Bins without facts on both sides take no part; None if there is no other.
     """
-    return _excess(first, second, _bins(first), _bins(second), seed)
+    return _excess(first, second, bins_of(first.confidence), bins_of(second.confidence), seed)
 
 
-def share(outcomes: Outcomes, seed: int = 0) -> tuple[float, float, float] | None:
-    """Share that came back, lower and upper end of its interval; None without facts."""
+@dataclass(frozen=True)
+class Share:
+    """The share of some facts that came back, with its 95 % interval.
+
+    Attributes:
+        bin: of the base's confidence, from 0; None for all facts.
+        n: number of facts.
+        value: the share.
+        low, high: its interval.
+    """
+
+    bin: int | None
+    n: int
+    value: float
+    low: float
+    high: float
+
+
+def shares(outcomes: Outcomes, seed: int = 0) -> list[Share]:
+    """The share of all facts that came back, and of those in each bin of confidence; bins without facts are left out."""
     if not outcomes.n:
-        return None
-    draws = _Draws([outcomes], seed)
-    shares = [_shares(*draws.sums(outcomes, np.zeros(outcomes.n, np.int64), 1, once))[:, 0] for once in (True, False)]
-    value, (low, high) = float(shares[0][0]), _ends(shares[1])
-    return value, min(low, value), max(high, value)
+        return []
+    draws, bins = _Draws([outcomes], seed), bins_of(outcomes.confidence)
+    once, drawn = (draws.sums(outcomes, bins, BINS, one) for one in (True, False))
+    found = []
+    for number in (None, *range(BINS)):
+        n = outcomes.n if number is None else int((bins == number).sum())
+        if n:
+            chosen = slice(None) if number is None else slice(number, number + 1)
+            value = float(once[0][:, chosen].sum() / once[1][:, chosen].sum())
+            low, high = _ends(_shares(drawn[0][:, chosen].sum(1), drawn[1][:, chosen].sum(1)))
+            found.append(Share(number, n, value, min(low, value), max(high, value)))
+    return found
 
 
 def pooled_relations(lost: Sequence[str], yardstick: Sequence[str]) -> dict[str, str]:
@@ -119,8 +157,9 @@ def _excess(first: Outcomes, second: Outcomes, of_first: NDArray[np.int64], of_s
     return Excess(value, yardstick, min(low, value - yardstick), max(high, value - yardstick), first.n, second.n)
 
 
-def _bins(outcomes: Outcomes) -> NDArray[np.int64]:
-    return np.searchsorted(CONFIDENCE_BINS, outcomes.confidence, side="right").astype(np.int64)
+def bins_of(confidence: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Number of each confidence's bin, from 0."""
+    return np.searchsorted(CONFIDENCE_BINS, confidence, side="right").astype(np.int64)
 
 
 def _shares(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:

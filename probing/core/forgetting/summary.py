@@ -9,23 +9,21 @@ from numpy.typing import NDArray
 from probing.core.forgetting.excess import (
     Excess,
     Outcomes,
+    Share,
+    bins_of,
     excess,
     excess_at_equal_confidence,
     pooled_relations,
-    share,
+    shares,
 )
 from probing.core.forgetting.groups import GROUPS, LOST, NEVER_KNOWN, SWAPPED, WRONG, Answered
 from probing.core.forgetting.protocols import PROTOCOLS, RANDOM_BODY, RIGHT, Split
-from probing.core.forgetting.ways import RELEARNED, WAYS, Part, cheapest
+from probing.core.forgetting.ways import ANY, FITTED_HEAD, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, RELEARNED, USUAL_STEPS, WAYS, Part
 
 #: Yardsticks that are no group: the same steps from a body with random layers, and facts that are in no sentence of the training text.
 NOT_IN_TEXT = "not in the training text"
 #: Yardstick -> what it is compared by.
 YARDSTICKS = (NEVER_KNOWN, WRONG, SWAPPED, RANDOM_BODY, NOT_IN_TEXT)
-#: A way with several levels counts a fact that comes back at any of them.
-ANY = -1
-#: Training steps that a headline speaks of.
-USUAL_STEPS = 15
 
 
 @dataclass(frozen=True)
@@ -34,29 +32,38 @@ class FactBack:
 
     Attributes:
         fact: its number.
-        way: number of the cheapest way in ``WAYS``; their count for none.
-        level: layer, number of layers put back, or steps; -1 for none.
-        seeds: share of the seeds in which relearning brought it back.
+        layer: the highest layer below the last at which the head reads the answer; None if there is none.
+        fitted: whether the fitted head reads it.
+        layers_back: the fewest layers put back that bring it back; None if none do.
+        steps: the fewest training steps that bring it back in more than half of the seeds; None if none do.
+        seeds: the largest number of seeds, over all numbers of steps, in which relearning brings it back.
+        bin: of the base's confidence, from 0.
     """
 
     fact: int
-    way: int
-    level: int
-    seeds: float
+    layer: int | None
+    fitted: bool
+    layers_back: int | None
+    steps: int | None
+    seeds: int
+    bin: int
+
+    @property
+    def way(self) -> str:
+        """The cheapest way back, or ``NOT_RECOVERED``."""
+        found = (self.layer is not None, self.fitted, self.layers_back is not None, self.steps is not None)
+        return next((way for way, back in zip(WAYS, found, strict=True) if back), NOT_RECOVERED)
 
 
 @dataclass(frozen=True)
 class ShareBack:
-    """The share of a group that came back by one way."""
+    """The share of a group that came back by one way; ``level`` is ``ANY`` for ways without training."""
 
     way: str
     level: int
     protocol: str
     group: str
-    n: int
-    share: float
-    low: float
-    high: float
+    share: Share
 
 
 @dataclass(frozen=True)
@@ -84,20 +91,17 @@ class Summary:
     shares: list[ShareBack]
     excesses: list[ExcessBack]
 
-    def share(self, way: str, level: int, protocol: str, group: str) -> ShareBack | None:
-        """The share of a group; None if it has no facts, or the way was not gone."""
-        return next((one for one in self.shares if (one.way, one.level, one.protocol, one.group) == (way, level, protocol, group)), None)
+    def share(self, way: str, level: int, protocol: str, group: str) -> Share | None:
+        """The share of a group over all bins; None if it has no facts, or the way was not gone."""
+        key = (way, level, protocol, group)
+        found = (one.share for one in self.shares if (one.way, one.level, one.protocol, one.group) == key)
+        return next((one for one in found if one.bin is None), None)
 
     def excess(self, way: str, level: int, protocol: str, yardstick: str) -> Excess | None:
         """The excess of all lost facts over a yardstick; None if one of them has no facts."""
         key = (way, level, protocol, yardstick, "")
         found = (one for one in self.excesses if (one.way, one.level, one.protocol, one.yardstick, one.relation) == key)
         return next((one.excess for one in found), None)
-
-    def above(self, way: str, usual: int = USUAL_STEPS) -> bool:
-        """Whether lost facts come back by this way more often than wrong answers of equal confidence and than never-known facts."""
-        found = [self.excess(way, usual if way == RELEARNED else ANY, RIGHT, one) for one in (WRONG, NEVER_KNOWN)]
-        return all(one is not None and one.shown for one in found)
 
 
 class _Facts:
@@ -111,10 +115,10 @@ class _Facts:
     def numbers(self, part: Part, group: str) -> NDArray[np.int64]:
         """The facts of a group in a part, in the order of its ranks."""
         of_seed = self.splits[part.seed]
+        if part.protocol == RANDOM_BODY and group == LOST:
+            return of_seed.matched_lost[(part.fold < 0) | (of_seed.fold[of_seed.matched_lost] == part.fold)]
         if part.fold < 0:
             return of_seed.groups[group].facts
-        if part.protocol == RANDOM_BODY and group == LOST:
-            return of_seed.matched_lost[of_seed.fold[of_seed.matched_lost] == part.fold]
         return of_seed.held_out(group, part.fold).facts
 
     def outcomes(self, parts: Sequence[Part], group: str, level: int, only: Mapping[int, NDArray[np.int64]] | None = None) -> Outcomes:
@@ -159,7 +163,7 @@ def summary(
         usual: training steps that tables by relation are for.
     """
     facts = _Facts(asked, splits, k)
-    shares: list[ShareBack] = []
+    of_groups: list[ShareBack] = []
     excesses: list[ExcessBack] = []
     for way in WAYS:
         for protocol in PROTOCOLS:
@@ -168,8 +172,7 @@ def summary(
                 key = (way, level, protocol)
                 groups = {name: facts.outcomes(some, name, level) for name in GROUPS}
                 for name, outcomes in groups.items():
-                    if found := share(outcomes):
-                        shares.append(ShareBack(*key, name, outcomes.n, *found))
+                    of_groups += [ShareBack(*key, name, one) for one in shares(outcomes)]
                 paired = facts.outcomes(some, LOST, level, {seed: splits[seed].matched_lost for seed in facts.seeds})
                 compared = {
                     NEVER_KNOWN: excess(paired, groups[NEVER_KNOWN]),
@@ -180,7 +183,7 @@ def summary(
                 excesses += [ExcessBack(*key, name, "", one) for name, one in compared.items() if one]
                 if protocol == RIGHT and level in (ANY, usual):
                     excesses += [ExcessBack(*key, WRONG, *one) for one in _by_relation(asked, groups)]
-    return Summary(_verdicts(facts, parts), shares, excesses + _over_random_body(shares_of(parts, facts)))
+    return Summary(_verdicts(facts, parts), of_groups, excesses + _over_random_body(shares_of(parts, facts)))
 
 
 def shares_of(parts: Sequence[Part], facts: _Facts) -> list[tuple[str, int, Outcomes, Outcomes]]:
@@ -224,28 +227,30 @@ def _by_relation(asked: Answered, groups: Mapping[str, Outcomes]) -> list[tuple[
 
 
 def _verdicts(facts: _Facts, parts: Sequence[Part]) -> list[FactBack]:
-    """The cheapest way of every lost fact; relearning counts if it brings the fact back in more than half of the seeds."""
+    """Every way of every lost fact; relearning counts if it brings the fact back in more than half of the seeds."""
     lost = facts.asked.lost(facts.k)
     place = {number: column for column, number in enumerate(lost.tolist())}
-    levels, came_back = np.full((len(WAYS), len(lost)), ANY), np.zeros((len(WAYS), len(lost)), bool)
-    relearned = [part for part in parts if (part.way, part.protocol) == (RELEARNED, RIGHT)]
-    of_steps: dict[int, NDArray[np.int64]] = {}
+    # (lost,) first level of each way that brings a fact back; None where none does.
+    first: dict[str, list[int | None]] = {way: [None] * len(lost) for way in WAYS}
+    often: dict[int, NDArray[np.int64]] = {}
+    seeds: set[int] = set()
     for part in parts:
-        if part.protocol != RIGHT or part.way == RELEARNED:
+        if part.protocol != RIGHT:
             continue
-        known = part.ranks[LOST] <= facts.k
-        row = WAYS.index(part.way)
-        came_back[row], levels[row] = known.any(0), np.where(known.any(0), np.array(part.levels)[known.argmax(0)], ANY)
-    for part in relearned:
-        columns = [place[number] for number in facts.numbers(part, LOST).tolist()]
-        for level, ranks in zip(part.levels, part.ranks[LOST], strict=True):
-            of_steps.setdefault(level, np.zeros(len(lost), np.int64))[columns] += ranks <= facts.k
-    seeds, last = len({part.seed for part in relearned}), WAYS.index(RELEARNED)
-    for level in sorted(of_steps, reverse=True):
-        often = of_steps[level] > seeds / 2
-        came_back[last] |= often
-        levels[last] = np.where(often, level, levels[last])
-    share_of_seeds = np.max([*of_steps.values(), np.zeros(len(lost))], axis=0) / max(seeds, 1)
-    way = cheapest(list(came_back))
-    reached = np.where(way < len(WAYS), levels[np.minimum(way, len(WAYS) - 1), np.arange(len(lost))], ANY)
-    return [FactBack(*row) for row in zip(lost.tolist(), way.tolist(), reached.tolist(), share_of_seeds.tolist(), strict=True)]
+        known: NDArray[np.bool_] = np.asarray(part.ranks[LOST] <= facts.k)
+        if part.way == RELEARNED:
+            seeds.add(part.seed)
+            columns = [place[number] for number in facts.numbers(part, LOST).tolist()]
+            for level, back in zip(part.levels, known, strict=True):
+                often.setdefault(level, np.zeros(len(lost), np.int64))[columns] += back
+        else:
+            found, reached = np.asarray(known.any(0)).tolist(), np.array(part.levels)[known.argmax(0)].tolist()
+            first[part.way] = [level if back else None for level, back in zip(reached, found, strict=True)]
+    for level in sorted(often, reverse=True):
+        enough = (often[level] > len(seeds) / 2).tolist()
+        first[RELEARNED] = [level if back else after for back, after in zip(enough, first[RELEARNED], strict=True)]
+    of_seeds = np.max([*often.values(), np.zeros(len(lost), np.int64)], axis=0).tolist()
+    bins = bins_of(facts.asked.probability[lost]).tolist()
+    fitted = [level is not None for level in first[FITTED_HEAD]]
+    columns_of = (lost.tolist(), first[OTHER_LAYER], fitted, first[LAYERS_BACK], first[RELEARNED], of_seeds, bins)
+    return [FactBack(*row) for row in zip(*columns_of, strict=True)]

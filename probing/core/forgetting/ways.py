@@ -1,6 +1,6 @@
 """The ways by which a lost fact can come back, from the cheapest to the dearest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,15 @@ WAYS = (OTHER_LAYER, FITTED_HEAD, LAYERS_BACK, RELEARNED)
 NOT_RECOVERED = "not recovered"
 #: Training steps after which a relearning model is asked.
 STEPS = (5, 15, 45)
+#: Training steps that a headline speaks of.
+USUAL_STEPS = 15
+#: A way with several levels counts a fact that comes back at any of them.
+ANY = 0
+
+
+def usual_level(way: str) -> int:
+    """The level of a way that a headline speaks of."""
+    return USUAL_STEPS if way == RELEARNED else ANY
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,3 @@ class Part:
     fold: int
     levels: tuple[int, ...]
     ranks: Mapping[str, NDArray[np.int64]]
-
-
-def cheapest(found: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
-    """(facts,) number of the first way by which each fact came back; the number of ways for none.
-
-    Args:
-        found: for each of ``WAYS`` (facts,) whether it came back.
-    """
-    every = np.stack([*found, np.ones(len(found[0]), bool)])
-    return every.argmax(0)

@@ -209,7 +209,11 @@ class AskingCallback(TrainerCallback):
             self._found[state.global_step] = ranks_by_layer(encoder, self._questions, self._layers)
         asked = self.asked
         facts = np.frombuffer(bytes.fromhex(self._questions.sha256), np.uint8)
-        arrays = {"steps": np.asarray(asked.steps, np.int64), "layers": np.asarray(asked.layers, np.int64), "facts": facts}
+        arrays: dict[str, np.ndarray] = {
+            "steps": np.asarray(asked.steps, np.int64),
+            "layers": np.asarray(asked.layers, np.int64),
+            "facts": facts,
+        }
         write_sealed(arrays | {"own": asked.ranks, "swapped": asked.swapped}, Path(args.output_dir) / _FILE)
         trainer = self._trainer()
         if log and trainer is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +56,7 @@ class RecoveryWork:
         base, tuned: the two models; the fine-tuned one is read by its pre-trained head, or its base's.
         facts: those that both can be asked.
         gold: (facts,) token id of each right answer.
-        fitted: a head fitted to the fine-tuned model's last layer without facts; None: that way is left out.
-        fitted_random: the same for the body with random layers.
+        fit: fits a head to the last layer of a model of this shape, without facts; called only if its answers are not kept.
         folder: where finished parts are kept; it belongs to this work alone.
     """
 
@@ -65,10 +64,14 @@ class RecoveryWork:
     tuned: Encoder
     facts: Sequence[Fact]
     gold: Sequence[int]
-    fitted: DecodingHead | None
-    fitted_random: DecodingHead | None
+    fit: Callable[[Encoder], DecodingHead]
     folder: Path
     recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """The prompts of all facts, which every model is asked in the same tokens."""
+        return Prompts.of([fact.prompt for fact in self.facts], self.base)
 
 
 def asked_of(work: RecoveryWork) -> Answered:
@@ -77,10 +80,9 @@ def asked_of(work: RecoveryWork) -> Answered:
     Raises:
         FactsError: if too few facts were lost.
     """
-    prompts = Prompts.of([fact.prompt for fact in work.facts], work.base)
 
     def made() -> dict[str, np.ndarray]:
-        found = answered(work.base, work.tuned, prompts, work.facts, work.gold)
+        found = answered(work.base, work.tuned, work.prompts, work.facts, work.gold)
         return {name: np.asarray(value) for name, value in vars(found).items() if isinstance(value, np.ndarray)}
 
     columns = kept_arrays(work.folder / "answered.safetensors", made)
@@ -101,7 +103,7 @@ def splits_of(work: RecoveryWork, asked: Answered) -> dict[int, Split]:
 
 def parts(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
     """All ways, from the cheapest; a part that is finished already is read."""
-    yield from _without_training(work, splits)
+    yield from _without_training(work, asked, splits)
     recipe = work.recipe
     first = recipe.seeds[0]
     for protocol in (RIGHT, OWN, RANDOM_BODY):
@@ -116,37 +118,43 @@ def count_of_parts(recipe: RecoveryRecipe) -> int:
     return 6 + recipe.folds * (2 * len(recipe.seeds) + 1)
 
 
-def _without_training(work: RecoveryWork, splits: Mapping[int, Split]) -> Iterator[Part]:
+def _without_training(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
     """The ways that train nothing, of the fine-tuned model and of the one with random layers."""
-    seed = work.recipe.seeds[0]
-    last = work.tuned.layers
-    below = dict.fromkeys(reversed(range(last)), work.tuned.head)
-    half = tuple(range(1, last // 2 + 1))
-    for protocol, fitted in ((RIGHT, work.fitted), (RANDOM_BODY, work.fitted_random)):
+    seed, last = work.recipe.seeds[0], work.tuned.layers
+    levels = {OTHER_LAYER: tuple(reversed(range(last))), FITTED_HEAD: (last,), LAYERS_BACK: tuple(range(1, last // 2 + 1))}
+    for protocol in (RIGHT, RANDOM_BODY):
         model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
-        ways: dict[str, tuple[tuple[int, ...], Ask]] = {
-            OTHER_LAYER: (tuple(below), partial(ranks, model, heads=below)),
-            LAYERS_BACK: (half, partial(ranks_with_layers_back, model, work.base, most=len(half))),
-        }
-        if fitted is not None:
-            ways[FITTED_HEAD] = ((last,), partial(ranks, model, heads={last: fitted}))
-        for way, (levels, ask) in ways.items():
-            found = kept_arrays(_path(work, way, protocol), partial(_by_group, work, splits[seed].groups, ask))
-            yield Part(way, protocol, seed, -1, levels, found)
+        groups = splits[seed].groups if protocol == RIGHT else _of_pairs(asked, splits[seed])
+        for way in levels:
+            found = kept_arrays(_path(work, way, protocol), partial(_asked_by, way, work, model, groups))
+            yield Part(way, protocol, seed, -1, levels[way], found)
+
+
+def _asked_by(way: str, work: RecoveryWork, model: Encoder, groups: Mapping[str, Group]) -> dict[str, np.ndarray]:
+    """The ranks of a way that trains nothing."""
+    last = model.layers
+    if way == LAYERS_BACK:
+        return _by_group(work, groups, partial(ranks_with_layers_back, model, work.base, most=last // 2))
+    heads = {last: work.fit(model)} if way == FITTED_HEAD else dict.fromkeys(reversed(range(last)), model.head)
+    return _by_group(work, groups, partial(ranks, model, heads=heads))
+
+
+def _of_pairs(asked: Answered, of_seed: Split, fold: int | None = None) -> dict[str, Group]:
+    """What a body with random layers is asked: the two facts of every pair, as only these are compared with it."""
+    lost = of_seed.matched_lost if fold is None else of_seed.matched_lost[of_seed.fold[of_seed.matched_lost] == fold]
+    never = of_seed.groups[NEVER_KNOWN] if fold is None else of_seed.held_out(NEVER_KNOWN, fold)
+    return {LOST: Group(lost, lost, asked.answers[lost]), NEVER_KNOWN: never}
 
 
 def _relearned(work: RecoveryWork, asked: Answered, of_seed: Split, protocol: str, seed: int, fold: int) -> Part:
     recipe = work.recipe
-    groups = {name: of_seed.held_out(name, fold) for name in of_seed.groups}
-    if protocol == RANDOM_BODY:
-        # Only what is compared: the two facts of every pair.
-        lost = of_seed.matched_lost[of_seed.fold[of_seed.matched_lost] == fold]
-        groups = {LOST: Group(lost, lost, asked.answers[lost]), NEVER_KNOWN: groups[NEVER_KNOWN]}
+    random = protocol == RANDOM_BODY
+    groups = _of_pairs(asked, of_seed, fold) if random else {name: of_seed.held_out(name, fold) for name in of_seed.groups}
 
     def made() -> dict[str, np.ndarray]:
         taught = lessons(asked, of_seed, protocol, fold, recipe.k, recipe, seed)
-        start = encoder_of_kind(work.tuned, WITH_RANDOM_BODY) if protocol == RANDOM_BODY else work.tuned
-        learning = relearned(start, _prompts(work, taught), taught.targets.tolist(), recipe.relearning, seed)
+        start = encoder_of_kind(work.tuned, WITH_RANDOM_BODY) if random else work.tuned
+        learning = relearned(start, work.prompts.some(taught.prompts), taught.targets.tolist(), recipe.relearning, seed)
         found = [_by_group(work, groups, partial(ranks, model)) for _, model in learning]
         return {name: np.concatenate([at[name] for at in found]) for name in groups}
 
@@ -160,9 +168,8 @@ def _path(work: RecoveryWork, *words: str) -> Path:
 
 
 def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
-    """Group -> (levels, facts) ranks."""
-    return {name: ask(_prompts(work, group), group.targets.tolist()) for name, group in groups.items()}
-
-
-def _prompts(work: RecoveryWork, group: Group) -> Prompts:
-    return Prompts.of([work.facts[n].prompt for n in group.prompts.tolist()], work.tuned)
+    """Group -> (levels, facts) ranks. All groups are asked together, which fills batches of prompts of one length."""
+    ends = np.cumsum([len(group.facts) for group in groups.values()])
+    prompts, targets = (np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("prompts", "targets"))
+    found = ask(work.prompts.some(prompts), targets.tolist())
+    return dict(zip(groups, np.split(found, ends[:-1], axis=1), strict=True))

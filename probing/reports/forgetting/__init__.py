@@ -1,1 +1,1 @@
-"""What was forgotten, when, and what prevents it."""
+"""What was forgotten and when, whether it comes back more often than guesses, and what prevents it."""

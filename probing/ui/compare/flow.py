@@ -20,7 +20,7 @@ from probing.reports.knowledge.transitions import transitions, transitions_by_re
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, selection, yardsticks
+from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
@@ -84,6 +84,9 @@ def draw_flow(view: View, pair: Pair) -> None:
         for part in PARTS:
             if int(row[part]):
                 facts_link.link(here, filled("{part}: {n:,}", part=outcome_words(part), n=int(row[part])), **opened(part))
+    if int(row["lost"]):
+        words = filled("Are the {lost:,} lost facts forgotten, or only out of reach?", lost=int(row["lost"]))
+        navigation.link("forgetting", words, lost_model=model)
     if int(row["relocated"]):
         there = int(row["relocated_known_there"])
         st.caption(

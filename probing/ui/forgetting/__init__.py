@@ -1,1 +1,1 @@
-"""The panels on forgotten facts."""
+"""The page *Forgetting*."""

@@ -30,6 +30,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "Fine-tuning": {
         "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
+        "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
     },
     "Papers": {
         "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),

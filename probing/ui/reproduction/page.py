@@ -13,6 +13,7 @@ from probing.ui.frame.page import View
 from probing.ui.reproduction import claims
 from probing.ui.reproduction import selection as fields
 from probing.ui.reproduction.edges.section import EDGE_PROBING
+from probing.ui.reproduction.forgetting.section import FORGETTING
 from probing.ui.reproduction.knowledge.section import BERTNESIA
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.reproduction.sentences.section import INTERPLAY
@@ -20,7 +21,7 @@ from probing.ui.reproduction.shown import Section, Shown
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Paper by its name in links -> its part of the page.
-SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY)}
+SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
 
 
 @st.cache_data(max_entries=12, show_spinner="Comparing our results with the paper …", hash_funcs=reads.BY_DATA)
@@ -37,13 +38,14 @@ def draw(view: View) -> None:
     section = SECTIONS[paper]
     shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
     _introduce(shown)
-    tables, figures, verdicts = _tabs(section.fields[1], section.tabs)
-    with tables:
+    tabs = dict(zip(section.tabs, _tabs(section.fields[1], section.tabs), strict=True))
+    with tabs["tables"]:
         for part in section.tables:
             part(shown)
-    with figures:
-        _figure(shown)
-    with verdicts:
+    if "figures" in tabs:
+        with tabs["figures"]:
+            _figure(shown)
+    with tabs["claims"]:
         claims.draw(shown)
 
 

@@ -6,7 +6,7 @@ from probing.core.head_kinds import ALIASES
 from probing.ui.frame.selection import declared, noted, one_of
 
 #: The papers by their name in links -> label of the control.
-PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing"}
+PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
 #: Parts of the page by their name in links -> labels of their tabs.
 TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
 #: Figures of the paper.
@@ -17,6 +17,8 @@ EDGE_FIGURES = ("1", "2", "A.2", "A.3")
 #: The same for fine-tuning and sentence-level probing.
 INTERPLAY_TABS = {"tables": "Tables 1 to 5", "figures": "Figures 1 to 5", "claims": "Claims of the text"}
 INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
+#: The same for forgetting, which has no figures.
+FORGETTING_TABS = {"tables": "Ours", "claims": "Claims of the texts"}
 
 
 @declared("reproduction")
@@ -33,6 +35,7 @@ class ReproductionSelection:
         pipeline_tab, pipeline_figure: as ``paper_tab`` and ``figure``, of that paper.
         tuned_base: the base that is compared, with its fine-tuned models, with the paper on fine-tuning and sentence-level probing.
         interplay_tab, interplay_figure: as ``paper_tab`` and ``figure``, of that paper.
+        lost_base, lost_tab: as ``tuned_base`` and ``paper_tab``, of the claims on forgetting.
     """
 
     paper: str = one_of(tuple(PAPERS))
@@ -46,3 +49,5 @@ class ReproductionSelection:
     tuned_base: str = ""
     interplay_tab: str = one_of(tuple(INTERPLAY_TABS))
     interplay_figure: str = one_of(INTERPLAY_FIGURES)
+    lost_base: str = ""
+    lost_tab: str = one_of(tuple(FORGETTING_TABS))

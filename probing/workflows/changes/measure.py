@@ -104,6 +104,7 @@ def _config(work: ChangeWork, replaced: bool) -> ChangeRunConfig:
 def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Sequence[str]) -> None:
     """Joins the parts of the perplexities, and writes the drift of the weights and, last, the run's row."""
     encoder, config = work.encoder, run.config
+    assert isinstance(config, ChangeRunConfig)
     found = [read_table(work.part_file(part), "perplexity") for part in parts if part != STATES]
     noted = json.loads(work.part_file(STATES).read_text(encoding="utf-8"))
     if work.base is not None:

@@ -1,7 +1,7 @@
-"""Asks a fine-tuned model for the facts that it lost, by every way that may bring them back."""
+"""Asks a fine-tuned model for the facts that it lost, by every way that may bring them back, and stores how each came back."""
 
 import hashlib
-import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,112 +9,153 @@ from pathlib import Path
 from tqdm import tqdm
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.facts.fact import Fact, FactSet
+from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
-from probing.core.forgetting.summary import Summary, summary
+from probing.core.forgetting.run import ForgettingRunConfig
+from probing.core.forgetting.summary import summary
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.nesia.corpus import fact_key, wikitext_sentences
 from probing.core.options import spelled
-from probing.core.paths import cache_folder
-from probing.core.provenance import RANDOM_BODY
+from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.provenance import canonical_json
 from probing.core.registry import ModelEntry
+from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder, opened_base
 from probing.models.encoders.load import Encoder
-from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.forgetting.fitting import fitted_head
 from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
 from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
+from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of
 from probing.workflows.heads.work import fetched_text
+from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
+from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.say import Say
+from probing.workflows.stored_runs import RunFiles, build_if_usual, provenance_of
 
 
 @dataclass(frozen=True)
-class Recovered:
-    """What a recovery found, with what it is about.
+class _Asked:
+    """What one run is about.
 
     Attributes:
-        model, base: their names.
-        facts: those that both were asked; numbers in ``found`` point here.
-        known: number that the base knows.
-        found: verdicts, shares and excesses.
+        tuned, base: the two models.
+        kept: the facts that both can be asked, in the order in which they are stored; ``gold`` their answers.
+        exposure: how each occurs in the base's training text; empty if that is not known.
+        text: that the head is fitted to.
     """
 
-    model: str
-    base: str
-    facts: Sequence[Fact]
-    known: int
-    found: Summary
+    tuned: Encoder
+    base: Encoder
+    objective: str
+    kept: FactSet
+    gold: Sequence[int]
+    exposure: Sequence[str]
+    text: Sequence[str]
 
 
-def recover(request: RecoverRequest, say: Say = print) -> Recovered:
-    """Asks for every lost fact by every way; a killed run goes on where it was, and a finished one is read.
+def recover(request: RecoverRequest, say: Say = print) -> Rows:
+    """Asks for every lost fact by every way, and stores the run; resumable, does nothing the second time.
 
     Args:
         request: model and facts.
         say: called with each line for the user.
+
+    Returns:
+        Table -> the rows of the run.
 
     Raises:
         ModelError: if the model has no base, or another one than it was fine-tuned from.
         FactsError: if too few facts were lost, or the facts are of several probe sets.
         ProbingError: if model, facts or text are missing or not usable.
     """
-    used = set_threads(request.threads)
-    text = list(wikitext_sentences(request.text or fetched_text("valid")))
-    tuned, base, entry = _opened(request)
-    kept, gold = askable(_facts(request), base)
+    used, target = set_threads(request.threads), request.out or runs_folder()
+    for folder in (cache_folder(), target):
+        require_writable(folder)
+    asked = _opened(request)
+    refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(
         k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
     )  # fmt: skip
-    folder = cache_folder() / "forgetting" / _identity(tuned, base, kept.facts, text, recipe, request.positions, used)
-    require_writable(folder)
-    say(f"{tuned.name} and its base {base.name}, {len(kept.facts):,} facts of {kept.probe_set}")
-    fitted = fitted_head(tuned, base, text, request.positions)
-    fitted_random = fitted_head(encoder_of_kind(tuned, RANDOM_BODY), base, text, request.positions)
-    work = RecoveryWork(base, tuned, kept.facts, gold, fitted, fitted_random, folder, recipe)
-    asked = asked_of(work)
-    splits = splits_of(work, asked)
-    done = list(tqdm(parts(work, asked, splits), total=count_of_parts(recipe), unit="part", desc=f"recover {tuned.name}"))
-    found = summary(asked, splits, done, recipe.k, _exposure(entry, kept.facts))
-    return Recovered(tuned.name, base.name, kept.facts, int((asked.base_rank <= recipe.k).sum()), found)
+    config = _configuration(asked, recipe, request.positions, used)
+    run = RunFiles(config, TABLES, target)
+    say(f"{asked.tuned.name} and its base {asked.base.name}, {len(asked.kept.facts):,} facts of {asked.kept.probe_set}")
+    folder = cache_folder() / "forgetting" / config.fingerprint
+    # One process per run: the second waits, and then finds it finished.
+    with claimed(folder, say):
+        write_facts(asked.kept.facts, asked.kept.template_set, config.facts_sha256, target, say)
+        write_relations(shipped_relations(), request.facts, target, say)
+        if run.whole():
+            say(f"  {config.fingerprint} exists already: {run.file(TABLES[-1])}")
+        else:
+            run.write(_found(asked, config, recipe, folder), asked.tuned)
+            shutil.rmtree(folder, ignore_errors=True)
+            say(f"  {config.fingerprint}: {run.file(TABLES[-1])}")
+    build_if_usual(request)
+    return {table: read_table(run.file(table), table).to_pylist() for table in TABLES}
 
 
-def _opened(request: RecoverRequest) -> tuple[Encoder, Encoder, ModelEntry]:
-    """The fine-tuned model, its base, and where the base is."""
+def _opened(request: RecoverRequest) -> _Asked:
+    """Models, facts and text."""
+    text = list(wikitext_sentences(request.text or fetched_text("valid")))
     entry = find_entry(request.model, request.base, request.name, request.revision)
     tuned = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     entry = at_same_commits(entry, tuned)
     origin, base = base_entry(entry), opened_base(tuned, entry)
     if origin is None or base is None:
         raise ModelError(f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}")
-    return tuned, base, origin
+    found, answers = askable(_facts(request), base)
+    order = in_order(found.facts)
+    facts = tuple(found.facts[n] for n in order)
+    kept = FactSet(found.probe_set, facts, found.n_read, found.left_out, found.template_set)
+    return _Asked(tuned, base, entry.objective, kept, [answers[n] for n in order], _exposure(origin, facts), text)
 
 
 def _facts(request: RecoverRequest) -> FactSet:
-    sets = read_facts(request.facts, shipped_relations())
+    sets = read_facts(request.facts, shipped_relations(), own_name=request.called)
     if len(sets) != 1:
         names = ", ".join(one.probe_set for one in sets)
         raise FactsError(f"got the probe sets {names} with {spelled('facts', request.facts)}; expected one of them")
     return sets[0]
 
 
-def _identity(
-    tuned: Encoder, base: Encoder, facts: Sequence[Fact], text: Sequence[str], recipe: RecoveryRecipe, positions: int, threads: int
-) -> str:
-    """Everything that the numbers depend on, so that the parts of one recovery never serve another."""
-    digest = hashlib.sha256()
-    for one in (tuned.identity, tuned.configuration, base.identity, base.configuration, repr(recipe), str(positions), str(threads)):
-        digest.update(f"{one}\n".encode())
-    for fact in facts:
-        digest.update(f"{fact.fact_id} {fact.prompt}\n".encode())
-    for line in text:
-        digest.update(f"{line}\n".encode())
-    return digest.hexdigest()[:16]
+def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
+    """Everything that the numbers depend on."""
+    return ForgettingRunConfig(
+        **provenance_of(asked.tuned, asked.base, asked.objective, "the base's head", recipe.seeds[0], threads),
+        base_weights=asked.base.identity,
+        probe_set=asked.kept.probe_set,
+        template_set=asked.kept.template_set,
+        facts_sha256=facts_sha256(asked.kept.facts, asked.gold),
+        k=recipe.k,
+        seeds=len(recipe.seeds),
+        folds=recipe.folds,
+        most_relearned=recipe.most_relearned,
+        most_pairs=recipe.most_pairs,
+        relearning=canonical_json(vars(recipe.relearning)),
+        text_sha256=_sha256(asked.text),
+        positions=positions,
+        exposure_sha256=_sha256(asked.exposure) if asked.exposure else "",
+    )
+
+
+def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, folder: Path) -> Rows:
+    """The rows of a run; parts that were made before a kill are read."""
+
+    def fit(model: Encoder):
+        return fitted_head(model, asked.base, asked.text, config.positions)
+
+    work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe)
+    answered = asked_of(work)
+    splits = splits_of(work, answered)
+    bar = tqdm(parts(work, answered, splits), total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}")
+    found = summary(answered, splits, list(bar), recipe.k, asked.exposure)
+    return rows_of(config, asked.kept, answered, found, asked.exposure, asked.tuned.layers + 1)
 
 
 def _exposure(base: ModelEntry, facts: Sequence[Fact]) -> list[str]:
@@ -127,12 +168,5 @@ def _exposure(base: ModelEntry, facts: Sequence[Fact]) -> list[str]:
     return [kinds.get(fact_key(fact), "") for fact in facts]
 
 
-def as_json(recovered: Recovered) -> str:
-    """All numbers, one line per row."""
-    found = recovered.found
-    rows = {
-        "facts": [{**vars(one), "fact": recovered.facts[one.fact].fact_id} for one in found.facts],
-        "shares": [vars(one) for one in found.shares],
-        "excesses": [{**vars(one), "excess": vars(one.excess)} for one in found.excesses],
-    }
-    return json.dumps({"model": recovered.model, "base": recovered.base, "known": recovered.known, **rows}, indent=1) + "\n"
+def _sha256(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

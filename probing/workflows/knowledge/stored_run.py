@@ -57,8 +57,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     # A fine-tuned model has its base's tokenizer, stored once.
     tokens = tokens_of(encoder.tokenizer)
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
-    rows = [_fact_row(fact, config.template_set) for fact in facts]
-    _whole("facts", target / f"facts-{config.facts_sha256[:16]}.parquet", rows, say)
+    write_facts(facts, config.template_set, config.facts_sha256, target, say)
     if config.lenders:
         _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config, facts), say)
     texts = token_texts(encoder.tokenizer, tokens)
@@ -68,6 +67,11 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     ]
     _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary, say)
     return tokenizer
+
+
+def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: Path, say: Say) -> None:
+    """Writes the facts of a run if they are missing or damaged; ``sha256`` is their checksum in its configuration."""
+    _whole("facts", target / f"facts-{sha256[:16]}.parquet", [_fact_row(fact, template_set) for fact in facts], say)
 
 
 def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:

@@ -25,4 +25,7 @@ class RecoverRequest(OfModel):
     ] = None
     positions: Annotated[int, Option("Masked pieces that the fitted head is fitted to.", least=100)] = 8192
     threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
-    out: Annotated[Path | None, Option("File for all numbers, as JSON; none: only the tables are printed.")] = None
+    called: Annotated[str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))] = None
+    out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = None
+    #: Whether the database is built if the results are in the usual folder.
+    rebuild: bool = True

@@ -19,6 +19,7 @@ class PaperName(StrEnum):
     bertnesia = "bertnesia"
     edge_probing = "edge-probing"
     interplay = "interplay"
+    forgetting = "forgetting"
 
 
 class Stage(StrEnum):
@@ -47,6 +48,7 @@ OWN = {
     PaperName.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
     PaperName.edge_probing: ("tasks", "seeds"),
     PaperName.interplay: ("tasks", "steps", "tokens", "pieces", "protocol", "blocks", "sentences"),
+    PaperName.forgetting: ("valid",),
 }
 
 

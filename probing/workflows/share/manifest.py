@@ -21,10 +21,10 @@ DATA = "data"
 
 
 def path_of(what: str) -> re.Pattern[str]:
-    """The form of the paths of shared files. A path outside these folders is refused."""
+    """The form of the paths of shared files. A path outside these folders is refused; ``pull_refusals`` refuses unknown tables."""
     if what == HEADS:
         return re.compile(rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors")
-    return re.compile(f"{DATA}/({'|'.join(kind.files for kind in kinds_of(what))})")
+    return re.compile(rf"{DATA}/[a-z_]+({'|'.join(dict.fromkeys(kind.names for kind in kinds_of(what)))})\.parquet")
 
 
 class SharedFile(Frozen):

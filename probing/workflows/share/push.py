@@ -24,7 +24,7 @@ from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.manifest import CARD, MANIFEST, SharedManifest, describe
 from probing.workflows.share.results import gather_results, own_tasks, task_licences
-from probing.workflows.share.runs import counted_alone, foreign_facts
+from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids
 
 
 def heads_of(what: str) -> tuple[str, ...]:
@@ -133,9 +133,8 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
 
 def _foreign(what: str, rows: Sequence[dict], outgoing: Path) -> str:
     """What the runs are on that is not this project's own, in words; empty if there is nothing."""
-    if _of_facts(what):
-        facts = foreign_facts(rows, outgoing)
-        return f"{'; '.join(facts)}, which are not this project's own" if facts else ""
+    if facts := foreign_facts(rows, outgoing) if _of_facts(what) else foreign_ids(rows, outgoing, kinds_of(what)):
+        return f"{'; '.join(facts)}, which are not this project's own"
     tasks = own_tasks(what, rows)
     return f"the task {', '.join(tasks)}, whose data are not this project's" if tasks else ""
 

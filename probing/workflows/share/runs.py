@@ -9,7 +9,7 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.registry import has_data
-from probing.store.kinds import RUNS_OF_FILES
+from probing.store.kinds import RUNS_OF_FILES, Kind
 from probing.store.parquet import read_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
@@ -36,6 +36,25 @@ def foreign_facts(rows: Sequence[dict], folder: Path) -> list[str]:
         if set(facts.column("fact_id").to_pylist()) - ours:
             others.add(f"{row['probe_set']} with the prompts {row['template_set']}")
     return sorted(others)
+
+
+def foreign_ids(rows: Sequence[dict], folder: Path, kinds: Sequence[Kind]) -> list[str]:
+    """As ``foreign_facts``, of runs of other kinds, whose tables have the ids of facts and no text.
+
+    Args:
+        rows: of all runs.
+        folder: with the runs' files below ``data``.
+        kinds: of the runs.
+    """
+    tables = [(kind, table) for kind in kinds for table in kind.tables if table.per == "run_id" and "fact_id" in table.schema.names]
+    others = []
+    for kind, table in tables:
+        ours = _shipped_facts()
+        for row in (row for row in rows if set(row) == set(TABLES[kind.runs[0]].schema.names)):
+            facts = read_table(folder / DATA / table.file_name(row), table.name, ["fact_id"])
+            if set(facts.column("fact_id").to_pylist()) - ours:
+                others.append(f"{row['probe_set']} with the prompts {row['template_set']}")
+    return sorted(set(others))
 
 
 def _shipped_facts() -> set[str]:

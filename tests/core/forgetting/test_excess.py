@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from probing.core.forgetting.excess import POOLED, Outcomes, excess, excess_at_equal_confidence, pooled_relations, share
+from probing.core.forgetting.excess import (
+    ABOVE,
+    BELOW,
+    POOLED,
+    UNKNOWN,
+    Outcomes,
+    excess,
+    excess_at_equal_confidence,
+    pooled_relations,
+    shares,
+    verdict,
+)
 
 
 def outcomes(came_back, confidence=None, subjects=None):
@@ -36,9 +47,19 @@ def test_bins_that_one_side_lacks_take_no_part():
 
 
 def test_seeds_are_averaged_and_a_fact_that_a_seed_did_not_ask_is_left_out_of_it():
-    found = share(outcomes([[1, 0, np.nan], [1, 1, 1], [0, 0, 1]]))
-    assert found[0] == pytest.approx(5 / 8)
-    assert share(outcomes(np.empty((2, 0)))) is None
+    found = shares(outcomes([[1, 0, np.nan], [1, 1, 1], [0, 0, 1]]))
+    assert [(one.bin, one.n) for one in found] == [(None, 3), (4, 3)] and {one.value for one in found} == {5 / 8}
+    assert shares(outcomes(np.empty((2, 0)))) == []
+
+
+def test_shares_by_bin_add_up_and_lie_in_their_intervals():
+    random = np.random.default_rng(3)
+    confidence = random.uniform(size=300)
+    every, *parts = shares(outcomes(random.uniform(size=(3, 300)) < confidence, confidence))
+    assert every.bin is None and [one.bin for one in parts] == list(range(6)) and sum(one.n for one in parts) == every.n == 300
+    assert sum(one.n * one.value for one in parts) == pytest.approx(300 * every.value)
+    assert all(0 <= one.low <= one.value <= one.high <= 1 for one in (every, *parts))
+    assert all(one.high - one.low > every.high - every.low for one in parts)
 
 
 @pytest.mark.parametrize("of_one_subject", [1, 4])
@@ -60,3 +81,14 @@ def test_the_interval_holds_the_truth_also_if_the_facts_of_a_subject_hang_togeth
 def test_relations_with_few_facts_on_one_side_are_pooled():
     names = pooled_relations(["P1"] * 30 + ["P2"] * 30 + ["P3"] * 5, ["P1"] * 25 + ["P2"] * 3 + ["P4"])
     assert names == {"P1": "P1", "P2": POOLED, "P3": POOLED, "P4": POOLED}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "never", "expected"),
+    [
+        ((0.1, 0.3), (0.2, 0.4), ABOVE), ((-0.1, 0.3), (0.2, 0.4), UNKNOWN), ((0.1, 0.3), (-0.2, 0.4), UNKNOWN),
+        ((-0.3, -0.1), (0.2, 0.4), BELOW), ((0.1, 0.2), (-0.1, 0.0), BELOW), (None, (0.2, 0.4), UNKNOWN), ((0.1, 0.3), None, UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_way_shows_facts_only_above_both_yardsticks(wrong, never, expected):
+    assert verdict(wrong, never) == expected

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from probing.core.forgetting.groups import Answered, drawn, matched, subject_folds
-from probing.core.forgetting.ways import cheapest
+from probing.core.forgetting.summary import FactBack
+from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
 
 
 def answered(**changed):
@@ -60,5 +61,7 @@ def test_at_most_so_many_are_drawn_in_order():
 
 
 def test_a_fact_comes_back_by_the_first_way_that_brings_it():
-    ways = [[0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]]
-    assert cheapest([np.array(one, bool) for one in ways]).tolist() == [1, 0, 3, 4]
+    backs = [(None, True, None, 5), (3, True, 1, 5), (0, False, None, None), (None, False, 2, 45), (None, False, None, 45)]
+    found = [FactBack(0, layer, fitted, back, steps, 1, 0).way for layer, fitted, back, steps in backs]
+    assert found == [WAYS[1], WAYS[0], WAYS[0], WAYS[2], WAYS[3]]
+    assert FactBack(0, None, False, None, None, 1, 0).way == NOT_RECOVERED

@@ -1,0 +1,13 @@
+"""Are the facts that fine-tuning lost forgotten, or only out of reach?"""
+
+from probing.ui.forgetting import facts, headline, trainings, where
+from probing.ui.forgetting.shown import open_results
+from probing.ui.frame import page
+
+view = page.open_page("forgetting", "Forgetting", "Forgotten, or only out of reach?", needs_results=False)
+if shown := open_results(view):
+    headline.draw(shown)
+    where.draw(shown)
+    facts.draw(shown)
+trainings.draw(view)
+view.contents.end()

@@ -1,0 +1,59 @@
+"""Of 100 facts that the base knew, how many a fine-tuned model kept, and how the lost ones come back: one bar per model."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.core.forgetting.excess import ABOVE
+from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.figures import theme
+
+#: Part of the known facts -> colour; from what is kept over the cheap ways to what none brings back.
+COLOURS = dict(zip(("kept", *WAYS, NOT_RECOVERED), ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
+_ROW, _FRAME, _LEAST = 44, 130, 4.0
+
+
+def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
+    """One bar of 100 facts per model.
+
+    A way that does not bring back right answers more often than wrong ones and than never-known facts is hatched.
+
+    Args:
+        outcome: rows of ``reports.forgetting.outcome`` of one probe set and k.
+        labels: model -> displayed name.
+    """
+    if outcome.empty:
+        return theme.empty("No model was asked for the facts that it lost.")
+    models = list(dict.fromkeys(outcome["model"]))
+    names = [theme.plain((labels or {}).get(model, model)) for model in models]
+    controls = set(outcome.loc[outcome["control"], "model"])
+    figure = go.Figure()
+    for part, colour in COLOURS.items():
+        mine = outcome[outcome["part"] == part].set_index("model").loc[models]
+        hatched = [part in WAYS and verdict != ABOVE for verdict in mine["verdict"]]
+        figure.add_bar(
+            y=list(range(len(models))), x=mine["per_100"], orientation="h", name=part,
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
+                    "pattern": {"shape": ["/" if one else "" for one in hatched], "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2}},
+            text=[f"{value:.0f}" if value >= _LEAST else "" for value in mine["per_100"]], textposition="inside",
+            insidetextanchor="middle", textangle=0, insidetextfont={"color": theme.ink_on(colour)},
+            customdata=[[model, part] for model in models],
+            hovertext=[
+                f"<b>{name}</b><br>{part}: {row.n:,} of {row.known:,} known facts, {row.per_100:.1f} of 100"
+                + (f"<br>{row.verdict}" if row.verdict else "")
+                for name, row in zip(names, mine.itertuples(), strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )  # fmt: skip
+    theme.apply(figure, height=_FRAME + _ROW * len(models))
+    figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
+    figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(models))), range=[len(models) - 0.5, -0.5], showgrid=False, tickfont_size=11,
+        ticktext=[
+            theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
+            for model, name in zip(models, names, strict=True)
+        ],
+    )  # fmt: skip
+    return figure

@@ -1,0 +1,44 @@
+"""The runs behind the reports of lost facts: one per model, probe set and k."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.forgetting.ways import RELEARNED, USUAL_STEPS
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.relatives import named
+from probing.store.database import Database
+from probing.store.forgetting import queries
+
+#: What names a run in tables.
+KEYS = ("model", "base", "probe_set", "k")
+
+
+def stored_runs(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, ks: Sequence[int] | None = None
+) -> pd.DataFrame:
+    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
+
+    Args:
+        db: the database.
+        models, probe_sets, ks: to keep; None keeps all.
+
+    Returns:
+        The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text. Controls are
+        last.
+    """
+    runs = named(queries.forgetting_runs(db)).drop_duplicates(["model", "probe_set", "template_set", "k"])
+    for column, wanted in (("model", models), ("probe_set", probe_sets), ("k", ks)):
+        runs = runs[runs[column].isin(list(wanted))] if wanted is not None else runs
+    return runs.assign(control=runs["objective"] == CONTROL).sort_values(["control", "probe_set", "k", "model"], ignore_index=True)
+
+
+def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of runs, in the order of the runs, with the columns that name them in front and without ``run_id``."""
+    found = runs[["run_id", *KEYS]].merge(rows, on="run_id", how="inner", suffixes=("", "_of_rows"))
+    return found.drop(columns="run_id")
+
+
+def usual(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the levels that headlines speak of: relearning after ``USUAL_STEPS`` steps, all other ways at any level."""
+    return rows[(rows["way"] != RELEARNED) | (rows["level"] == USUAL_STEPS)]

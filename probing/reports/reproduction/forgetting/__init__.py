@@ -1,0 +1,1 @@
+"""Claims of other papers on lost facts, judged on stored runs."""

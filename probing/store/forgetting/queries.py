@@ -1,0 +1,95 @@
+"""Stored runs that asked for lost facts: how each fact came back, and the shares and excesses of every way."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.store.database import Database
+from probing.store.tables.forgetting import ALL_BINS
+
+#: How a lost fact comes back -> the column with the number of such facts.
+BACK_COLUMNS = {name: name.replace(" ", "_") for name in (*WAYS, NOT_RECOVERED)}
+_COUNTED = ", ".join(f"count(*) FILTER (f.way = '{way}') AS {column}" for way, column in BACK_COLUMNS.items())
+_OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+
+
+def forgetting_runs(db: Database) -> pd.DataFrame:
+    """All complete runs with the columns of their files and of their provenance, by model and facts, the newest first."""
+    return db.query("SELECT * FROM runs_of_forgetting ORDER BY model, probe_set, k, seeds DESC, created DESC NULLS LAST, run_id")
+
+
+def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The columns of ``forgetting_relations``, the relation's label if it is known, and numbers of lost facts (``BACK_COLUMNS``)."""
+    return db.query(
+        f"""WITH labels AS (SELECT relation, min(label) AS label FROM relations GROUP BY relation)
+        SELECT s.run_id, s.relation, any_value(l.label) AS label, s.known, s.kept, s.lost, {_COUNTED}
+        FROM forgetting_relations s LEFT JOIN labels l USING (relation)
+        LEFT JOIN forgetting_facts f ON f.run_id = s.run_id AND f.relation = s.relation
+        {_OF_RUNS} GROUP BY s.run_id, s.relation, s.known, s.kept, s.lost ORDER BY s.run_id, s.relation""",
+        {"run_ids": list(run_ids)},
+    )
+
+
+def by_exposure(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Numbers of lost facts by ``exposure``, where it is known: ``run_id, exposure, lost`` and ``BACK_COLUMNS``."""
+    return db.query(
+        f"""SELECT s.run_id, s.exposure, count(*) AS lost, {_COUNTED.replace("f.", "s.")} FROM forgetting_facts s
+        {_OF_RUNS} AND s.exposure IS NOT NULL GROUP BY s.run_id, s.exposure ORDER BY s.run_id, s.exposure""",
+        {"run_ids": list(run_ids)},
+    )
+
+
+def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
+    """How many lost facts have each value of ``way``, ``layer`` or ``layers_back``.
+
+    Returns:
+        ``run_id, n`` and the column.
+    """
+    assert column in ("way", "layer", "layers_back"), column
+    return db.query(
+        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} GROUP BY ALL ORDER BY ALL",
+        {"run_ids": list(run_ids)},
+    )
+
+
+def shares(db: Database, run_ids: Sequence[str], bins: bool = False) -> pd.DataFrame:
+    """Shares that come back, with the columns of ``forgetting_shares``; with ``bins`` those of single bins, else those over all."""
+    return db.query(
+        f"SELECT * FROM forgetting_shares s {_OF_RUNS} AND (s.bin <> {ALL_BINS}) = $bins ORDER BY ALL",
+        {"run_ids": list(run_ids), "bins": bins},
+    )
+
+
+def excesses(db: Database, run_ids: Sequence[str], relations: bool = False) -> pd.DataFrame:
+    """Excesses over yardsticks, with the columns of ``forgetting_excesses``; with ``relations`` those by relation, else those of all."""
+    return db.query(
+        f"SELECT * FROM forgetting_excesses s {_OF_RUNS} AND (s.relation <> '') = $relations ORDER BY ALL",
+        {"run_ids": list(run_ids), "relations": relations},
+    )
+
+
+def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relations: Sequence[str] | None = None) -> pd.DataFrame:
+    """The lost facts of a run with the columns of ``forgetting_facts`` and their texts, which are empty if they are not stored here.
+
+    Args:
+        db: the database.
+        run_id: of the run.
+        ways, relations: to keep; None keeps all.
+    """
+    return db.query(
+        """SELECT s.*, f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING (fact_id)
+        WHERE s.run_id = $run_id AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
+        AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
+        ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",
+        {"run_id": run_id, "ways": ways and list(ways), "relations": relations and list(relations)},
+    )
+
+
+def ranks(db: Database, fact_id: str, models: Sequence[str]) -> pd.DataFrame:
+    """Stored ranks of the right answer of a fact by layer, of primary runs: ``model, head, layer, gold_rank``."""
+    return db.query(
+        """SELECT r.model, r.head, p.layer, p.gold_rank FROM predictions p JOIN runs_of_facts r USING (run_id)
+        WHERE p.fact_id = $fact_id AND r.role = 'primary' AND list_contains($models::VARCHAR[], r.model) ORDER BY ALL""",
+        {"fact_id": fact_id, "models": list(models)},
+    )

@@ -1,0 +1,100 @@
+"""The lost facts of the chosen model, and the story of one of them."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, WAYS
+from probing.reports.forgetting import places
+from probing.reports.forgetting.story import ranks_by_layer
+from probing.ui.forgetting.selection import ForgettingSelection
+from probing.ui.forgetting.shown import Shown
+from probing.ui.frame import navigation, selection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown, filled, joined
+
+_PARTS = (*WAYS, NOT_RECOVERED)
+_COLUMNS = ("relation", "subject", "object", "way", "layer", "layers_back", "steps", "seeds_back")
+
+
+def draw(shown: Shown) -> None:
+    """The filters, the list and the chosen fact."""
+    own = selection.of(ForgettingSelection)
+    shown.view.contents.section("The lost facts")
+    runs = shown.runs[shown.runs["model"] == shown.model]
+    relations = sorted(shown.report(places.relations, runs).query("lost > 0")["relation"])
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        selection.bound(
+            st.selectbox, "How they come back", "lost_way", shown.view.page, options=["", *_PARTS], resets={"lost_fact": ""},
+            format_func=lambda way: f"{way} ({int(shown.parts.loc[way, 'n']):,})" if way else "all",
+        )  # fmt: skip
+        relation = own.lost_relation if own.lost_relation in relations else ""
+        selection.bound(
+            st.selectbox, "Relation", "lost_relation", shown.view.page, value=relation, options=["", *relations],
+            resets={"lost_fact": ""}, format_func=lambda name: name or "all",
+        )  # fmt: skip
+    wanted = ((own.lost_way,) if own.lost_way else None, (relation,) if relation else None)
+    table = shown.report(places.facts, shown.run["run_id"], *wanted)
+    if table.empty:
+        st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
+        return
+    key = f"forgetting.facts.{shown.run['run_id']}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            selection.update(lost_fact=str(table["fact_id"].iloc[rows[0]]))
+
+    blocks.table_with_download(
+        table, shown=table[list(_COLUMNS)].rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
+        stamp=shown.stamp("lost facts"), name="forgetting-facts", key=key, on_select=picked, selection_mode="single-row",
+        height=min(38 + 35 * len(table), 320),
+    )  # fmt: skip
+    chosen = table[table["fact_id"] == own.lost_fact]
+    _story(shown, (chosen if len(chosen) else table).iloc[0].to_dict())
+
+
+def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
+    """One fact in words, and its rank by layer in both models where these are stored."""
+    view, run = shown.view, shown.run
+    named = pd.notna(fact["subject"])
+    subject, answer = (str(fact[name]) if named else "" for name in ("subject", "object"))
+    st.markdown(
+        filled(
+            "**{subject} → {answer}**: {story}", subject=subject or fact["fact_id"], answer=answer or fact["relation"],
+            story=_words(fact, int(run["seeds"])),
+        )
+    )  # fmt: skip
+    if named and pd.notna(fact["prompt"]):
+        st.caption(filled("{prompt}", prompt=fact["prompt"]))
+    table = shown.report(ranks_by_layer, fact["fact_id"], (run["base"], shown.model))
+    if table.empty:
+        st.caption("Its ranks by layer are stored once both models are probed with these facts:")
+        blocks.command_line(f"python -m probing probe --model {shown.model} --facts {run['probe_set']}")
+        return
+    top = table.assign(model=table["model"].map(view.label))
+    blocks.table_with_download(
+        table, shown=top, stamp=shown.stamp("rank of the right answer by layer"), name="forgetting-story", height="content",
+        column_config={"model": st.column_config.TextColumn(pinned=True)},
+    )  # fmt: skip
+    navigation.link(
+        "facts", "This fact on the page Facts", afresh=True, model=shown.model, probe_set=run["probe_set"], fact=fact["fact_id"]
+    )
+
+
+def _words(fact: Mapping[Hashable, Any], seeds: int) -> Markdown:
+    """Every way that brings the fact back, from the cheapest."""
+    ways = []
+    if pd.notna(fact["layer"]):
+        ways.append(filled("the head reads it at layer {layer}", layer=int(fact["layer"])))
+    if fact["fitted"]:
+        ways.append(Markdown("a fitted head reads it at the last layer"))
+    if pd.notna(fact["layers_back"]):
+        ways.append(filled("it is back with the last {n} of the base's layers", n=int(fact["layers_back"])))
+    if pd.notna(fact["steps"]):
+        ways.append(filled("it is {way} after {steps} steps on other facts", way=RELEARNED, steps=int(fact["steps"])))
+    if not ways:
+        return filled("not recovered by any of these ways; relearning brings it back in {n} of {seeds} seeds.",
+                      n=int(fact["seeds_back"]), seeds=seeds)  # fmt: skip
+    return filled("{ways}.", ways=joined("; ", ways))

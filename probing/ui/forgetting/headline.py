@@ -1,0 +1,85 @@
+"""The first screen: of 100 facts that the base knew, one bar per fine-tuned model, next to the yardstick."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.forgetting.excess import ABOVE, BELOW, UNKNOWN
+from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, USUAL_STEPS, WAYS
+from probing.figures.forgetting.outcome_bars import outcome_bars
+from probing.reports.forgetting.outcome import KEPT
+from probing.ui.forgetting.shown import Shown
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled
+
+#: Verdict on a way -> the word that it allows.
+WORDS = {
+    ABOVE: "out of reach",
+    BELOW: "comes back, but so do wrong answers",
+    UNKNOWN: "cannot tell",
+}
+
+
+def draw(shown: Shown) -> None:
+    """The sentence, the bars and the excess over wrong answers; then every way next to its yardsticks."""
+    st.markdown(_sentence(shown))
+    blocks.figure(
+        drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
+        table=shown.outcome, stamp=shown.stamp("outcome of known facts", whole=True), name="forgetting-outcome",
+        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong "
+        "answers.",
+        alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
+    )  # fmt: skip
+    _ways(shown)
+
+
+def _sentence(shown: Shown) -> Markdown:
+    parts, run = shown.parts, shown.run
+    above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
+    others = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
+    return filled(
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
+        "**{others:.0f}** come back, but so do wrong answers, and **{gone:.0f}** are not recovered by any of these ways. {yardstick}",
+        base=shown.view.called(run["base"]), model=shown.view.called(shown.model), kept=parts.loc[KEPT, "per_100"], above=above,
+        others=others, gone=parts.loc[NOT_RECOVERED, "per_100"], yardstick=_yardstick(parts.loc[RELEARNED]),
+    )  # fmt: skip
+
+
+def _yardstick(row: pd.Series) -> Markdown:
+    """The excess of relearning over wrong answers, in words."""
+    if pd.isna(row["wrong_excess"]):
+        return Markdown("There are no wrong answers to compare relearning with, so we cannot tell memory from guessing.")
+    points = {name: 100 * row[f"wrong_{name}"] for name in ("excess", "low", "high")}
+    if points["low"] <= 0 <= points["high"]:
+        return filled(
+            "A wrong answer is a guess; whether relearning brings right answers back more often than equally confident wrong ones: cannot "
+            "tell ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).", **points,
+        )  # fmt: skip
+    more = "more" if points["low"] > 0 else "less"
+    return filled(
+        "A wrong answer is a guess; relearning brings right answers back {more} often than equally confident wrong ones, by {excess:+.1f} "
+        "points ({low:+.1f} to {high:+.1f}).", more=more, **points,
+    )  # fmt: skip
+
+
+def _ways(shown: Shown) -> None:
+    shown.view.contents.section("Each way next to its yardsticks")
+    st.markdown(
+        filled(
+            "A wrong answer, or a fact that neither model knew, cannot have been forgotten. What a way brings back of these shows how much "
+            "comes back for other reasons. Relearning is shown after {steps} steps on other facts of other subjects.", steps=USUAL_STEPS,
+        )
+    )  # fmt: skip
+    table = shown.parts.loc[list(WAYS)].reset_index()
+    points = {"wrong_excess": "over wrong answers", "wrong_low": "from", "wrong_high": "to", "never_excess": "over never known",
+              "never_low": "from ", "never_high": "to "}  # fmt: skip
+    top = pd.DataFrame({"way": table["part"], "verdict": table["verdict"].map(WORDS), "cheapest for": table["n"]})
+    top = top.assign(**{words: 100 * table[name] for name, words in points.items()})
+    blocks.table_with_download(
+        table, shown=top, stamp=shown.stamp("ways back next to their yardsticks"), name="forgetting-ways", height="content",
+        column_config={
+            "way": st.column_config.TextColumn(pinned=True),
+            "cheapest for": st.column_config.NumberColumn(format="%d facts"),
+            **{words: st.column_config.NumberColumn(words.strip(), format="%+.1f") for words in points.values()},
+        },
+    )  # fmt: skip

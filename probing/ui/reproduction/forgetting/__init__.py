@@ -1,0 +1,1 @@
+"""The claims on forgetting on the Reproduction page."""

@@ -1,0 +1,26 @@
+"""How the claims on forgetting are judged: every fine-tuned model of a family is asked for the facts that it lost."""
+
+from probing.reports.reproduction.forgetting.paper import FORGETTING as PAPER
+from probing.workflows.forgetting.recover import recover
+from probing.workflows.reproduction import steps
+from probing.workflows.reproduction.plan import Plan, Procedure
+from probing.workflows.requests.forgetting import RecoverRequest
+from probing.workflows.requests.reproduction import Stage
+from probing.workflows.say import Say
+
+
+def _fetch(plan: Plan, say: Say) -> None:
+    steps.fetch(plan, ["wikitext-2"], say)
+
+
+def _measure(plan: Plan, say: Say) -> None:
+    request = plan.request
+    for member in plan.members:
+        # The database is built once, at the end.
+        recover(RecoverRequest(member.model, device=request.device, text=request.valid, rebuild=False), say)
+
+
+FORGETTING = Procedure(
+    PAPER, "Claims on forgetting, {family.base}", prefix="forgetting-", members=lambda request, family: tuple(family.members),
+    steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.build: steps.build, Stage.tables: steps.compare},
+)  # fmt: skip

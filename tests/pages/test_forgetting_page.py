@@ -1,0 +1,95 @@
+"""The page of lost facts on planted stores: full, one model, empty; and the story of a fact."""
+
+import re
+
+import pytest
+
+from tests import forgetting_planted as planted
+from tests.fine_tuning_planted import plant_facts
+from tests.pages.conftest import opening
+from tests.pages.headlines import headlines, without_yardstick
+from tests.pages.planted_family import charts
+from tests.pages.test_pipeline_page import said
+from tests.planted_relatives import COLA, CONTROL, SST_2
+
+SECTIONS = ["Each way next to its yardsticks", "Where facts were lost, and come back", "The lost facts"]
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    return planted.plant_forgetting(tmp_path_factory.mktemp("forgetting") / "runs")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def look(everything, cache, monkeypatch):
+    return opening(everything, cache, monkeypatch)
+
+
+def first_sentence(app) -> str:
+    return next(str(one.value) for one in app.main.markdown if "Of 100 facts" in str(one.value))
+
+
+@pytest.mark.parametrize("model", planted.MODELS, ids=lambda model: model.name)
+def test_the_first_sentence_has_the_parts_of_100_facts_and_calls_only_what_is_above_its_yardsticks_out_of_reach(look, model):
+    app = look("forgetting", lost_model=model.name)
+    lost, known = planted.lost_facts(model), sum(planted.KNOWN.values())
+    parts = {way: sum(one["way"] == way for one in lost) for way in (*planted.WAYS, "not recovered")}
+    reached = sum(parts[way] for way in planted.ABOVE[model.name])
+    numbers = [known - len(lost), reached, sum(parts[way] for way in planted.WAYS) - reached, parts["not recovered"]]
+    found = re.findall(r"\*\*(\d+)\*\*", first_sentence(app))
+    assert found == [f"{100 * n / known:.0f}" for n in numbers]
+    assert ("cannot tell" in first_sentence(app)) == ("relearned" not in planted.ABOVE[model.name])
+    assert not app.exception and [one for text in headlines(app) for one in without_yardstick(text)] == []
+
+
+def test_the_bars_are_of_all_models_with_the_control_last_and_ways_that_are_not_above_are_hatched(look):
+    app = look("forgetting", lost_model=COLA.name)
+    assert [one.value for one in app.main.header] == SECTIONS
+    bars, layers = charts(app)
+    assert [name for trace in bars["data"][:1] for name, _ in trace["customdata"]] == [COLA.name, SST_2.name, CONTROL.name]
+    shapes = {trace["name"]: trace["marker"]["pattern"]["shape"] for trace in bars["data"]}
+    assert shapes["relearned"] == ["", "", "/"] and shapes["another layer"] == ["/", "/", "/"] and shapes["kept"] == ["", "", ""]
+    assert len(layers["data"]) == 2
+    for figure in (bars, layers):
+        (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
+        assert "data" in stamp["text"]
+
+
+def test_the_words_above_the_first_figure_are_few(look):
+    words = first_sentence(look("forgetting"))
+    assert len(words.split()) <= 120 and len(re.findall(r"[+-]?\d+(?:\.\d+)?", re.sub(r"\([^)]*\)", "", words))) <= 6
+
+
+def test_a_fact_is_chosen_by_way_and_relation_and_has_its_story(look):
+    fact = next(one for one in planted.lost_facts(COLA) if one["way"] == "layers put back")
+    app = look("forgetting", lost_model=COLA.name, lost_way="layers put back", lost_relation=fact["relation"], lost_fact=fact["fact_id"])
+    text = said(app)
+    assert "it is back with the last 1 of the base's layers" in text and "Subject 2" in text
+    assert "python -m probing probe --model" in "\n".join(one.value for one in app.main.get("code"))
+    gone = next(one for one in planted.lost_facts(COLA) if one["way"] == "not recovered")
+    assert "not recovered by any of these ways" in said(look("forgetting", lost_model=COLA.name, lost_fact=gone["fact_id"]))
+
+
+def test_never_a_word_that_no_way_can_show(look):
+    for model in planted.MODELS:
+        text = said(look("forgetting", lost_model=model.name)).lower()
+        assert not re.search(r"\b(erased|gone|deleted|still there)\b", text)
+
+
+def test_an_empty_store_and_a_strange_link_say_what_to_do(look, tmp_path, monkeypatch):
+    app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("forgetting")
+    assert not app.exception and "python -m probing forgetting recover --model" in "\n".join(one.value for one in app.main.get("code"))
+    app = look("forgetting", lost_model="<b>strange</b>", lost_relation="P0", lost_fact="0")
+    assert not app.exception and any("Ignored" in one.value for one in app.main.info)
+
+
+def test_the_two_claims_are_judged_and_what_is_not_stored_is_not_measured(look):
+    app = look("reproduction", paper="forgetting", lost_tab="claims")
+    text = said(app)
+    assert not app.exception and f"{COLA.name} 60 % (55 to 65)".replace("-", "\\-") in text and CONTROL.name not in text
+    assert "Not measured: no model that was fine\\-tuned with its lower layers frozen is stored" in text
