@@ -19,6 +19,7 @@ from probing.core.paths import database_folder, result_folders
 from probing.core.registry import REPOSITORY
 from probing.store.build import Progress, build_database, built_database
 from probing.store.database import POINTER, current_version, is_whole
+from probing.store.schema import tables_checksum
 from probing.store.sources import data_version_of, find_files
 
 #: The results that ship with the repository.
@@ -31,7 +32,7 @@ class Databases:
     """The databases of one run of the tests; its workers may use one folder.
 
     Attributes:
-        root: folder of the databases, one folder per data version.
+        root: folder of the databases, one folder per data version and set of tables.
     """
 
     def __init__(self, root: Path, build: Callable[..., Path] = build_database):
@@ -41,7 +42,7 @@ class Databases:
 
     def shared(self, *sources: Path) -> Path:
         """The folder to give to ``open_database``: all tests read it, none builds in it."""
-        folder = self.root / data_version_of(find_files(sources))
+        folder = self.root / f"{data_version_of(find_files(sources))}-{tables_checksum()[:8]}"
         with FileLock(f"{folder}.lock"):
             if not (folder / POINTER).is_file():
                 self._build(sources, folder)

@@ -188,7 +188,7 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.sentences("changes", reading="mlp"), OptionError, "reports that have it: accuracy"),
         (lambda r: r.changes(measure="mood"), OptionError, "no values of the measure 'mood' are stored; there are those of"),
         (lambda r: r.changes("epochs", heads=True), OptionError, "reports that have it: values"),
-        (lambda r: r.facts(relation="P1"), OptionError, "got relation='P1'; expected one of P103, P19, P36"),
+        (lambda r: r.facts(relation="P1"), OptionError, "got relation='P1'; expected one of P103, P1376, P19, P36"),
         (lambda r: r.facts(part="gone"), OptionError, "got part='gone'; expected one of kept, gained, lost, never, relocated"),
         (lambda r: r.facts(BASE.name, part="lost"), OptionError, "has no base; name the model to compare with in base"),
         (lambda r: r.facts(base=COLA.name), OptionError, "without part"),

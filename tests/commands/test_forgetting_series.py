@@ -11,7 +11,7 @@ from probing.core.forgetting.series import COUNTS
 from probing.models.encoders.load import load_encoder
 from probing.store.check import check_store
 from probing.store.parquet import read_table
-from probing.workflows.requests.series import RECIPES, parts_of
+from probing.workflows.requests.forgetting_series import RECIPES, parts_of
 from tests.core.task_files import write_conll
 
 SMALL = ("--steps", 6, "--tokens", 300, "--pieces", 48, "--device", "cpu", "--rate", 0.01)

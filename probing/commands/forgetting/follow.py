@@ -3,7 +3,7 @@
 import typer
 
 from probing.commands.options import command
-from probing.workflows.requests.series import FollowRequest
+from probing.workflows.requests.forgetting_series import FollowRequest
 
 
 @command(FollowRequest)

@@ -3,7 +3,7 @@
 import typer
 
 from probing.commands.options import command
-from probing.workflows.requests.series import PreventRequest
+from probing.workflows.requests.forgetting_series import PreventRequest
 
 
 @command(PreventRequest)

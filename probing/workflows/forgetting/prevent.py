@@ -30,7 +30,7 @@ from probing.workflows.finetune import planned, prepared
 from probing.workflows.forgetting.callback import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
 from probing.workflows.requests.finetune import FinetuneRequest, Protection
-from probing.workflows.requests.series import PreventRequest, parts_of
+from probing.workflows.requests.forgetting_series import PreventRequest, parts_of
 from probing.workflows.say import Say
 
 
