@@ -85,4 +85,4 @@ class Databases:
     def changed(self) -> list[str]:
         """The data versions of shared databases that a test has changed, which would change what other tests see."""
         built = [pointer.parent for pointer in self.root.glob(f"*/{POINTER}")]
-        return [folder.name for folder in built if current_version(folder) != folder.name or not is_whole(folder)]
+        return [folder.name for folder in built if current_version(folder) != folder.name.rpartition("-")[0] or not is_whole(folder)]

@@ -55,7 +55,7 @@ def results() -> Path:
 
 
 def minutes(request: EdgesRequest) -> float:
-    """Minutes of one processor that a training takes, as measured where the shipped probes were made."""
+    """Minutes of one processor that a training takes, about."""
     probes = len(request.kinds) * len(request.labels) * request.seeds
     return sum(_MINUTES.get(task, 2.0) for task in request.tasks) * probes
 

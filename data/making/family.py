@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Condition
 
-from data.making import edges, facts, sentences
+from data.making import edges, facts, forgetting, sentences
 from data.making.models import MODEL, SHIPPED
 from data.making.plan import Step, steps
 from probing.core.errors import ModelError, ProbingError
@@ -65,7 +65,7 @@ def gather(base: str, say: Say = print) -> None:
         ProbingError: if results are missing.
     """
     snapshot_folder().mkdir(parents=True, exist_ok=True)
-    files = facts.gather(say) + edges.gather(say) + sentences.gather(say)
+    files = facts.gather(say) + edges.gather(say) + sentences.gather(say) + forgetting.gather(say)
     seconds = {step.name: round(_noted(step, base) or 0) for step in steps()}
     atomic_text(SHIPPED / MODEL / RECORD, json.dumps({"base_weights": base, "seconds": seconds}, indent=1) + "\n")
     size = sum(path.stat().st_size for path in snapshot_folder().iterdir())
@@ -119,7 +119,7 @@ def estimate(plan: Sequence[Step], done: Mapping[str, float], jobs: int) -> list
 
 
 def _kind(name: str) -> str:
-    kinds = ("fine-tune", "facts", "edge probes", "sentence probes", "changes")
+    kinds = ("fine-tune", "facts", "edge probes", "sentence probes", "changes", "lost facts", "states")
     return next((kind for kind in kinds if name.startswith(kind)), "heads" if "heads" in name else "other")
 
 

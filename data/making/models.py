@@ -85,7 +85,7 @@ class Tuned:
         Raises:
             FileNotFoundError: if the model whose learning rate it takes is not made yet.
         """
-        rate = _rate_of(BY_END[self.like]) if self.like else None
+        rate = learning_rate(BY_END[self.like]) if self.like else None
         length = TrainingLength(
             self.steps, _TOKENS, rate=rate, pieces=self.pieces, dropout=0.1, looks=_LOOKS, patience=self.patience
         )  # fmt: skip
@@ -102,7 +102,17 @@ class Tuned:
         finetune(self.request(), say)
 
 
-def _rate_of(tuned: Tuned) -> float:
+def wikitext() -> Path:
+    """The part of the base's own text that is no evidence."""
+    return downloads() / WIKITEXT
+
+
+def learning_rate(tuned: Tuned) -> float:
+    """The learning rate that a finished model was trained with.
+
+    Raises:
+        FileNotFoundError: if it is not made yet.
+    """
     note = json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))
     return float(note["recipe"]["learning_rate"])
 
@@ -140,7 +150,9 @@ SHUFFLED = tuple(_shuffled(one) for one in (_NER, _SST, _POS, _QA))
 COLA_MEAN = replace(_COLA, end="cola-mean", like="cola", ships=False, more={"pooling": "mean"})
 #: Made in this order: what most pages need comes first.
 _BEFORE = (_NER, _SST, _COLA, CONTROL, _QA, _POS)
-TUNED = (*_BEFORE, *(one for one in FIRST if one not in _BEFORE), *SHUFFLED, *FURTHER_SEEDS, COLA_MEAN)
+#: The control once more, for its states.
+CONTROL_STATES = replace(CONTROL, end="control-states", like="control", ships=False, more={"checkpoints": 12})
+TUNED = (*_BEFORE, *(one for one in FIRST if one not in _BEFORE), *SHUFFLED, *FURTHER_SEEDS, COLA_MEAN, CONTROL_STATES)
 BY_END = {one.end: one for one in TUNED}
 #: Their predictions ship fact by fact, as the base's do; of all others counts ship.
 FACT_BY_FACT = (_QA, _NER, _SST, CONTROL)

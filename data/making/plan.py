@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from data.making import edges, sentences
+from data.making import edges, forgetting, sentences
 from data.making.models import (
     CONTROL,
     FACT_BY_FACT,
@@ -16,14 +16,15 @@ from data.making.models import (
     SHIPPED,
     SHUFFLED,
     TUNED,
-    WIKITEXT,
     Tuned,
     downloads,
+    wikitext,
 )
 from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.core.paths import cache_folder
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.edges.train import train_edges
+from probing.workflows.forgetting.recover import recover
 from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
 from probing.workflows.requests.heads import HeadsRequest
@@ -46,7 +47,7 @@ class Step:
     Attributes:
         name: unique.
         run: does it; resumable, and quick if it is done.
-        minutes: of one processor, measured where the shipped family was made.
+        minutes: of one processor, for the hours that are printed beforehand.
         after: names of the steps that must be done before it.
     """
 
@@ -64,7 +65,7 @@ def full_runs() -> Path:
 def steps() -> list[Step]:
     """The plan: of two steps that do not depend on each other, the more important one first."""
     made = [_tuning(one) for one in TUNED]
-    return made + list(_heads()) + list(_facts()) + list(_probes())
+    return made + list(_heads()) + list(_facts()) + list(_probes()) + list(_forgetting())
 
 
 def _tuning(one: Tuned) -> Step:
@@ -80,7 +81,7 @@ def _trained(called: str, head: str, ships: bool = False, seed: int = 0) -> Head
     """Training of heads on text without facts, by the usual recipe."""
     out = SHIPPED / called / "heads" / head if ships else None
     return HeadsRequest(
-        called, head, out=out, half=True, threads=1, seed=seed, text=downloads() / WIKITEXT, valid=downloads() / "wikitext-2" / "valid.txt"
+        called, head, out=out, half=True, threads=1, seed=seed, text=wikitext(), valid=downloads() / "wikitext-2" / "valid.txt"
     )
 
 
@@ -150,6 +151,15 @@ def _probes() -> Iterator[Step]:
     for measured in sentences.measurings():
         name = f"changes of {Path(measured.model).name}"
         yield Step(name, partial(measure_changes, measured), 6, after(measured.model))
+
+
+def _forgetting() -> Iterator[Step]:
+    """What comes back of the lost facts, when they were lost, and what prevents it."""
+    for one, request in forgetting.recoveries():
+        yield Step(f"lost facts of {one.name}", partial(recover, request), 15, _of(one))
+    for end, name in forgetting.FOLLOWED.items():
+        yield Step(f"states of {name}", partial(forgetting.follow_states, end), 30, (f"fine-tune {MODEL}-{end}",))
+    yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
 
 
 def fact_by_fact(model: str, head: str, seed: int) -> bool:

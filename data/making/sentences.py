@@ -84,7 +84,7 @@ def measurings() -> list[ChangesRequest]:
 
 
 def minutes(request: SentencesRequest) -> float:
-    """Minutes of one processor that a training takes, as measured where the shipped probes were made."""
+    """Minutes of one processor that a training takes, about."""
     tasks = len(ALL) if request.tasks == ("all",) else len(request.tasks)
     return tasks * (4.0 if request.readings is None else 1.5)
 

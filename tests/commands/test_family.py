@@ -53,7 +53,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str],
     for name, value in (("steps", lambda: steps), ("_own_process", own_process), ("SHIPPED", tmp_path), ("weights_of_base", lambda: "w")):
         monkeypatch.setattr(family, name, value)
     monkeypatch.setattr(family, "snapshot_folder", lambda: tmp_path / "snapshot")
-    for module in (family.facts, family.edges, family.sentences):
+    for module in (family.facts, family.edges, family.sentences, family.forgetting):
         monkeypatch.setattr(module, "gather", lambda say: [])
     (tmp_path / "nesia-mini").mkdir()
     return ran, does

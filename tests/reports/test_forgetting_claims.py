@@ -4,13 +4,18 @@ import pandas as pd
 import pytest
 
 from probing.core.forgetting.excess import ABOVE, BELOW, UNKNOWN
+from probing.core.stats.intervals import wilson
+from probing.core.stats.paired import newcombe
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.reports.reproduction.findings import judged_by
 from probing.reports.reproduction.forgetting.claims import BACK, PREVENTED, RULES, ForgettingEvidence
+from probing.reports.reproduction.forgetting.frozen import prevented
 from probing.reports.reproduction.forgetting.paper import bases_here, measure
 from probing.store.database import open_database
 from tests import forgetting_planted as planted
-from tests.planted_relatives import BASE, COLA, SST_2
+from tests.planted_relatives import BASE, COLA, SEED_2, SST_2
+from tests.series_planted import FACTS, plant_series
+from tests.series_planted import PREVENTED as SERIES
 
 RELEARNED, FROZEN = RULES
 
@@ -54,3 +59,18 @@ def test_ours_are_the_fine_tuned_models_of_a_base_without_its_control(tmp_path, 
         table = measure(db, BASE.name).evidence.back.set_index("model")
     assert set(table.index) == {COLA.name, SST_2.name} and table["share"].eq(0.6).all()
     assert table["verdict"].eq(ABOVE).all() and table["never_share"].round(6).eq(0.2).all()
+
+
+def test_frozen_layers_are_compared_with_the_same_seed_of_the_unprotected_training(tmp_path, databases):
+    with open_database(databases.shared(plant_series(tmp_path / "series", SERIES))) as db:
+        table = prevented(db, BASE.name)
+        assert prevented(db, "other").empty
+    (row,) = table.itertuples()
+    assert row.model == f"{SEED_2.objective}, freeze 2 layers"
+    usual, frozen = (
+        sum(1 for n in range(0, FACTS, 2) if n % 20 // 2 < lost and n) / (FACTS // 2) for lost in (5, 4)
+    )  # fmt: skip
+    assert (row.usual, row.frozen) == pytest.approx((usual, frozen))
+    low, high = (wilson(round(share * FACTS / 2), FACTS // 2) for share in (frozen, usual))
+    assert (row.low, row.high) == pytest.approx(newcombe((frozen, *low), (usual, *high))[1:])
+    assert judged_by(RULES[FROZEN], ForgettingEvidence(prevented=table)).verdict == UNSURE

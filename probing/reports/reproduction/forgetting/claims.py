@@ -28,7 +28,7 @@ class ForgettingEvidence(Evidence):
     Attributes:
         back: one row per model: the share of held-out lost facts that relearning brings back, with interval, the shares of its yardsticks
             and the verdict on them; columns ``BACK``.
-        prevented: one row per model that was also fine-tuned with its lower layers frozen; columns ``PREVENTED``.
+        prevented: one row per model and number of frozen layers of a fine-tuning; columns ``PREVENTED``.
     """
 
     back: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(BACK)))
@@ -88,7 +88,8 @@ RULES: dict[str, Rule] = {
         "facts lost with lower layers frozen, against the same fine-tuning of all layers",
         "Holds if every model that was fine-tuned with its lower layers frozen loses fewer of the base's facts than the same model with "
         "all layers trained. Does not hold if one surely does not.",
-        "Cannot tell if neither is so. Without such models it is not measured. The intervals are of the paired difference.",
+        "Cannot tell if neither is so. Without such models it is not measured. The intervals are of the difference of two shares, the "
+        "widest over seeds.",
         frozen_layers, every=True,
     ),
 }  # fmt: skip

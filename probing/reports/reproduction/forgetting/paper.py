@@ -14,6 +14,7 @@ from probing.reports.forgetting.outcome import outcome
 from probing.reports.forgetting.stored import stored_runs, usual
 from probing.reports.learned import learned, verdicts_by_model
 from probing.reports.reproduction.forgetting.claims import BACK, RULES, ForgettingEvidence
+from probing.reports.reproduction.forgetting.frozen import prevented
 from probing.reports.reproduction.paper import Ours, Paper
 from probing.store.database import Database
 from probing.store.forgetting import queries
@@ -46,7 +47,9 @@ def measure(db: Database, base: str) -> Ours:
         rows.append([*names, *values, *yardsticks, verdict(*ends)])
     back = pd.DataFrame(rows, columns=list(BACK))
     verdicts = verdicts_by_model(learned(db, tuple(back["model"]))) if len(back) else {}
-    evidence = ForgettingEvidence(back, learned={model: verdicts.get(model, "no score stored") for model in back["model"]})
+    evidence = ForgettingEvidence(
+        back=back, prevented=prevented(db, base), learned={model: verdicts.get(model, "no score stored") for model in back["model"]}
+    )
     origin = f"{base}, {runs['probe_set'].iloc[0]}"
     return Ours(base, evidence, tuple(runs["run_id"]), origin, runs)
 
