@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from probing.core.errors import FactsError
-from probing.core.facts.fact import FactSet
-from probing.core.facts.sources import read_facts
-from probing.core.facts.templates import shipped_relations
 from probing.core.forgetting.progress import progress
-from probing.core.options import spelled
 from probing.core.paths import runs_folder
 from probing.core.registry import name_of_model
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.forgetting.callback import Asking, AskingCallback, Watched
 from probing.models.runtime.torch_settings import thread_count
+from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
 
 
@@ -70,16 +66,3 @@ class ForgettingCallback(AskingCallback):
         files = series_files(config, self._out or runs_folder())
         write_series(files, first, asked, watched.questions, progress(watched.history, watched.metric))
         print(f"what was forgotten is stored as {files.file('series_runs')}")
-
-
-def one_set(facts: str) -> FactSet:
-    """The facts that a name or a path gives.
-
-    Raises:
-        FactsError: if they are several probe sets.
-    """
-    sets = read_facts(facts, shipped_relations())
-    if len(sets) != 1:
-        names = ", ".join(one.probe_set for one in sets)
-        raise FactsError(f"got the probe sets {names} with {spelled('facts', facts)}; expected one of them")
-    return sets[0]

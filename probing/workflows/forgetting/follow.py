@@ -26,7 +26,7 @@ from probing.models.forgetting.by_layer import Questions, ranks_by_layer
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.build import build_database
-from probing.workflows.forgetting.callback import one_set
+from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
 from probing.workflows.requests.forgetting_series import FollowRequest
 from probing.workflows.say import Say

@@ -27,7 +27,7 @@ from probing.models.forgetting.callback import trained_encoder
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.build import build_database
 from probing.workflows.finetune import planned, prepared
-from probing.workflows.forgetting.callback import one_set
+from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
 from probing.workflows.requests.finetune import FinetuneRequest, Protection
 from probing.workflows.requests.forgetting_series import PreventRequest, parts_of

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from probing.core.errors import FactsError, ModelError
+from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact, FactSet, facts_sha256
-from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
 from probing.core.forgetting.run import ForgettingRunConfig
@@ -30,6 +29,7 @@ from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, a
 from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
+from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of
 from probing.workflows.heads.work import fetched_text
 from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
@@ -109,19 +109,11 @@ def _opened(request: RecoverRequest) -> _Asked:
     origin, base = base_entry(entry), opened_base(tuned, entry)
     if origin is None or base is None:
         raise ModelError(f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}")
-    found, answers = askable(_facts(request), base)
+    found, answers = askable(one_set(request.facts, request.called), base)
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)
     kept = FactSet(found.probe_set, facts, found.n_read, found.left_out, found.template_set)
     return _Asked(tuned, base, entry.objective, kept, [answers[n] for n in order], _exposure(origin, facts), text)
-
-
-def _facts(request: RecoverRequest) -> FactSet:
-    sets = read_facts(request.facts, shipped_relations(), own_name=request.called)
-    if len(sets) != 1:
-        names = ", ".join(one.probe_set for one in sets)
-        raise FactsError(f"got the probe sets {names} with {spelled('facts', request.facts)}; expected one of them")
-    return sets[0]
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:

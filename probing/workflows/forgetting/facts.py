@@ -1,0 +1,24 @@
+"""The facts that models are asked before and after a training."""
+
+from probing.core.errors import FactsError
+from probing.core.facts.fact import FactSet
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.options import spelled
+
+
+def one_set(facts: str, own_name: str | None = None) -> FactSet:
+    """The facts that a name or a path gives.
+
+    Args:
+        facts: as for ``read_facts``.
+        own_name: name of the probe set of the user's own facts; None: the file's name.
+
+    Raises:
+        FactsError: if they are several probe sets.
+    """
+    sets = read_facts(facts, shipped_relations(), own_name=own_name)
+    if len(sets) != 1:
+        names = ", ".join(one.probe_set for one in sets)
+        raise FactsError(f"got the probe sets {names} with {spelled('facts', facts)}; expected one of them")
+    return sets[0]
