@@ -4,11 +4,10 @@ import json
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from probing.core.errors import FigureError, OptionError, StoreError
 from tests.api.stored_results import opened, plant_all
-from tests.pages.conftest import opening
+from tests.pages.conftest import visited
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 
 MODELS = [BASE.name, COLA.name, SST_2.name]
@@ -32,15 +31,11 @@ def results(snapshot, root):
 
 @pytest.fixture(scope="module")
 def drawn(snapshot, root):
-    """The traces and the titles of the axes of a page's figure, by the figure's name; each link is visited once."""
-    visited: dict[str, AppTest] = {}
+    """The traces and the titles of the axes of a page's figure, by the figure's name."""
+    visit = visited(snapshot, root)
 
     def of_page(page: str, name: str, **query) -> tuple:
-        link = json.dumps([page, query])
-        if link not in visited:
-            with pytest.MonkeyPatch.context() as patch:
-                visited[link] = opening(snapshot, root / "cache", patch)(page, **query)
-        app = visited[link]
+        app = visit(page, **query)
         assert not app.exception
         (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
         return shown(json.loads(chart.proto.spec))

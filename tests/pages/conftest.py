@@ -1,5 +1,6 @@
 """Pages on planted stores."""
 
+import json
 import os
 import re
 import shutil
@@ -92,6 +93,22 @@ def opening(usual: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
         for name, value in query.items():
             app.query_params[name] = value
         return app.run()
+
+    return opened
+
+
+def visited(usual: Path, folder: Path) -> Callable[..., AppTest]:
+    """As ``opening``, for tests that only look at a page: each link is visited once, and the visits of a snapshot share a cache."""
+    apps: dict[str, AppTest] = {}
+    caches: dict[Path, Path] = {}
+
+    def opened(page: str, snapshot: Path = usual, **query) -> AppTest:
+        link = json.dumps([page, str(snapshot), query], sort_keys=True)
+        if link not in apps:
+            cache = caches.setdefault(snapshot, folder / f"cache-{len(caches)}")
+            with pytest.MonkeyPatch.context() as patch:
+                apps[link] = opening(snapshot, cache, patch)(page, **query)
+        return apps[link]
 
     return opened
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import opening, visited, words
 from tests.store.planted import PlantedRun, plant_runs
 
 #: A sentence that shows a majority answer, or what it gets right.
@@ -35,11 +35,13 @@ def snapshots(tmp_path_factory):
     return made
 
 
-@pytest.fixture
-def look(snapshots, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def look(snapshots, tmp_path_factory):
+    visit = visited(snapshots[2], tmp_path_factory.mktemp("visits"))
+
     def opened(page: str, n: int):
         query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "live" else {}
-        return opening(snapshots[n], tmp_path / "cache", monkeypatch)(page, **query)
+        return visit(page, snapshots[n], **query)
 
     return opened
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from probing.ui.frame import navigation
 from tests.store.planted import plant_runs
 
-from .conftest import PAGES, ROOT, opening
+from .conftest import PAGES, ROOT, opening, visited
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -31,11 +31,10 @@ def snapshot(tmp_path_factory):
     return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
 
 
-@pytest.fixture
-def look(snapshot, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+@pytest.fixture(scope="module")
+def look(snapshot, tmp_path_factory) -> Callable[..., AppTest]:
     """Opens a page on a base with two models that were fine-tuned from it."""
-
-    return opening(snapshot, tmp_path / "cache", monkeypatch)
+    return visited(snapshot, tmp_path_factory.mktemp("visits"))
 
 
 def main_words(app) -> str:
@@ -53,8 +52,8 @@ def links(app) -> list[tuple[str, str]]:
     return [(text.replace("\\", ""), anchor) for text, anchor in re.findall(r"\[([^\[\]]*)\]\(#(.*?)\)", line)]
 
 
-def test_menus_name_models_shortly_and_links_in_full(look):
-    app = look("layer_curves")
+def test_menus_name_models_shortly_and_links_in_full(snapshot, tmp_path, monkeypatch):
+    app = opening(snapshot, tmp_path / "cache", monkeypatch)("layer_curves")
     menu = app.sidebar.multiselect(key="layer_curves.models")
     assert shortly(menu.options) == ["nesia-mini", "QA-SQuAD-1"]
     menu.set_value([TUNED]).run()
@@ -91,8 +90,8 @@ def test_without_shorter_names_there_is_no_list_of_them(visit):
 
 
 @pytest.mark.parametrize("page", ["home", "compare"])
-def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(look, page):
-    app = look(page)
+def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(snapshot, tmp_path, monkeypatch, page):
+    app = opening(snapshot, tmp_path / "cache", monkeypatch)(page)
     drawn = [(head.value.replace("\\", ""), head.proto.anchor) for head in app.main.header]
     assert len(drawn) > 3 and links(app) == drawn
     again = app.run()

@@ -9,7 +9,7 @@ import pytest
 from probing.core.edges.published import PublishedEdges
 from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, plant_edge_runs, planted_gold, planted_part
 from tests.edges_planted import planted_probabilities as probabilities
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import opening, visited, words
 from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
 from tests.pages.test_badges import unmarked
@@ -28,9 +28,9 @@ def edges(tmp_path_factory):
     return plant_edge_runs(tmp_path_factory.mktemp("edges") / "runs")
 
 
-@pytest.fixture
-def look(edges, tmp_path, monkeypatch):
-    return opening(edges, tmp_path / "cache", monkeypatch)
+@pytest.fixture(scope="module")
+def look(edges, tmp_path_factory):
+    return visited(edges, tmp_path_factory.mktemp("visits"))
 
 
 def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool = False) -> np.ndarray:

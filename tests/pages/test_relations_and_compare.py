@@ -8,13 +8,19 @@ from scipy.stats import binomtest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.transitions import outcome_words
-from tests.pages.conftest import line_with, numbers_in, plain, words
+from tests.pages.conftest import line_with, numbers_in, plain, visited, words
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
 #: What the sentence on the size of a set of one's own has, before the ends of the interval.
 SIZE = "95 % interval from"
 COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "not_read": 2}
+
+
+@pytest.fixture(scope="module")
+def look(family, tmp_path_factory):
+    """Opens a page on the planted family."""
+    return visited(family, tmp_path_factory.mktemp("visits"))
 
 
 def links(app) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
-from probing.store import database, parquet, run_queries
+from probing.store import build, database, parquet, run_queries
 from probing.store.build import build_database, built_database
 from probing.store.build_steps import load
 from probing.store.build_steps.increment import Notes
@@ -93,6 +93,15 @@ def test_a_table_without_files_is_the_one_that_files_without_rows_make_and_costs
     connection = Mock(spec=duckdb.DuckDBPyConnection)
     load.load_plain(connection, "edge_runs", [], lambda what: None, Notes())
     assert connection.mock_calls == []
+
+
+def test_a_build_leaves_it_to_the_rename_to_wait_for_the_disk(tmp_path: Path):
+    with duckdb.connect(tmp_path / "new.duckdb") as connection:
+        build._wait_for_no_disk(connection)
+        assert connection.execute("SELECT current_setting('fsync_mode')").fetchall() == [("NONE",)]
+    older = Mock(spec=duckdb.DuckDBPyConnection)
+    older.execute.side_effect = duckdb.CatalogException("unrecognized configuration parameter")
+    build._wait_for_no_disk(older)
 
 
 def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path):
