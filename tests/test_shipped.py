@@ -222,7 +222,7 @@ def test_the_card_prints_the_gate(database, run, monkeypatch):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
     for words in ("demonstration", "held out", "P@10", "Gate", "2,883,584"):
         assert words in card
-    monkeypatch.setattr("probing.workflows.nesia.model_card.database_folder", lambda: database.path.parent)
+    monkeypatch.setattr("data.making.card.database_folder", lambda: database.path.parent)
     for head in ("tied", "logit_lens", "full"):
         conditions, numbers = run("model-card", "--head", head).output.split("\n\n", 1)
         assert f"### {head}\n\n{numbers.rstrip()}" in card

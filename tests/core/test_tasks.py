@@ -38,7 +38,7 @@ def test_registry_and_published_numbers_name_objectives_of_the_table():
 
 def test_the_guide_describes_every_objective():
     rows = [line for line in (ROOT / "docs" / "finetuning.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert [line.split("`")[1] for line in rows] == list(TASKS)
+    assert [name for line in rows if not (name := line.split("`")[1]).startswith("--")] == list(TASKS)
 
 
 @pytest.mark.parametrize("note", KEPT, ids=lambda path: path.parent.name)

@@ -149,6 +149,8 @@ def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
     app = shipped(page)
     assert not app.exception
     texts = headlines(app)
+    if page == "forgetting" and "No model was asked" in " ".join(one.value for one in app.info):
+        return
     if page == "methods":
         # Its other shares are settings, such as how many tokens are masked.
         texts = [text for text in texts if re.search(r"\*\*\d", text)]

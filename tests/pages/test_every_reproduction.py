@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from probing.reports.reproduction.decisions import VERDICTS
 from probing.ui.reproduction.page import SECTIONS
 from tests.edges_planted import plant_edge_runs
+from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import opening, words
 from tests.pages.test_reproduction_page import plant_family
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
@@ -24,6 +25,7 @@ STORES = {
     "bertnesia": (plant_family, "**nesia-mini** and its family"),
     "edge-probing": (plant_edge_runs, "**nesia-mini**"),
     "interplay": (plant_interplay, "**planted** and its fine-tuned models"),
+    "forgetting": (plant_forgetting, "**planted** and its fine-tuned models"),
 }
 TABS = [pytest.param(name, tab, id=f"{name} {tab}") for name, section in SECTIONS.items() for tab in section.tabs]
 

@@ -76,7 +76,7 @@ def test_missing_foreign_older_and_other_tables_are_told_apart(tmp_path: Path, m
         read_table(foreign, "predictions")
     with pytest.raises(StoreError, match="holds the table 'exposure'"):
         read_table(write_table("exposure", [], tmp_path / "runs-x.parquet"), "runs")
-    monkeypatch.setitem(parquet.VERSIONS, "predictions", 0)
+    monkeypatch.setattr(parquet, "VERSIONS", {**parquet.VERSIONS, "predictions": 0})
     older = write_table("predictions", ROWS, tmp_path / "predictions-older.parquet")
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"predictions-older\.parquet has schema version 0, expected 1"):

@@ -4,12 +4,14 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
+from probing.core.forgetting.ways import WAYS
 from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.fine_tuning.selection import FineTuningSelection
+from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
@@ -62,6 +64,10 @@ CHOSEN = {
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
         pipeline_tab="claims", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="claims", interplay_figure="3cd",
+        lost_base="nesia-mini", lost_tab="claims",
+    ),
+    "forgetting": ForgettingSelection(
+        lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
     ),
     "methods": MethodsSelection(),
 }  # fmt: skip
@@ -84,7 +90,8 @@ LINKED = {
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss",
     "heads": "model probe_set k exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
-    "interplay_tab interplay_figure",
+    "interplay_tab interplay_figure lost_base lost_tab",
+    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
     "methods": "",
 }
 

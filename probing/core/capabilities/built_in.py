@@ -85,7 +85,7 @@ FORGETTING = Capability(
 SERIES = Capability(
     "series",
     kind="probing.store.declared.series:SERIES",
-    shared="sentences",
+    shared="forgetting",
     reports="probing.reports.forgetting.declared_series:SERIES",
     line="Trainings state by state: when facts are forgotten, and what prevents it.",
     commands={

@@ -39,9 +39,9 @@ def _sentence(shown: Shown) -> Markdown:
     others = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
     return filled(
         "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
-        "**{others:.0f}** come back, but so do wrong answers, and **{gone:.0f}** are not recovered by any of these ways. {yardstick}",
+        "**{others:.0f}** come back, but so do wrong answers, and **{left:.0f}** are not recovered by any of these ways. {yardstick}",
         base=shown.view.called(run["base"]), model=shown.view.called(shown.model), kept=parts.loc[KEPT, "per_100"], above=above,
-        others=others, gone=parts.loc[NOT_RECOVERED, "per_100"], yardstick=_yardstick(parts.loc[RELEARNED]),
+        others=others, left=parts.loc[NOT_RECOVERED, "per_100"], yardstick=_yardstick(parts.loc[RELEARNED]),
     )  # fmt: skip
 
 
