@@ -57,7 +57,9 @@ def over_training(
                 hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata:,}}: %{{y:.3f}}<extra></extra>", row=row, col=1,
             )  # fmt: skip
     steps = sorted(set(table["step"]))
-    theme.apply(figure, height=620)
+    theme.apply(figure, height=640)
+    # The first panel's title stands between the figure and the legend.
+    figure.update_layout(legend_y=1.07, margin_t=80)
     figure.update_xaxes(tickvals=[step**0.5 for step in steps], ticktext=[f"{step:,}" for step in steps])
     figure.update_xaxes(title_text="training step", row=3, col=1)
     return figure
