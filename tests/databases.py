@@ -84,5 +84,6 @@ class Databases:
 
     def changed(self) -> list[str]:
         """The data versions of shared databases that a test has changed, which would change what other tests see."""
-        built = [pointer.parent for pointer in self.root.glob(f"*/{POINTER}")]
+        # Those of other tables were built while a test had registered a capability.
+        built = [pointer.parent for pointer in self.root.glob(f"*-{tables_checksum()[:8]}/{POINTER}")]
         return [folder.name for folder in built if current_version(folder) != folder.name.rpartition("-")[0] or not is_whole(folder)]
