@@ -1,6 +1,5 @@
 """The shipped predictions: fact by fact for few models, counts for all others."""
 
-import json
 from pathlib import Path
 
 from data.making.plan import fact_by_fact, full_runs
@@ -13,9 +12,6 @@ from probing.workflows.gather import gather_tables
 from probing.workflows.say import Say
 from probing.workflows.share.swapped_counts import keep_counts
 
-#: Tables of a run that ships fact by fact.
-_OF_RUN = ("predictions", "lenders")
-
 
 def gather(say: Say = print) -> list[Path]:
     """Stores the predictions and counts of all runs in the snapshot.
@@ -25,16 +21,14 @@ def gather(say: Say = print) -> list[Path]:
     """
     target, files, counted = snapshot_folder(), [], []
     for folder in sorted(path for path in full_runs().iterdir() if path.is_dir()):
-        rows = [(path, row) for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
-        ships = {fact_by_fact(row["model"], row["head"], json.loads(row["config"])["seed"]) for _, row in rows}
-        if ships == {True}:
+        rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
+        if rows and all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in rows):
             files += [atomic_copy(path, target / path.name) for path in sorted(folder.glob("*.parquet"))]
         else:
             counted.append(folder)
     counts = cache_folder() / "nesia-counts"
     keep_counts(counted, counts, say, new=True)
-    names = [table.name for table in KINDS[FACTS].tables]
-    ours = [name for name in names if name not in ("runs", *_OF_RUN) and name.endswith(("_counts", "counted_runs"))]
+    ours = [table.name for table in KINDS[FACTS].tables if table.name.endswith(("_counts", "counted_runs"))]
     files += gather_tables(counts, target, "counted_runs", ours, {}, say, by_model=False)
     for path in sorted(counts.glob("*.parquet")):
         if not path.name.startswith(tuple(f"{name}-" for name in ours)) and not (target / path.name).is_file():

@@ -108,7 +108,7 @@ def _facts() -> Iterator[Step]:
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None, seed: int = 0) -> Step:
         request = ProbeRequest(
             called, facts="all", head=head, templates=templates, top=top, seed=seed, threads=1, device="cpu", progress=False,
-            out=full_runs() / f"{Path(called).name}-{head}",
+            out=full_runs() / (f"{Path(called).name}-{head}" + (f"-{seed}" if seed else "")),
         )  # fmt: skip
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "") + (f", replicate {seed}" if seed else "")
         return Step(name, partial(probe, request), 1 if seed else 3, after)

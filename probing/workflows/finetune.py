@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import FactsError, ModelError
+from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.model_folders import FINETUNING, find_entry
@@ -181,10 +181,7 @@ def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[P
         ModelError: if the base is no base or cannot be loaded.
         FactsError: if the data are missing or malformed.
     """
-    data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
-    if data is None or not data.exists():
-        wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
-        raise FactsError(f"no data for {task.slug} at {data or 'any path'}; {wanted}")
+    data = task.data_at(request.data)
     if entry.base:
         raise ModelError(f"{entry.name} is fine-tuned from {entry.base} already; fine-tuning begins with a base encoder")
     settings = request.length.settings(task)

@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.errors import FactsError, ModelError
+from probing.core.errors import ModelError
 from probing.core.model_folders import FINETUNING, base_entry, find_entry
-from probing.core.paths import cache_folder
-from probing.core.tasks.objectives import Task, task_named
+from probing.core.tasks.objectives import task_named
 from probing.models.encoders.load import pick_device
 from probing.models.finetuning.setup import prepare, take_stored_weights
 from probing.workflows.requests.score import ScoreRequest
@@ -52,7 +51,7 @@ def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
         raise ModelError(f"the base of {entry.name} is not known; name it with --base")
     recipe = record["recipe"]
     task = task_named(recipe["objective"]).pooled(recipe.get("pooling"))
-    ready = prepare(task, origin, _data(task, request), request.lama, recipe, recipe["seed"])
+    ready = prepare(task, origin, task.data_at(request.data), request.lama, recipe, recipe["seed"])
     take_stored_weights(ready, note.parent)
     ready.training.model.to(str(pick_device(request.device)))  # type: ignore[arg-type]  # transformers wraps it
     earlier = {one["metric"]: one["value"] for one in record["scores"]}
@@ -62,11 +61,3 @@ def score(request: ScoreRequest, say: Say = print) -> list[ScoredAgain]:
         recorded = "not recorded" if one.recorded is None else f"recorded {one.recorded:.4f}"
         say(f"  {one.metric}: {one.value:.4f} (n = {one.n:,}; {recorded})")
     return found
-
-
-def _data(task: Task, request: ScoreRequest) -> Path:
-    data = request.data or (cache_folder() / "downloads" / task.data_set if task.data_set else None)
-    if data is None or not data.exists():
-        wanted = f"fetch it with: python -m probing fetch {task.data_set}" if task.data_set else "name a text file with --data"
-        raise FactsError(f"no data for {task.slug} at {data or 'any path'}; {wanted}")
-    return data

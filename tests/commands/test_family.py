@@ -10,6 +10,9 @@ from data.making.models import BY_END, FACT_BY_FACT, TUNED
 from data.making.plan import Step
 from probing.core.errors import ModelError, ProbingError
 from probing.core.registry import read_registry
+from probing.store.check import check_store
+from probing.store.parquet import read_table
+from tests.store.planted import PlantedRun, plant_runs
 
 
 def test_every_step_waits_for_earlier_ones_and_every_shipped_model_is_in_the_plan():
@@ -99,3 +102,33 @@ def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path
     monkeypatch.setattr(family, "SHIPPED", tmp_path)
     with pytest.raises(ModelError, match="no base in"):
         family.weights_of_base()
+
+
+def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folders = [step.run.args[0].out for step in plan.steps() if step.name.startswith("facts of")]  # type: ignore[attr-defined]
+    alike: dict[Path, set[bool]] = {}
+    for step in plan.steps():
+        if step.name.startswith("facts of"):
+            request = step.run.args[0]  # type: ignore[attr-defined]
+            ships = plan.fact_by_fact(Path(request.model).name, request.head, request.seed)
+            alike.setdefault(request.out, set()).add(ships)
+    assert len(folders) > len(alike) and all(len(found) == 1 for found in alike.values())
+
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(family.facts, "snapshot_folder", lambda: tmp_path / "snapshot")
+    (tmp_path / "snapshot").mkdir()
+    facts = (("facts_sha256", "0" * 64),)
+    base = PlantedRun(head="logit_lens", made=facts)
+    other = PlantedRun("nesia-mini-rte", "logit_lens", base="nesia-mini", made=facts)
+    for run in (base, other):
+        folder = plant_runs(plan.full_runs() / run.model, [run])
+        # As `probe` names and places them.
+        (folder / "facts-trex.parquet").rename(folder / f"facts-{'0' * 16}.parquet")
+        for path in folder.glob("*/*.parquet"):
+            path.rename(folder / path.name)
+    family.facts.gather(lambda line: None)
+    names = {path.name for path in (tmp_path / "snapshot").iterdir()}
+    assert {name for name in names if name.startswith("predictions-")} == {f"predictions-{base.run_id}.parquet"}
+    (row,) = read_table(tmp_path / "snapshot" / "counted_runs.parquet", "counted_runs").to_pylist()
+    assert (row["run_id"], row["model"]) == (other.run_id, other.model) and {"layer_counts.parquet", "total_counts.parquet"} <= names
+    assert check_store([tmp_path / "snapshot"]) == []

@@ -6,8 +6,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from probing.core.errors import OptionError, RegistryError
+from probing.core.errors import FactsError, OptionError, RegistryError
 from probing.core.nesia.control_text import OwnText, control_texts
+from probing.core.paths import cache_folder
 from probing.core.tasks.conll import conll_dev, conll_parts, ewt_part
 from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
 from probing.core.tasks.held_out import split_texts
@@ -79,6 +80,21 @@ class Task:
         pooling = self.settings.get("pooling", FIRST)
         ends = [pooling] * (pooling != FIRST) + ["shuffled"] * bool(self.settings.get("shuffled_labels"))
         return "-".join([self.slug, *ends])
+
+    def data_at(self, given: Path | None) -> Path:
+        """Where its data are.
+
+        Args:
+            given: a folder, or for the control a text file; None: the fetched data set.
+
+        Raises:
+            FactsError: if there is nothing.
+        """
+        data = given or (cache_folder() / "downloads" / self.data_set if self.data_set else None)
+        if data is None or not data.exists():
+            wanted = f"fetch it with: python -m probing fetch {self.data_set}" if self.data_set else "name a text file with --data"
+            raise FactsError(f"no data for {self.slug} at {data or 'any path'}; {wanted}")
+        return data
 
     def shuffled(self) -> "Task":
         """The control of the objective: the same training on labels that say nothing about the input.

@@ -40,9 +40,7 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
         if names is not None:
             runs = runs[runs[column].isin(list(names))]
     ids = list(runs["run_id"])
-    counted = queries.series_counts(db, ids, k)
-    last = counted[counted["layer"] == counted.groupby("run_id")["layer"].transform("max")]
-    last = last[last["step"] == last.groupby("run_id")["step"].transform("max")]
+    last = series.at_end(db, ids, k)
     steps = queries.series_steps(db, ids)
     scored = steps[steps["score"].notna()].groupby("run_id").tail(1)[["run_id", "score", "metric"]]
     table = (

@@ -170,6 +170,12 @@ def _with_names(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(found[["run_id", *OF]], on="run_id")
 
 
+def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
+    """The counts of series at their last state and the last layer that was asked, see ``series_counts``; one row per series."""
+    last = _at_layers(queries.series_counts(db, run_ids, k), None)
+    return last[last["step"] == last.groupby("run_id")["step"].transform("max")]
+
+
 def _at_layers(counted: pd.DataFrame, layers: Sequence[int] | None) -> pd.DataFrame:
     """The rows of these layers; None: of the last one of each series."""
     if layers is not None:

@@ -42,18 +42,19 @@ def paired_with_yardsticks(
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
     table["majority"] = hits / n if n and k == 1 else float("nan")
-    both = by_layer(db, (base_run, run), f"p_at_{k}", "micro", exposures, answer_in_subject)
+    control = _shuffled(db, run)
+    asked = (base_run, run, control) if control else (base_run, run)
+    found = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
         for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
-        mine = both.loc[both["run_id"] == run_id, ["layer", *_OF_RUN]]
+        mine = found.loc[found["run_id"] == run_id, ["layer", *_OF_RUN]]
         table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
     own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
-    control = _shuffled(db, run)
-    found = by_layer(db, (control,) if control else (), f"p_at_{k}", "micro", exposures, answer_in_subject)
     named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
-    return table.merge(found[["layer", *named]].rename(columns=named), on="layer", how="left")
+    shuffled = found.loc[found["run_id"] == control, ["layer", *named]]
+    return table.merge(shuffled.rename(columns=named), on="layer", how="left")
 
 
 def _shuffled(db: Database, run: str) -> str | None:

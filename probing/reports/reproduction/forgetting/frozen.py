@@ -10,7 +10,6 @@ from probing.core.tasks.recipe import UNPROTECTED
 from probing.reports.forgetting import series
 from probing.reports.reproduction.forgetting.claims import PREVENTED
 from probing.store.database import Database
-from probing.store.forgetting import series_queries as queries
 
 #: What a training did against forgetting, if it froze layers and did nothing else.
 _FROZEN = re.compile(r"freeze \d+")
@@ -54,8 +53,6 @@ def _share(hits: int, n: int) -> tuple[float, float, float]:
 
 def _lost(db: Database, run_ids: list[str]) -> pd.DataFrame:
     """run_id, before (facts known before), lost (of them those not known at the end), at the last layer."""
-    counts = queries.series_counts(db, run_ids, 1)
-    last = counts[counts["layer"] == counts.groupby("run_id")["layer"].transform("max")]
-    last = last[last["step"] == last.groupby("run_id")["step"].transform("max")]
+    last = series.at_end(db, run_ids, 1)
     found = last.assign(before=last["kept"] + last["returned"] + last["lost"])
     return found.loc[found["before"] > 0, ["run_id", "before", "lost"]]
