@@ -15,11 +15,18 @@ from tests.planted_relatives import LAST, LAYERS, MODELS, PlantedModel
 HEADS, BLOCKS, BLOCK_PIECES = 2, 12, 32
 #: Measures of what fine-tuning changed -> (least layer, whether of one model alone, whether by head).
 MEASURES = {
-    "entropy-first": (1, True, True), "flatness-first": (1, True, False), "to-separator-first": (1, True, False),
-    "emd-first": (1, False, True), "total-variation-first": (1, False, False), "entropy-change-first": (1, False, False),
-    "cka-first": (0, False, False), "cka-mean": (0, False, False), "same-token-cosine": (0, False, False),
-    "self-similarity": (0, True, False), "anisotropy": (0, True, False),
-}  # fmt: skip
+    "entropy-first": (1, True, True),
+    "flatness-first": (1, True, False),
+    "to-separator-first": (1, True, False),
+    "emd-first": (1, False, True),
+    "total-variation-first": (1, False, False),
+    "entropy-change-first": (1, False, False),
+    "cka-first": (0, False, False),
+    "cka-mean": (0, False, False),
+    "same-token-cosine": (0, False, False),
+    "self-similarity": (0, True, False),
+    "anisotropy": (0, True, False),
+}
 ALL_HEADS = 255
 
 
@@ -27,11 +34,21 @@ def change_config(model: PlantedModel) -> str:
     """Canonical JSON of what the fingerprint of a run of changes is made of."""
     return canonical_json(
         {
-            "model": model.name, "weights": f"weights of {model.name}", "model_revision": "planted", "base": model.base,
-            "base_weights": f"weights of {model.base}" if model.base else "", "objective": model.objective, "head_recipe": "{}", "seed": 0,
-            "dtype": "float32", "threads": 1, "code_version": "planted", "sentences_sha256": "planted", "blocks_sha256": "planted",
+            "model": model.name,
+            "weights": f"weights of {model.name}",
+            "model_revision": "planted",
+            "base": model.base,
+            "base_weights": f"weights of {model.base}" if model.base else "",
+            "objective": model.objective,
+            "head_recipe": "{}",
+            "seed": 0,
+            "dtype": "float32",
+            "threads": 1,
+            "code_version": "planted",
+            "sentences_sha256": "planted",
+            "blocks_sha256": "planted",
         }
-    )  # fmt: skip
+    )
 
 
 def change_run_id(model: PlantedModel) -> str:
@@ -94,10 +111,16 @@ def change_rows(model: PlantedModel) -> dict[str, list[dict[str, Any]]]:
         sums, masked = block_sums(model, 1 if where == "single" else n, embeddings)
         perplexity.append(
             {
-                "run_id": run_id, "replaced": where, "n": n, "embeddings": embeddings, "masked": int(masked.sum()),
-                "cross_entropy": float(sums.astype(np.float64).sum()), "by_block": sums.tolist(), "masked_by_block": masked.tolist(),
+                "run_id": run_id,
+                "replaced": where,
+                "n": n,
+                "embeddings": embeddings,
+                "masked": int(masked.sum()),
+                "cross_entropy": float(sums.astype(np.float64).sum()),
+                "by_block": sums.tolist(),
+                "masked_by_block": masked.tolist(),
             }
-        )  # fmt: skip
+        )
     return {"change_runs": [run], "change_values": values, "perplexity": perplexity}
 
 

@@ -337,11 +337,19 @@ def prediction_rows(run: PlantedEdgeRun, part: str) -> list[dict[str, Any]]:
             top = int(one.argmax())
             rows.append(
                 {
-                    "run_id": run_id, "part": part, "target": target, "layer": layer, "top": top, "p_top": int(one[top]),
-                    "predicted": np.flatnonzero(said[place, target]).tolist(), "p_gold": one[gold[target]].tolist(),
-                    "wrong": int(wrong[target]), "p_wrong": int(one[wrong[target]]), "p_sum": int(one.sum()),
+                    "run_id": run_id,
+                    "part": part,
+                    "target": target,
+                    "layer": layer,
+                    "top": top,
+                    "p_top": int(one[top]),
+                    "predicted": np.flatnonzero(said[place, target]).tolist(),
+                    "p_gold": one[gold[target]].tolist(),
+                    "wrong": int(wrong[target]),
+                    "p_wrong": int(one[wrong[target]]),
+                    "p_sum": int(one.sum()),
                 }
-            )  # fmt: skip
+            )
     return rows
 
 

@@ -54,10 +54,14 @@ def lost_facts(model: PlantedModel, k: int = 1) -> list[dict[str, Any]]:
         for number in range(known * LOST[model.name] // 30):
             facts.append(
                 {
-                    "run_id": forgetting_run_id(model, k), "fact_id": fingerprint_of(f"{relation} {number}"), "relation": relation,
-                    "bin": number % 6, "exposure": ("stated", "evidence", "unseen")[number % 3], **BACK[number % len(BACK)],
+                    "run_id": forgetting_run_id(model, k),
+                    "fact_id": fingerprint_of(f"{relation} {number}"),
+                    "relation": relation,
+                    "bin": number % 6,
+                    "exposure": ("stated", "evidence", "unseen")[number % 3],
+                    **BACK[number % len(BACK)],
                 }
-            )  # fmt: skip
+            )
     return facts
 
 
@@ -92,19 +96,40 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
                     shares += [key | {"asked": asked, "bin": number} | _share(share, one) for number, one in rows]
                 for yardstick, share in (("wrong answers", 0.3 if above else 0.6), ("never known", 0.2)):
                     excesses.append(
-                        key | {"yardstick": yardstick, "relation": "", "share": 0.6, "yardstick_share": share, "low": 0.55 - share,
-                               "high": 0.65 - share, "n": len(facts), "n_yardstick": 60}
-                    )  # fmt: skip
+                        key
+                        | {
+                            "yardstick": yardstick,
+                            "relation": "",
+                            "share": 0.6,
+                            "yardstick_share": share,
+                            "low": 0.55 - share,
+                            "high": 0.65 - share,
+                            "n": len(facts),
+                            "n_yardstick": 60,
+                        }
+                    )
                 if level in (0, 15) and protocol == RIGHT:
                     for relation in ("P19", "relations with few facts"):
                         excesses.append(
-                            key | {"yardstick": "wrong answers", "relation": relation, "share": 0.7, "yardstick_share": 0.5, "low": 0.1,
-                                   "high": 0.3, "n": 20, "n_yardstick": 20}
-                        )  # fmt: skip
+                            key
+                            | {
+                                "yardstick": "wrong answers",
+                                "relation": relation,
+                                "share": 0.7,
+                                "yardstick_share": 0.5,
+                                "low": 0.1,
+                                "high": 0.3,
+                                "n": 20,
+                                "n_yardstick": 20,
+                            }
+                        )
     return {
-        "forgetting_facts": facts, "forgetting_relations": relations, "forgetting_shares": shares, "forgetting_excesses": excesses,
+        "forgetting_facts": facts,
+        "forgetting_relations": relations,
+        "forgetting_shares": shares,
+        "forgetting_excesses": excesses,
         "forgetting_runs": [run],
-    }  # fmt: skip
+    }
 
 
 def plant_forgetting(
@@ -117,13 +142,20 @@ def plant_forgetting(
     folder.mkdir(parents=True, exist_ok=True)
     facts = [
         {
-            "fact_id": fingerprint_of(f"{relation} {number}"), "probe_set": "trex", "relation": relation, "subject": f"Subject {number}",
-            "object": f"Answer {number % 4}", "prompt": f"Subject {number} is [MASK] .", "template": f"[X] {relation} [Y].",
-            "template_set": "default", "answer_in_subject": False, "pred": "",
+            "fact_id": fingerprint_of(f"{relation} {number}"),
+            "probe_set": "trex",
+            "relation": relation,
+            "subject": f"Subject {number}",
+            "object": f"Answer {number % 4}",
+            "prompt": f"Subject {number} is [MASK] .",
+            "template": f"[X] {relation} [Y].",
+            "template_set": "default",
+            "answer_in_subject": False,
+            "pred": "",
         }
         for relation, n in KNOWN.items()
         for number in range(n)
-    ]  # fmt: skip
+    ]
     write_table("facts", facts, folder / "facts-of-forgetting.parquet")
     for model in models:
         for table, rows in forgetting_rows(model, k).items():

@@ -34,7 +34,7 @@ from tests.planted_relatives import (  # noqa: F401
     SQUAD,
     SST_2,
     PlantedModel,
-)  # fmt: skip
+)
 
 PORTIONS = (1, 4, 16)
 #: Protocol -> train, dev and test sentences; a task may have more test sentences by our protocol.
@@ -93,12 +93,22 @@ class PlantedSentenceRun:
         model = self.model
         return canonical_json(
             {
-                "model": model.name, "weights": f"weights of {model.name}", "model_revision": "planted", "base": model.base,
-                "base_weights": f"weights of {model.base}" if model.base else "", "objective": model.objective,
-                "head_recipe": '{"solver":"planted"}', "seed": 0, "dtype": "float32", "threads": 1, "code_version": "planted",
-                "task": self.task.name, "protocol": self.protocol, "data": data_sha256(self.task, self.protocol),
+                "model": model.name,
+                "weights": f"weights of {model.name}",
+                "model_revision": "planted",
+                "base": model.base,
+                "base_weights": f"weights of {model.base}" if model.base else "",
+                "objective": model.objective,
+                "head_recipe": '{"solver":"planted"}',
+                "seed": 0,
+                "dtype": "float32",
+                "threads": 1,
+                "code_version": "planted",
+                "task": self.task.name,
+                "protocol": self.protocol,
+                "data": data_sha256(self.task, self.protocol),
             }
-        )  # fmt: skip
+        )
 
     @property
     def run_id(self) -> str:
@@ -202,13 +212,22 @@ def task_rows(task: PlantedTask, protocol: str) -> dict[str, list[dict[str, Any]
     """Table -> the rows of a task's data."""
     train, dev, test = task.sizes(protocol)
     found = {
-        "task": task.name, "protocol": protocol, "title": task.name.replace("-", " ").capitalize(), "level": task.level,
+        "task": task.name,
+        "protocol": protocol,
+        "title": task.name.replace("-", " ").capitalize(),
+        "level": task.level,
         "source": "planted",
-        "licence": "CC-BY-SA-4.0" if task.open else "not to be shown", "labels": list(task.labels), "n_train_labels": [train // 2] * 2,
-        "n_train": train, "n_dev": dev, "n_test": test, "majority_right": int((gold(task, protocol) == 0).sum()),
+        "licence": "CC-BY-SA-4.0" if task.open else "not to be shown",
+        "labels": list(task.labels),
+        "n_train_labels": [train // 2] * 2,
+        "n_train": train,
+        "n_dev": dev,
+        "n_test": test,
+        "majority_right": int((gold(task, protocol) == 0).sum()),
         "surface_right": test // 2 + max(test // 50, 4),
-        "dropped": json.dumps({"repeated": 3, "two labels": 1}), "sha256": data_sha256(task, protocol),
-    }  # fmt: skip
+        "dropped": json.dumps({"repeated": 3, "two labels": 1}),
+        "sha256": data_sha256(task, protocol),
+    }
     shown = [
         {"task": task.name, "protocol": protocol, "place": place, "example": one.sha256[:16], "label": task.labels.index(one.label)}
         | ({"text": one.text, "pair": one.pair} if task.open else {"text": None, "pair": None})

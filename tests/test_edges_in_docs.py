@@ -15,9 +15,15 @@ ROOT = Path(__file__).resolve().parents[1]
 CARD = (ROOT / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
 SECTION = CARD[CARD.index("## Edge probing") :].split("\n## ")[0]
 TITLES = {
-    "part of speech": "pos", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
-    "semantic roles": "srl", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
-}  # fmt: skip
+    "part of speech": "pos",
+    "constituents": "constituents",
+    "dependencies": "dependencies",
+    "entities": "entities",
+    "semantic roles": "srl",
+    "coreference": "coreference",
+    "proto-roles": "proto-roles",
+    "relations": "relations",
+}
 
 
 def rows() -> dict[str, list[str]]:

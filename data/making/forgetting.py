@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data.making.models import BY_END, CONTROL_STATES, FIRST, MODEL, Tuned, learning_rate, wikitext
+from data.making.models import BY_END, FIRST, MODEL, Tuned, learning_rate, wikitext
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.store.kinds import KINDS
 from probing.workflows.forgetting.follow import follow
@@ -14,7 +14,7 @@ from probing.workflows.requests.forgetting_series import FollowRequest, PreventR
 from probing.workflows.say import Say
 
 #: The trainings whose states are asked, and the names of their series.
-FOLLOWED = {"ner-conll": f"{MODEL}-ner-conll", "qa-squad-1": f"{MODEL}-qa-squad-1", CONTROL_STATES.end: f"{MODEL}-control"}
+FOLLOWED = {"ner-conll": f"{MODEL}-ner-conll", "qa-squad-1": f"{MODEL}-qa-squad-1", "control": f"{MODEL}-control"}
 #: What is compared is lost within the first fifty steps; the score needs some more.
 _PREVENTED, _STEPS, _FACTS = "ner-conll", 300, 6000
 
@@ -43,11 +43,18 @@ def compare_recipes(say: Say = print) -> list[Path]:
     length = TrainingLength(_STEPS, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1)
     return prevent(
         PreventRequest(
-            MODEL, _PREVENTED, size=_FACTS, length=length, freeze_embeddings=True, replay_text=wikitext(), out=results(), threads=1,
+            MODEL,
+            _PREVENTED,
+            size=_FACTS,
+            length=length,
+            freeze_embeddings=True,
+            replay_text=wikitext(),
+            out=results(),
+            threads=1,
             device="cpu",
         ),
         say,
-    )  # fmt: skip
+    )
 
 
 def gather(say: Say = print) -> list[Path]:

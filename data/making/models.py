@@ -87,15 +87,32 @@ class Tuned:
         """
         rate = learning_rate(BY_END[self.like]) if self.like else None
         length = TrainingLength(
-            self.steps, _TOKENS, rate=rate, pieces=self.pieces, dropout=0.1, looks=_LOOKS, patience=self.patience
-        )  # fmt: skip
+            self.steps,
+            _TOKENS,
+            rate=rate,
+            pieces=self.pieces,
+            dropout=0.1,
+            looks=_LOOKS,
+            patience=self.patience,
+            bfloat16=True,
+        )
         more: dict[str, Any] = {"data": downloads() / self.data} if self.data else {}
         if self.objective == "control":
             more["lama"] = downloads() / "lama"
         return FinetuneRequest(
-            MODEL, self.objective, out=self.folder, length=length, freeze_embeddings=True, difference=True, bits=4, seed=self.seed,
-            rates=() if self.like else RATES, device="cpu", **more, **self.more,
-        )  # fmt: skip
+            MODEL,
+            self.objective,
+            out=self.folder,
+            length=length,
+            freeze_embeddings=True,
+            difference=True,
+            bits=4,
+            seed=self.seed,
+            rates=() if self.like else RATES,
+            device="cpu",
+            **more,
+            **self.more,
+        )
 
     def make(self, say: Say) -> None:
         """Trains it, resumable."""
@@ -143,16 +160,14 @@ PAPER = (
     Tuned("mlm-squad", "mlm-squad", 1000, "squad-parts"),
     Tuned("mlm-msmarco", "mlm-msmarco", 1000, "msmarco-trec", like="mlm-squad"),
 )
-CONTROL = Tuned("control", "control", 1000, WIKITEXT)
+CONTROL = Tuned("control", "control", 1000, WIKITEXT, more={"checkpoints": 12})
 FIRST = (*PAPER, CONTROL, _COLA, _SST, Tuned("rte", "rte", 500, pieces=256), _POS)
 FURTHER_SEEDS = (*_seeds(_NER), *_seeds(_SST))
 SHUFFLED = tuple(_shuffled(one) for one in (_NER, _SST, _POS, _QA))
 COLA_MEAN = replace(_COLA, end="cola-mean", like="cola", ships=False, more={"pooling": "mean"})
 #: Made in this order: what most pages need comes first.
-_BEFORE = (_NER, _SST, _COLA, CONTROL, _QA, _POS)
-#: The control once more, for its states.
-CONTROL_STATES = replace(CONTROL, end="control-states", like="control", ships=False, more={"checkpoints": 12})
-TUNED = (*_BEFORE, *(one for one in FIRST if one not in _BEFORE), *SHUFFLED, *FURTHER_SEEDS, COLA_MEAN, CONTROL_STATES)
+_BEFORE = (_QA, _NER, CONTROL, _SST, _COLA, _POS)
+TUNED = (*_BEFORE, *(one for one in FIRST if one not in _BEFORE), *SHUFFLED, *FURTHER_SEEDS, COLA_MEAN)
 BY_END = {one.end: one for one in TUNED}
 #: Their predictions ship fact by fact, as the base's do; of all others counts ship.
 FACT_BY_FACT = (_QA, _NER, _SST, CONTROL)

@@ -35,7 +35,7 @@ from probing.workflows.sentences.train import train_sentences
 #: Of the tied head of the last layer, next to the first: as many as there are layers, to compare their union with total knowledge.
 REPLICATES = range(1, 8)
 #: Seconds of one processor per training step of 2,000 tokens.
-SECONDS_PER_STEP = 0.9
+SECONDS_PER_STEP = 0.6
 #: The set of templates of the second asking.
 SECOND_WORDING = "paraphrase"
 
@@ -107,9 +107,17 @@ def _facts() -> Iterator[Step]:
 
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None, seed: int = 0) -> Step:
         request = ProbeRequest(
-            called, facts="all", head=head, templates=templates, top=top, seed=seed, threads=1, device="cpu", progress=False,
+            called,
+            facts="all",
+            head=head,
+            templates=templates,
+            top=top,
+            seed=seed,
+            threads=1,
+            device="cpu",
+            progress=False,
             out=full_runs() / (f"{Path(called).name}-{head}" + (f"-{seed}" if seed else "")),
-        )  # fmt: skip
+        )
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "") + (f", replicate {seed}" if seed else "")
         return Step(name, partial(probe, request), 1 if seed else 3, after)
 
@@ -141,7 +149,7 @@ def _probes() -> Iterator[Step]:
         run = partial(train_edges, replace(request, out=edges.results()))
         yield Step(
             f"edge probes {number}: {tasks} of {request.model}, {request.encoder}", run, edges.minutes(request), after(request.model)
-        )  # fmt: skip
+        )
     yield Step("random twin", sentences.make_random_twin, 0.1)
     for asked in sentences.probings():
         # Others are compared with the states of the base.

@@ -72,7 +72,7 @@ def probings() -> list[SentencesRequest]:
             one.called, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results()
         )
         for one in FURTHER_SEEDS
-    ]  # fmt: skip
+    ]
 
 
 def measurings() -> list[ChangesRequest]:

@@ -40,9 +40,16 @@ class Plots:
 
     @checked
     def curve(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
-        templates: str = "default", layer: Numbers = None, dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        average: Words = None,
+        templates: str = "default",
+        layer: Numbers = None,
+        dark: bool = False,
+    ) -> "go.Figure":
         """Layer curves: P@k by layer, one line per run, with 95 % intervals, majority answer and swapped subject.
 
         Args:
@@ -63,9 +70,15 @@ class Plots:
 
     @checked
     def total(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, average: Words = None,
-        templates: str = "default", dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        average: Words = None,
+        templates: str = "default",
+        dark: bool = False,
+    ) -> "go.Figure":
         """Home: knowledge of the last layer and of inner layers only, one bar per run, with the guessing baseline.
 
         Args:
@@ -81,9 +94,15 @@ class Plots:
 
     @checked
     def forgotten(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, definition: Words = None,
-        templates: str = "default", dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        definition: Words = None,
+        templates: str = "default",
+        dark: bool = False,
+    ) -> "go.Figure":
         """Relations: the map of one run, one row per relation, one column per layer, P@k as shade.
 
         Args:
@@ -103,9 +122,15 @@ class Plots:
 
     @checked
     def transitions(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None, base: Words = None,
-        templates: str = "default", dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        base: Words = None,
+        templates: str = "default",
+        dark: bool = False,
+    ) -> "go.Figure":
         """Compare models: the flow of facts that a fine-tuned model kept, gained and lost, and the fates of the lost ones.
 
         Args:
@@ -124,9 +149,17 @@ class Plots:
 
     @checked
     def facts(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, *, relation: Words = None,
-        base: str | None = None, part: str | None = None, dark: bool = False, **filters: Unpack[FactFilters],
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        *,
+        relation: Words = None,
+        base: str | None = None,
+        part: str | None = None,
+        dark: bool = False,
+        **filters: Unpack[FactFilters],
+    ) -> "go.Figure":
         """Facts: the rank of the right answer through the layers for the first fact of the list, one line per model.
 
         Args:
@@ -169,9 +202,16 @@ class Plots:
 
     @checked
     def edges(
-        self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None, kind: Words = None,
-        unseen: bool = False, published: bool = True, dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        what: str = "summary",
+        model: Words = None,
+        task: Words = None,
+        part: Words = None,
+        kind: Words = None,
+        unseen: bool = False,
+        published: bool = True,
+        dark: bool = False,
+    ) -> "go.Figure":
         """Pipeline: the layers at which tasks are solved, F1 by layer, labels, or the order of tasks.
 
         Args:
@@ -194,9 +234,16 @@ class Plots:
 
     @checked
     def sentences(
-        self, what: str = "accuracy", model: Words = None, task: Words = None, pooling: Words = None, reading: Words = None,
-        protocol: str = OURS, layer: Numbers = None, dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        what: str = "accuracy",
+        model: Words = None,
+        task: Words = None,
+        pooling: Words = None,
+        reading: Words = None,
+        protocol: str = OURS,
+        layer: Numbers = None,
+        dark: bool = False,
+    ) -> "go.Figure":
         """Sentence probes: accuracy by layer, the change from the base, the fates of properties, or the learning curve.
 
         Args:
@@ -219,9 +266,16 @@ class Plots:
 
     @checked
     def changes(
-        self, what: str | None = None, model: Words = None, measure: Words = None, heads: bool = False, head: Words = None,
-        probe_set: Words = None, k: Numbers = None, dark: bool = False,
-    ) -> "go.Figure":  # fmt: skip
+        self,
+        what: str | None = None,
+        model: Words = None,
+        measure: Words = None,
+        heads: bool = False,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        dark: bool = False,
+    ) -> "go.Figure":
         """What fine-tuning changed: all measures of one fine-tuned model and its base, on one layer axis.
 
         Args:
@@ -248,7 +302,7 @@ class Plots:
     @checked
     def forgetting(
         self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, dark: bool = False
-    ) -> "go.Figure":  # fmt: skip
+    ) -> "go.Figure":
         """The outcome of the facts that fine-tuned models lost: the bars of the page "Forgetting".
 
         Args:

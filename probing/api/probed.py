@@ -236,8 +236,15 @@ def probe_facts(
         sets = [_given(facts, called)]
         named = sets[0].probe_set
     request = ProbeRequest(
-        model.source or "", named, model.head, out=out, templates=templates, base=model.base, rebuild=False, progress=progress,
-    )  # fmt: skip
+        model.source or "",
+        named,
+        model.head,
+        out=out,
+        templates=templates,
+        base=model.base,
+        rebuild=False,
+        progress=progress,
+    )
     return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
 
 

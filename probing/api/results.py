@@ -164,9 +164,14 @@ class Results(OpenResults):
 
     @checked
     def transitions(
-        self, model: Words = None, head: Words = None, probe_set: Words = None, k: Numbers = None,
-        base: Words = None, templates: str = "default",
-    ) -> pd.DataFrame:  # fmt: skip
+        self,
+        model: Words = None,
+        head: Words = None,
+        probe_set: Words = None,
+        k: Numbers = None,
+        base: Words = None,
+        templates: str = "default",
+    ) -> pd.DataFrame:
         """Facts of the base that fine-tuned models kept, gained and lost at the last layer, as ``probing report transitions --json``.
 
         Args:
@@ -283,9 +288,14 @@ class Results(OpenResults):
 
     @checked
     def edges(
-        self, what: str = "summary", model: Words = None, task: Words = None, part: Words = None,
-        kind: Words = None, unseen: bool = False,
-    ) -> pd.DataFrame:  # fmt: skip
+        self,
+        what: str = "summary",
+        model: Words = None,
+        task: Words = None,
+        part: Words = None,
+        kind: Words = None,
+        unseen: bool = False,
+    ) -> pd.DataFrame:
         """Edge probing: results of the probes on spans, as ``probing edges report WHAT --json``.
 
         Args:

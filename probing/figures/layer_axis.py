@@ -46,18 +46,26 @@ def _embeddings(figure: go.Figure, **where) -> across.Shape:
 def _layers(figure: go.Figure, last: int, **where) -> None:
     ticks = _ticks(last)
     figure.update_xaxes(
-        title={"text": TITLE}, tickmode="array", tickvals=ticks, ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
-        range=[-0.5, last + 0.5], showgrid=False, **where,
-    )  # fmt: skip
+        title={"text": TITLE},
+        tickmode="array",
+        tickvals=ticks,
+        ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
+        range=[-0.5, last + 0.5],
+        showgrid=False,
+        **where,
+    )
 
 
 def vertical(figure: go.Figure, last: int) -> go.Figure:
     """Layers from bottom to top, as the model computes them."""
     figure.update_yaxes(
-        title={"text": "layer"}, tickmode="array", tickvals=list(range(last + 1)),
+        title={"text": "layer"},
+        tickmode="array",
+        tickvals=list(range(last + 1)),
         ticktext=[f"{ZERO} 0" if layer == 0 else str(layer) for layer in range(last + 1)],
-        range=[-0.5, last + 0.5], showgrid=False,
-    )  # fmt: skip
+        range=[-0.5, last + 0.5],
+        showgrid=False,
+    )
     return figure
 
 
@@ -69,7 +77,12 @@ def share_of_depth(figure: go.Figure, **where) -> go.Figure:
         where: ``row`` and ``col`` of a subplot.
     """
     figure.update_xaxes(
-        title={"text": "share of depth (0 = embeddings)"}, tickmode="array", tickvals=[0, 0.25, 0.5, 0.75, 1],
-        ticktext=[f"0<br>{ZERO}", "0.25", "0.5", "0.75", "1"], range=[-0.05, 1.05], showgrid=True, **where,
-    )  # fmt: skip
+        title={"text": "share of depth (0 = embeddings)"},
+        tickmode="array",
+        tickvals=[0, 0.25, 0.5, 0.75, 1],
+        ticktext=[f"0<br>{ZERO}", "0.25", "0.5", "0.75", "1"],
+        range=[-0.05, 1.05],
+        showgrid=True,
+        **where,
+    )
     return figure

@@ -38,10 +38,15 @@ def layer_lines(
         symbol = hues.index(colour) if colour in hues else number
         label = theme.plain(str(name))
         figure.add_scatter(
-            x=line["layer"], y=line[column], name=label, mode="lines+markers", line={"color": colour, "width": 2.5, "dash": dash},
-            marker={"size": 8, "symbol": theme.SYMBOLS[symbol % len(theme.SYMBOLS)]}, showlegend=True,
+            x=line["layer"],
+            y=line[column],
+            name=label,
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5, "dash": dash},
+            marker={"size": 8, "symbol": theme.SYMBOLS[symbol % len(theme.SYMBOLS)]},
+            showlegend=True,
             hovertemplate=f"<b>{label}</b><br>{'replaced' if steps else 'layer'} %{{x}}: {shown}<extra></extra>",
-        )  # fmt: skip
+        )
     # On a phone every name takes its own line.
     theme.apply(figure, height=380 + 14 * max(lines["name"].nunique() - 3, 0))
     last = int(lines["layer"].max())

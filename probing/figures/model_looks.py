@@ -14,8 +14,13 @@ from probing.figures.theme import model_colours
 
 #: Verdict -> what a name ends with in figures and menus.
 MARKS: Mapping[Verdict, str] = {
-    "learned": " ✓", "partly": " ◐", "not learned": " ✗", "cannot tell": " ?", "no score stored": " ?", "control": " (control)",
-}  # fmt: skip
+    "learned": " ✓",
+    "partly": " ◐",
+    "not learned": " ✗",
+    "cannot tell": " ?",
+    "no score stored": " ?",
+    "control": " (control)",
+}
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,15 @@ def _level(figure: go.Figure, last: float, level: float, name: str, dash: str, r
     where = {"row": row, "col": 1} if row else {}
     shown = theme.plain(name)
     figure.add_scatter(
-        x=[-0.5, last], y=[level, level], mode="lines", line={"dash": dash, "color": theme.NEUTRAL, "width": 1.6}, name=shown,
-        showlegend=False, hovertemplate=f"{shown}: %{{y:.1f}}<extra></extra>", **where,
-    )  # fmt: skip
+        x=[-0.5, last],
+        y=[level, level],
+        mode="lines",
+        line={"dash": dash, "color": theme.NEUTRAL, "width": 1.6},
+        name=shown,
+        showlegend=False,
+        hovertemplate=f"{shown}: %{{y:.1f}}<extra></extra>",
+        **where,
+    )
 
 
 def extent(points: pd.DataFrame, columns: tuple[str, ...], scale: float) -> tuple[float, float]:

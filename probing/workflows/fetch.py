@@ -20,8 +20,12 @@ from probing.workflows.downloads import download, download_member
 from probing.workflows.say import Say
 
 _WEIGHTS = (
-    "model.safetensors", "model.safetensors.index.json", "difference.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json",
-)  # fmt: skip
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "difference.safetensors",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 _TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 

@@ -153,7 +153,7 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
-    names |= {name: name for name in ("dropout", "looks", "patience")}
+    names |= {name: name for name in ("dropout", "looks", "patience", "bfloat16")}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
     if entry.hub_id and (source := made.get("base_source")):
@@ -192,9 +192,14 @@ def prepared(request: FinetuneRequest, task: Task, entry: ModelEntry) -> tuple[P
         ready = replace(ready, replay=Replay(texts, ready.tokenizer, settings["max_pieces"], ready.before))
         protection["replay_sha256"] = ready.replay.sha256 if ready.replay else ""
     recipe = FinetuneRecipe(
-        objective=task.slug, base_weights=ready.base_weights, data_sha256=ready.data_sha256,
-        freeze_embeddings=request.freeze_embeddings, seed=request.seed, **settings, **protection,
-    )  # fmt: skip
+        objective=task.slug,
+        base_weights=ready.base_weights,
+        data_sha256=ready.data_sha256,
+        freeze_embeddings=request.freeze_embeddings,
+        seed=request.seed,
+        **settings,
+        **protection,
+    )
     return ready, recipe
 
 
@@ -203,14 +208,19 @@ def _record(request: FinetuneRequest, entry: ModelEntry, ready: Prepared, recipe
     # The registry knows where its own models are; a folder of the user's is found again by its path, a model of the hub by id and commit.
     folder_of_base = str(Path(entry.location).resolve()) if Path(entry.location).is_dir() and not entry.shipped else ""
     return {
-        "base": entry.name, "base_folder": folder_of_base, "objective": request.task.label, "recipe": recipe.fields(),
-        "steps": trained.steps, "training_rows": len(ready.training.rows), "history": trained.history,
+        "base": entry.name,
+        "base_folder": folder_of_base,
+        "objective": request.task.label,
+        "recipe": recipe.fields(),
+        "steps": trained.steps,
+        "training_rows": len(ready.training.rows),
+        "history": trained.history,
         "stored_as_difference": request.difference,
         **({"base_source": ready.base_source} if ready.base_source else {}),
         **({"difference_bits": request.bits} if request.bits and request.bits != 8 else {}),
         **({"left_out": dict(ready.training.left_out)} if ready.training.left_out else {}),
         **({"looks": trained.looks, "kept_step": trained.kept_step} if trained.looks else {}),
-    }  # fmt: skip
+    }
 
 
 def _stored(

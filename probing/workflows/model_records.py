@@ -109,8 +109,12 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         _log.warning(
             "warning: layer %d of %s is %.2f times the length of %s's weights away from them, like an unrelated model's; "
             f"is %s really its base? If not, name another ({spelled('base')})",
-            farthest["layer"], encoder.name, farthest["drift"], family, family,
-        )  # fmt: skip
+            farthest["layer"],
+            encoder.name,
+            farthest["drift"],
+            family,
+            family,
+        )
     return [{"model": encoder.name, "base": family} | row for row in rows]
 
 

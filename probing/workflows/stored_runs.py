@@ -157,9 +157,16 @@ def provenance_of(encoder: Encoder, base: Encoder | str | None, objective: str, 
     """The fields of ``Provenance`` of a run of this program, computed in float32; ``base`` may be its name alone."""
     name, source = (base, "") if isinstance(base, str) else (base.name, base.at_commit) if base else ("", "")
     return {
-        **encoder.provenance, "base_source": encoder.base_source or source, "base": name, "objective": objective, "head_recipe": recipe,
-        "seed": seed, "dtype": "float32", "threads": threads, "code_version": __version__,
-    }  # fmt: skip
+        **encoder.provenance,
+        "base_source": encoder.base_source or source,
+        "base": name,
+        "objective": objective,
+        "head_recipe": recipe,
+        "seed": seed,
+        "dtype": "float32",
+        "threads": threads,
+        "code_version": __version__,
+    }
 
 
 class Tasks(ABC):

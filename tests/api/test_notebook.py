@@ -51,9 +51,14 @@ def found(notebook, repo_root, tmp_path_factory, databases):
     cache = folder / "cache"
     databases.put(cache / "database", SNAPSHOT)
     settings = {
-        "PROBING_CACHE": cache, "PYTHONPATH": repo_root, "HF_HUB_OFFLINE": 1, "OMP_NUM_THREADS": 1, "JUPYTER_RUNTIME_DIR": folder,
-        "IPYTHONDIR": folder, "TMPDIR": folder,
-    }  # fmt: skip
+        "PROBING_CACHE": cache,
+        "PYTHONPATH": repo_root,
+        "HF_HUB_OFFLINE": 1,
+        "OMP_NUM_THREADS": 1,
+        "JUPYTER_RUNTIME_DIR": folder,
+        "IPYTHONDIR": folder,
+        "TMPDIR": folder,
+    }
     run = nbformat.from_dict(notebook)
     run.cells = [*notebook.cells, nbformat.v4.new_code_cell(SUMMARY)]
     client = NotebookClient(run, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(repo_root / "docs")}})

@@ -165,7 +165,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),
         (lambda p: p.changes(k=3), OptionError, "got k=3; expected one of 1, 10, 100"),
     ],
-)  # fmt: skip
+)
 def test_what_a_figure_cannot_show_names_the_argument_to_narrow(results, draw, error, words):
     with pytest.raises(error, match=words):
         draw(results.plot)

@@ -54,8 +54,11 @@ def as_json(table: pd.DataFrame) -> list[dict]:
     ("method", "words", "given"),
     [
         ("curve", ["precision"], {}),
-        ("curve", ["precision", "--model", COLA.name, "--head", "tied", "--k", "10", "--k", "1", "--average", "micro"],
-         {"model": COLA.name, "head": "tied", "k": [10, 1], "average": "micro"}),
+        (
+            "curve",
+            ["precision", "--model", COLA.name, "--head", "tied", "--k", "10", "--k", "1", "--average", "micro"],
+            {"model": COLA.name, "head": "tied", "k": [10, 1], "average": "micro"},
+        ),
         ("total", ["total"], {}),
         ("total", ["total", "--probe-set", "trex", "--k", "100"], {"probe_set": ["trex"], "k": 100}),
         ("forgotten", ["forgotten"], {}),
@@ -65,7 +68,7 @@ def as_json(table: pd.DataFrame) -> list[dict]:
         ("tasks", ["tasks"], {}),
         ("tasks", ["tasks", "--model", COLA.name], {"model": COLA.name}),
     ],
-)  # fmt: skip
+)
 def test_a_frame_of_facts_holds_what_the_command_prints(results, printed, method, words, given):
     table = getattr(results, method)(**given)
     assert len(table) and as_json(table) == printed("report", *words)
@@ -144,18 +147,14 @@ def test_facts_are_those_that_the_page_lists(results):
     pd.testing.assert_frame_equal(results.facts(COLA.name), search_facts(db, run_id, order="layers known"))
     assert list(results.facts(COLA.name, part="relocated")["last_rank"]) == [50]
     versus = {"part": "lost", "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0]}
-    pd.testing.assert_frame_equal(
-        results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus)
-    )  # fmt: skip
+    pd.testing.assert_frame_equal(results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus))
     assert set(results.facts(COLA.name, relation="P36")["relation"]) == {"P36"}
     assert len(results.facts(COLA.name, limit=3)) == 3 and len(results.facts(COLA.name, limit=None)) == 10
     assert list(results.facts(COLA.name, known="never")["layers_known"].unique()) == [0]
     assert set(results.facts(COLA.name, last_known=2)["last_layer"]) == {2}
     assert results.facts(COLA.name, exposure=["stated", "unseen"]).empty and len(results.facts(COLA.name, exposure="unknown")) == 10
     at_layer = {"layer_rank": (2, 10)}
-    pd.testing.assert_frame_equal(
-        results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer)
-    )  # fmt: skip
+    pd.testing.assert_frame_equal(results.facts(COLA.name, at_layer=2, at_rank=10, order="fact"), search_facts(db, run_id, **at_layer))
 
 
 def test_one_fact_is_there_layer_by_layer_for_every_run(results):
@@ -200,7 +199,7 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.fact("0"), OptionError, "got fact_id '0', which is not stored"),
         (lambda r: r.fact(r.facts().loc[0, "fact_id"], model="bert"), OptionError, "got model='bert'; expected one of"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_known_is_refused_with_what_there_is(results, ask, error, words):
     with pytest.raises(error, match=words):
         ask(results)

@@ -15,11 +15,19 @@ from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser
 PAGES = {
-    "Home": "/", "Layer curves": "/Layer_curves", "Relations": "/Relations", "Compare models": "/Compare_models", "Facts": "/Facts",
-    "Live": "/Live", "Decoding heads": "/Decoding_heads", "Pipeline": "/Pipeline",
-    "Edge sentences": "/Edge_sentences", "Reproduction": "/Reproduction", "Edge probing's paper": "/Reproduction?paper=edge-probing",
+    "Home": "/",
+    "Layer curves": "/Layer_curves",
+    "Relations": "/Relations",
+    "Compare models": "/Compare_models",
+    "Facts": "/Facts",
+    "Live": "/Live",
+    "Decoding heads": "/Decoding_heads",
+    "Pipeline": "/Pipeline",
+    "Edge sentences": "/Edge_sentences",
+    "Reproduction": "/Reproduction",
+    "Edge probing's paper": "/Reproduction?paper=edge-probing",
     "Methods and data": "/Methods_and_data",
-}  # fmt: skip
+}
 WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Pipeline", "Edge sentences")
 
 

@@ -71,14 +71,16 @@ RULES = (
         "sums",
         f"""SELECT run_id AS id, task, n, wanted FROM {ASKED} JOIN tally_counts USING (run_id)
             JOIN (SELECT task, sum(capitals)::BIGINT AS wanted FROM tally_sentences GROUP BY task) USING (task) WHERE n <> wanted""",
-        "it counts {n} capital letters of {task}, which has {wanted}", blocks=True,
+        "it counts {n} capital letters of {task}, which has {wanted}",
+        blocks=True,
     ),
     Rule(
         "described",
         f"SELECT run_id AS id, task FROM {ASKED} ANTI JOIN tally_sentences USING (task)",
-        "its task {task} has no sentences", blocks=True,
+        "its task {task} has no sentences",
+        blocks=True,
     ),
-)  # fmt: skip
+)
 KIND = Kind(
     "tallies", TalliesConfig, TABLES, RULES, about=__doc__, command="tallies measure", title="tallies", line="tallies {task}",
     of_tasks=("tally_sentences",), open_tasks={OPEN: True, "letters": False},
@@ -103,8 +105,10 @@ class TalliesWork(Opened, Tasks):
     def do(self, name: str) -> list[Path]:
         """Counts one task."""
         run, encoder = self.runs[name], self.encoder
-        found = [{"task": name, "licence": "mine", "place": n, "text": text, "capitals": sum(map(str.isupper, text))}
-                 for n, text in enumerate(SENTENCES[name])]  # fmt: skip
+        found = [
+            {"task": name, "licence": "mine", "place": n, "text": text, "capitals": sum(map(str.isupper, text))}
+            for n, text in enumerate(SENTENCES[name])
+        ]
         described = write_table("tally_sentences", found, run.target / f"tally_sentences-{name}.parquet")
         n, layers = sum(row["capitals"] for row in found), encoder.layers + 1
         counts = [{"run_id": run.config.fingerprint, "layer": layer, "n": n} for layer in range(layers)]
@@ -165,9 +169,11 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 REPORTS = Reports(
-    "tallies", (Report("tallies", "counts", "capital letters by layer", _counts),),
-    (Filter("model", "Model; repeatable. None: all."), Filter("task", "Task; repeatable. None: all.")), _refuse,
-)  # fmt: skip
+    "tallies",
+    (Report("tallies", "counts", "capital letters by layer", _counts),),
+    (Filter("model", "Model; repeatable. None: all."), Filter("task", "Task; repeatable. None: all.")),
+    _refuse,
+)
 
 
 def draw(view: "View") -> None:
@@ -180,7 +186,12 @@ def draw(view: "View") -> None:
 
 
 CAPABILITY = Capability(
-    "tallies", kind=f"{__name__}:KIND", shared="tallies", reports=f"{__name__}:REPORTS", line="Capital letters by task.",
-    commands={"measure": Command(__name__, "Count the capital letters of tasks.")}, reporting="Report capital letters.",
+    "tallies",
+    kind=f"{__name__}:KIND",
+    shared="tallies",
+    reports=f"{__name__}:REPORTS",
+    line="Capital letters by task.",
+    commands={"measure": Command(__name__, "Count the capital letters of tasks.")},
+    reporting="Report capital letters.",
     sections={"fine_tuning": (f"{__name__}:draw",)},
-)  # fmt: skip
+)

@@ -45,9 +45,14 @@ def problems_of() -> dict[str, list[str]]:
 def test_what_is_as_it_should_be_has_no_problem(stored):
     found = problems_of()
     assert list(found) == [
-        "registry and shipped facts", "published tables and minimal pairs", "fetched data", "models", "heads", "edge and sentence probes",
+        "registry and shipped facts",
+        "published tables and minimal pairs",
+        "fetched data",
+        "models",
+        "heads",
+        "edge and sentence probes",
         "runs and database",
-    ]  # fmt: skip
+    ]
     assert not any(found.values())
 
 
@@ -68,8 +73,11 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
     monkeypatch.setattr(PublishedEdges, "read", lambda: read(published))
     found = problems_of()
     assert {title for title, problems in found.items() if problems} == {
-        "published tables and minimal pairs", "models", "heads", "edge and sentence probes",
-    }  # fmt: skip
+        "published tables and minimal pairs",
+        "models",
+        "heads",
+        "edge and sentence probes",
+    }
     text = "\n".join(problem for problems in found.values() for problem in problems)
     assert all(str(path) in text for path in [*damaged, weights])
     (other,) = (problem for problem in found["models"] if "cut" not in problem)

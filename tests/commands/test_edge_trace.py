@@ -41,8 +41,12 @@ def test_a_table_has_a_line_for_every_task_and_layer(trace):
     assert found.output.startswith("Paris is n't the capital of Italy .\ntiny\n")
     heads = [line for line in found.output.splitlines() if "; F1 on dev " in line]
     assert [head.split(" of '")[0] for head in heads] == [
-        "Part of speech", "Entities", "Entities", "Semantic roles", "Coreference",
-    ]  # fmt: skip
+        "Part of speech",
+        "Entities",
+        "Entities",
+        "Semantic roles",
+        "Coreference",
+    ]
     assert "Semantic roles of 'Paris' (0:1) and 'the capital' (3:5): " in found.output
     assert found.output.count("embeddings") == len(heads) and found.output.count("layer 3  ") == len(heads)
 

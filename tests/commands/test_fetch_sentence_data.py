@@ -19,8 +19,9 @@ def test_what_sentence_probing_reads_can_be_fetched_from_the_local_copies(run, c
     assert "ok  fetched data" in run("check").output
     rows = json.loads(run("sentences", "tasks", "rte", "tree-depth", "--counts", "--as", "json").output)
     assert [(row["task"], row["rows"], row["train"], row["fetched"]) for row in rows] == [
-        ("rte", 2_767, 2_124, "yes"), ("tree-depth", 10_000, 5_235, "yes"),
-    ]  # fmt: skip
+        ("rte", 2_767, 2_124, "yes"),
+        ("tree-depth", 10_000, 5_235, "yes"),
+    ]
 
 
 def test_senteval_has_an_address_and_a_licence_and_its_odd_man_out_is_not_fetched():

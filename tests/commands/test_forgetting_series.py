@@ -115,8 +115,10 @@ def test_states_of_a_trainer_bring_their_losses_and_scores(run, cache, tiny_mode
     run(*words, "--base", tiny_model, "--size", 2)
     (steps,) = (read_table(path, "series_steps").to_pylist() for path in (cache / "runs").glob("series_steps-*.parquet"))
     assert [(one["step"], one["asked"], one["loss"], one["score"], one["metric"]) for one in steps] == [
-        (0, True, None, None, None), (100, False, 2.0, None, None), (500, True, 1.0, 0.25, "f1"),
-    ]  # fmt: skip
+        (0, True, None, None, None),
+        (100, False, 2.0, None, None),
+        (500, True, 1.0, 0.25, "f1"),
+    ]
     (folder / "trainer_state.json").write_text("{")
     with pytest.raises(ModelError, match="is not what a Trainer writes"):
         run(*words, "--base", tiny_model)
@@ -135,8 +137,11 @@ def test_recipes_are_compared_without_keeping_weights(run, cache, tiny_model, fa
     assert run(*words, *recipes).output.count("exists already") == 8
     points = json.loads(run("series", "report", "prevention", "--k", 10, "--json").stdout)
     assert {one["protection"]: one["seeds"] for one in points} == {
-        "unprotected": 2, "rate 0.5": 2, "freeze 1, average 0.5": 2, "replay 0.5": 2,
-    }  # fmt: skip
+        "unprotected": 2,
+        "rate 0.5": 2,
+        "freeze 1, average 0.5": 2,
+        "replay 0.5": 2,
+    }
     assert all(one["metric"] == "entity F1" and one["score_low"] <= one["score"] <= one["score_high"] for one in points)
     counts = read_table(next((cache / "runs").glob("series_counts-*.parquet")), "series_counts").to_pandas()
     assert set(COUNTS) <= set(counts.columns) and len(set(counts["step"])) == 2

@@ -30,12 +30,19 @@ def said(cache, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        ["sentences", "ask", f"{HALF} king"], ["sentences", "ask", "king", "--pair", HALF], ["ask", f"[MASK] {HALF}"],
-        ["edges", "trace", "--sentence", HALF], ["edges", "train", "--tasks", HALF], ["probe", "--facts", HALF],
-        ["report", "--model", HALF], ["pull", HALF], ["finetune", HALF], ["nothing", HALF],
+        ["sentences", "ask", f"{HALF} king"],
+        ["sentences", "ask", "king", "--pair", HALF],
+        ["ask", f"[MASK] {HALF}"],
+        ["edges", "trace", "--sentence", HALF],
+        ["edges", "train", "--tasks", HALF],
+        ["probe", "--facts", HALF],
+        ["report", "--model", HALF],
+        ["pull", HALF],
+        ["finetune", HALF],
+        ["nothing", HALF],
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_a_word_that_is_no_text_is_refused_by_every_command(words, run):
     with pytest.raises(OptionError, match="half a character"):
         run(*words)
@@ -44,14 +51,16 @@ def test_a_word_that_is_no_text_is_refused_by_every_command(words, run):
 @pytest.mark.parametrize(
     "words",
     [
-        ["ask", "--model", LONG, "It is [MASK]."], ["probe", "--model", NESIA, "--facts", LONG],
+        ["ask", "--model", LONG, "It is [MASK]."],
+        ["probe", "--model", NESIA, "--facts", LONG],
         ["probe", "--model", NESIA, "--facts", "common_sense", "--name", LONG],
-        ["edges", "train", "--model", NESIA, "--tasks", LONG], ["sentences", "train", "--model", NESIA, "--tasks", LONG],
+        ["edges", "train", "--model", NESIA, "--tasks", LONG],
+        ["sentences", "train", "--model", NESIA, "--tasks", LONG],
         ["sentences", "train", "--model", NESIA, "--tasks", f"{LONG}.tsv"],
         ["pull", "--from-folder", LONG],
     ],
     ids=lambda words: " ".join(words[:2]),
-)  # fmt: skip
+)
 def test_a_name_of_300_letters_is_refused_in_one_line(words, said):
     assert LONG[:4] in said(*words)
 

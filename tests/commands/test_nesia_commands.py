@@ -31,8 +31,11 @@ def text(few_facts, tmp_path, monkeypatch):
     relations = shipped_relations()
     facts = [one for facts in few_facts for one in facts.facts if facts.probe_set == "trex" and relations[one.relation].training]
     fact = next(one for one in facts if one.relation == "P19" and pair(one) in held_out_pairs([one]))
-    row = {"sub_label": fact.subject, "obj_label": fact.object,
-           "evidences": [{"obj_surface": "that town", "masked_sentence": "He was born and grew up in [MASK] ."}]}  # fmt: skip
+    row = {
+        "sub_label": fact.subject,
+        "obj_label": fact.object,
+        "evidences": [{"obj_surface": "that town", "masked_sentence": "He was born and grew up in [MASK] ."}],
+    }
     (tmp_path / "lama" / "TREx").mkdir(parents=True)
     (tmp_path / "lama" / "TREx" / "P19.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (tmp_path / "wiki").write_text("It is a large town indeed .\n", encoding="utf-8")

@@ -59,8 +59,9 @@ def test_checkpoints_of_two_trainings_are_two_models(probed, own, cache, tiny_mo
     assert {row["model"] for row in rows} == {"sst2-run/checkpoint-50", "other-run/checkpoint-50"}
     drifts = sorted((cache / "runs").glob("weight_drift-*.parquet"))
     assert [path.name for path in drifts] == [
-        "weight_drift-other-run--checkpoint-50.parquet", "weight_drift-sst2-run--checkpoint-50.parquet"
-    ]  # fmt: skip
+        "weight_drift-other-run--checkpoint-50.parquet",
+        "weight_drift-sst2-run--checkpoint-50.parquet",
+    ]
     assert {read_table(path, "weight_drift").to_pylist()[0]["model"] for path in drifts} == {row["model"] for row in rows}
 
 

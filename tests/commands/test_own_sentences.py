@@ -22,9 +22,10 @@ from tests.commands.edge_tasks import QUICK
 from tests.core.edges.edge_files import conllu, write_ewt
 
 PATHS = {path.stem: path for path in sorted(SENTENCES.glob("*.jsonl"))}
-TREES = {f"s{number}": [(word, "DT" if word == "the" else "NN", 0, "root") for word in words.split()] for number, words in enumerate(
-    ("the city", "the red sun", "paris is the city", "the moon", "a zebra", "the blue moon is a sun")
-)}  # fmt: skip
+TREES = {
+    f"s{number}": [(word, "DT" if word == "the" else "NN", 0, "root") for word in words.split()]
+    for number, words in enumerate(("the city", "the red sun", "paris is the city", "the moon", "a zebra", "the blue moon is a sun"))
+}
 
 
 def test_every_file_is_of_a_task_whose_probes_ship_and_has_some_thirty_sentences():

@@ -49,8 +49,11 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert all(row["low"] <= row["value"] <= row["high"] and 0 <= row["majority"] <= 1 for row in rows)
     # The planted facts of the pair all have the same answer, and questions have no subject: nobody can lend.
     assert {(row["model"], row["probe_set"], row["swapped_n"]) for row in rows} == {
-        ("other-bert", "trex", 10), (BASE.model, "trex", None), (MODEL.model, "trex", None), (BASE.model, "questions", None),
-    }  # fmt: skip
+        ("other-bert", "trex", 10),
+        (BASE.model, "trex", None),
+        (MODEL.model, "trex", None),
+        (BASE.model, "questions", None),
+    }
     assert all((row["swapped"] is None) == (row["swapped_n"] is None) for row in rows)
     assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
     table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
@@ -67,8 +70,13 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
 def test_json_holds_the_planted_transitions(folders, run):
     (row,) = json.loads(run("report", "transitions", "--k", "1", "--json").stdout)
     assert (row["base"], row["model"], row["head"], row["seed"], row["probe_set"], row["k"]) == (
-        "nesia-mini", "nesia-mini-qa-squad-1", "tied", 0, "trex", 1,
-    )  # fmt: skip
+        "nesia-mini",
+        "nesia-mini-qa-squad-1",
+        "tied",
+        0,
+        "trex",
+        1,
+    )
     assert [row[name] for name in ("kept", "gained", "lost", "never")] == [7, 3, 17, 19]
     assert [row[name] for name in ("relocated", "suppressed", "displaced", "not_read")] == [7, 5, 3, 2]
 
@@ -121,8 +129,10 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(fo
     plant_runs(folders / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
     assert "none of the facts" in run("report", "facts", "--model", MODEL.model, "--base", "twin", "--lost").stdout
     for words, expected in (
-        (("facts",), "name exactly one (--model)"), (("total", "--lost"), "got --lost"), (("total", "--base", BASE.model), "got --base"),
-    ):  # fmt: skip
+        (("facts",), "name exactly one (--model)"),
+        (("total", "--lost"), "got --lost"),
+        (("total", "--base", BASE.model), "got --base"),
+    ):
         assert expected in run("report", *words, code=2).output
 
 

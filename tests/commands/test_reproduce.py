@@ -81,10 +81,20 @@ def copies(tmp_path_factory) -> Path:
 
 def arguments(copies: Path, out: Path) -> list[str]:
     given = {
-        "--family": "tiny", "--heads": "tied,logit_lens", "--facts": copies / "lama", "--from": copies, "--text": copies / "text.txt",
-        "--valid": copies / "text.txt", "--steps": 3, "--tokens": 300, "--pieces": 48, "--positions": 200, "--epochs": 1, "--device": "cpu",
+        "--family": "tiny",
+        "--heads": "tied,logit_lens",
+        "--facts": copies / "lama",
+        "--from": copies,
+        "--text": copies / "text.txt",
+        "--valid": copies / "text.txt",
+        "--steps": 3,
+        "--tokens": 300,
+        "--pieces": 48,
+        "--positions": 200,
+        "--epochs": 1,
+        "--device": "cpu",
         "--out": out,
-    }  # fmt: skip
+    }
     return ["reproduce", *(str(part) for pair in given.items() for part in pair)]
 
 
@@ -238,9 +248,13 @@ def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run
 def killed_when(there, words: list[str], environment: dict[str, str]) -> str:
     """Runs the command line in a process of its own and kills it as soon as ``there()``; gives what it said."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "probing", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "probing", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         cwd=Path(__file__).resolve().parents[2],
-    )  # fmt: skip
+    )
     until = time.monotonic() + 120
     while not there() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.01)

@@ -19,10 +19,14 @@ from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, PlantedTask, pl
 
 #: One run of every kind, encoder and sort of labels, with and without codes and predictions; two that differ in their seed alone.
 OURS = [
-    PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun(task=POS, kind="at", codes=True),
-    PlantedEdgeRun(task=ROLES, encoder="random"), PlantedEdgeRun(task=POS, labels="control"),
-    PlantedEdgeRun(task=POS, kind="full", predictions=False), PlantedEdgeRun(task=POS, encoder="random-body", predictions=False),
-]  # fmt: skip
+    PlantedEdgeRun(task=SRL),
+    PlantedEdgeRun(task=SRL, seed=1),
+    PlantedEdgeRun(task=POS, kind="at", codes=True),
+    PlantedEdgeRun(task=ROLES, encoder="random"),
+    PlantedEdgeRun(task=POS, labels="control"),
+    PlantedEdgeRun(task=POS, kind="full", predictions=False),
+    PlantedEdgeRun(task=POS, encoder="random-body", predictions=False),
+]
 
 
 @pytest.fixture()
@@ -188,8 +192,10 @@ DAMAGE = {
         lambda folder: changed(folder, "edge_labels", lambda rows: [row | {"task": "ccg"} for row in rows]),
         "holds rows that belong in edge_labels-ccg",
     ),
-    "no task": (lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
-        "no labels of its task srl are stored"),
+    "no task": (
+        lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
+        "no labels of its task srl are stored",
+    ),
     "foreign table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
         "named after no shared table",
@@ -205,15 +211,20 @@ DAMAGE = {
     ),
     "more labels than any task": (
         lambda folder: changed(
-            folder, "edge_labels", lambda rows: [*rows, *(rows[0] | {"label": n, "name": str(n)} for n in range(len(rows), 1001))],
-        ), "1,001 rows, expected at most 1,000",
+            folder,
+            "edge_labels",
+            lambda rows: [*rows, *(rows[0] | {"label": n, "name": str(n)} for n in range(len(rows), 1001))],
+        ),
+        "1,001 rows, expected at most 1,000",
     ),
     "a text that a file has once and a million rows have": (
-        repeat_a_text, "1,200,090,000 bytes of text",
+        repeat_a_text,
+        "1,200,090,000 bytes of text",
     ),
     "more unseen labels than a count holds": (lambda folder: overflow(folder), "2,000,000,000 labels that training lacks"),
     "a text that is no text": (
-        lambda folder: changed(folder, "edge_mix", lambda rows: rows, write=with_broken_text), "Invalid UTF8",
+        lambda folder: changed(folder, "edge_mix", lambda rows: rows, write=with_broken_text),
+        "Invalid UTF8",
     ),
     "a task of no run": (
         lambda folder: write_table(
@@ -221,7 +232,7 @@ DAMAGE = {
         ),
         "task ccg: no training part of its data is stored",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DAMAGE)

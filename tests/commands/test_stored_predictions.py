@@ -47,10 +47,14 @@ def test_rows_keep_fact_and_layer_together(compact):
     got = {
         (fact, layer): (rank, other, tuple(top))
         for fact, layer, rank, other, top in zip(
-            rows["fact_id"].to_pylist(), rows["layer"].to_pylist(), rows["gold_rank"].to_pylist(), rows["other_rank"].to_pylist(),
-            rows["top_ids"].to_pylist(), strict=True,
+            rows["fact_id"].to_pylist(),
+            rows["layer"].to_pylist(),
+            rows["gold_rank"].to_pylist(),
+            rows["other_rank"].to_pylist(),
+            rows["top_ids"].to_pylist(),
+            strict=True,
         )
-    }  # fmt: skip
+    }
     other = (lambda value: None) if compact else (lambda value: value or None)
     assert got == {
         (facts[n].fact_id, layer): (int(ranks[i, n]), other(int(columns["other_rank"][i, n])), tuple(columns["top_ids"][i, n].tolist()))

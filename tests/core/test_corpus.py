@@ -164,10 +164,13 @@ def schliemann(tmp_path):
     held = next(one for one in MANY if pair(one) in held_out_pairs(MANY))
     free = next(one for one in MANY if pair(one) not in held_out_pairs(MANY))
     rows = [
-        {"sub_label": one.subject, "obj_label": one.object,
-         "evidences": [{"obj_surface": "that town", "masked_sentence": f"The poet {number} grew up in [MASK] ."}]}
+        {
+            "sub_label": one.subject,
+            "obj_label": one.object,
+            "evidences": [{"obj_surface": "that town", "masked_sentence": f"The poet {number} grew up in [MASK] ."}],
+        }
         for number, one in enumerate((held, free))
-    ]  # fmt: skip
+    ]
     write_lines(tmp_path / "forms" / "TREx" / "P19.jsonl", *rows)
     return tmp_path / "forms", held
 
@@ -196,8 +199,10 @@ def test_a_sentence_that_is_evidence_for_two_facts_is_dropped_for_either():
 
 def test_exposures_are_held_out_before_stated_before_evidence_before_unseen():
     facts = [fact("Ann", "Rome"), fact("Ben", "Rome"), fact("Cid", "Rome"), fact("Dan", "Rome"), fact("Eve", "Rome")]
-    sentences = [*text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs ."),
-                 Sentence("She came home .", ("home",), "evidence", (pair(facts[4]),))]  # fmt: skip
+    sentences = [
+        *text("Ann saw Rome .", "Ben saw Rome .", "Cid saw Rome .", "Dan runs ."),
+        Sentence("She came home .", ("home",), "evidence", (pair(facts[4]),)),
+    ]
     found = exposures(facts, sentences, {fact_key(facts[0]), fact_key(facts[1])}, {pair(facts[0]), pair(facts[4])})
     assert [found[fact_key(one)] for one in facts] == ["held out", "stated", "evidence", "unseen", "held out in part"]
     assert set(found.values()) == set(EXPOSURES)

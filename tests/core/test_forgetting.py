@@ -140,13 +140,15 @@ def test_random_relations_without_forgetting_are_rarely_called_forgotten_by_stri
                 f"r{r}",
                 {
                     layer: PairedCounts(
-                        int((one[:, layer] & one[:, 3]).sum()), int((one[:, layer] & ~one[:, 3]).sum()),
-                        int((~one[:, layer] & one[:, 3]).sum()), int((~one[:, layer] & ~one[:, 3]).sum()),
+                        int((one[:, layer] & one[:, 3]).sum()),
+                        int((one[:, layer] & ~one[:, 3]).sum()),
+                        int((~one[:, layer] & one[:, 3]).sum()),
+                        int((~one[:, layer] & ~one[:, 3]).sum()),
                     )
                     for layer in range(3)
                 },
             )
             for r, one in enumerate(hits)
-        ]  # fmt: skip
+        ]
         families += any(one.strict for one in forgetting(counts))
     assert families <= 50 * 0.12

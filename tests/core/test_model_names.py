@@ -40,8 +40,10 @@ def test_a_family_of_the_registry_is_one_family_though_its_members_have_two_base
 def test_what_finetune_names_by_itself_is_called_by_its_objective_and_another_folder_by_its_name():
     standard, own = ("roberta-base-mlm-squad", "roberta-base", "MLM-SQuAD"), ("my-model", "roberta-base", "MLM-SQuAD")
     assert named("roberta-base", standard, own) == {
-        "roberta-base": "roberta-base", "roberta-base-mlm-squad": "MLM-SQuAD", "my-model": "my-model",
-    }  # fmt: skip
+        "roberta-base": "roberta-base",
+        "roberta-base-mlm-squad": "MLM-SQuAD",
+        "my-model": "my-model",
+    }
 
 
 def test_a_long_name_of_ones_own_keeps_its_beginning_and_its_checkpoint():

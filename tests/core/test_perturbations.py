@@ -56,9 +56,17 @@ def test_a_sentence_without_a_known_verb_is_not_negated_and_says_so(sentence):
 
 @pytest.mark.parametrize(
     "sentence",
-    ["Can birds [MASK]?", "can birds fly to [MASK]", "Is Paris the capital of [MASK]?", "May birds fly to [MASK]?", "Will you play [MASK]",
-     "Does he play [MASK]?", "Has he been in [MASK]?", "Will it be said that he was in [MASK]?"],
-)  # fmt: skip
+    [
+        "Can birds [MASK]?",
+        "can birds fly to [MASK]",
+        "Is Paris the capital of [MASK]?",
+        "May birds fly to [MASK]?",
+        "Will you play [MASK]",
+        "Does he play [MASK]?",
+        "Has he been in [MASK]?",
+        "Will it be said that he was in [MASK]?",
+    ],
+)
 def test_a_question_that_begins_with_its_verb_is_refused_with_the_reason(sentence):
     changed = negated(sentence)
     assert changed.text is None

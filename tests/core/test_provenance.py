@@ -9,9 +9,17 @@ from pydantic import ValidationError
 from probing.core.provenance import Provenance, canonical_json, fingerprint_of, stored_provenance
 
 MADE = {
-    "model": "nesia-mini", "weights": "abc", "model_revision": "local", "base": "", "objective": "pre-training",
-    "recipe": '{"seed":0}', "seed": 0, "dtype": "float32", "threads": 2, "code_version": "0.2.0",
-}  # fmt: skip
+    "model": "nesia-mini",
+    "weights": "abc",
+    "model_revision": "local",
+    "base": "",
+    "objective": "pre-training",
+    "recipe": '{"seed":0}',
+    "seed": 0,
+    "dtype": "float32",
+    "threads": 2,
+    "code_version": "0.2.0",
+}
 #: As versions up to 0.2 wrote it, without what came later.
 TEXT = (
     r'{"base":"","code_version":"0.2.0","dtype":"float32","head_recipe":"{\"seed\":0}","model":"nesia-mini","model_revision":"local",'

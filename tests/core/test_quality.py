@@ -53,9 +53,11 @@ def test_facts_held_out_in_part_are_counted_apart_and_together():
     stated, whole, part = [counts("P1", 200, 80)], [counts("P1", 100, 20)], [counts("P1", 50, 25), counts("P2", 10, 5)]
     found = contrasts({"stated": stated, "evidence": [], "held out": whole, "held out in part": part})
     assert [(one.exposure, one.held, one.n_held) for one in found] == [
-        ("stated", "held out", 100), ("evidence", "held out", 100),
-        ("stated", "held out whole or in part", 160), ("evidence", "held out whole or in part", 160),
-    ]  # fmt: skip
+        ("stated", "held out", 100),
+        ("evidence", "held out", 100),
+        ("stated", "held out whole or in part", 160),
+        ("evidence", "held out whole or in part", 160),
+    ]
     assert found[0].value == pytest.approx(0.4 - 0.2) and found[2].value == pytest.approx(0.4 - 45 / 150)
     assert "no relation has facts of both kinds" in str(found[1])
 

@@ -61,8 +61,11 @@ def test_table_1_and_table_4_are_as_printed():
         "ALBERT": [45.8, 88.5, 69.6, 79.9, 87.6],
     }
     assert [(one.training, one.validation) for one in PAPER.tuned] == [
-        ("8.6k", "1,043"), ("67k", "874"), ("2.5", "278"), ("87k", "10k"),
-    ]  # fmt: skip
+        ("8.6k", "1,043"),
+        ("67k", "874"),
+        ("2.5", "278"),
+        ("87k", "10k"),
+    ]
     assert PAPER.settings["Epochs"] == "3 (1 for SST-2)" and PAPER.settings["Adam beta 2"] == "0.99" and len(PAPER.settings) == 13
 
 

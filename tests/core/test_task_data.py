@@ -152,12 +152,16 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
     assert [one.label for one in cola] == ["acceptable", "unacceptable", "acceptable"] and not any(one.pair for one in cola)
     # Blanks at the end are SST-2's own.
     assert [(one.text, one.label) for one in glue.read_sst2(glue_file(tmp_path, SST2))] == [
-        ("fun for all", "positive"), ("no wit , only gags", "negative"),
-    ]  # fmt: skip
+        ("fun for all", "positive"),
+        ("no wit , only gags", "negative"),
+    ]
     first, second = glue.read_rte(glue_file(tmp_path, RTE))
     assert (first.text, first.pair, first.label, second.label) == (
-        "Paris is in France.", "France has Paris.", "entailment", "not_entailment",
-    )  # fmt: skip
+        "Paris is in France.",
+        "France has Paris.",
+        "entailment",
+        "not_entailment",
+    )
 
 
 @pytest.mark.parametrize(

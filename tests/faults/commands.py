@@ -26,9 +26,10 @@ class Command:
 def environment(inputs: Path, place: Path) -> dict[str, str]:
     """Points the program to a trial's own folders."""
     return {
-        "PROBING_CACHE": str(place / "cache"), "PROBING_SNAPSHOT": str(place / "no-snapshot"),
+        "PROBING_CACHE": str(place / "cache"),
+        "PROBING_SNAPSHOT": str(place / "no-snapshot"),
         "PROBING_REGISTRY": str(inputs / "registry.toml"),
-    }  # fmt: skip
+    }
 
 
 def call(command: Command, inputs: Path, place: Path, **how) -> Call:
@@ -85,26 +86,47 @@ def _pull(inputs: Path, place: Path) -> list[object]:
 
 def _reproduce(inputs: Path, place: Path) -> list[object]:
     given = {
-        "--family": "tiny", "--heads": "tied,logit_lens", "--facts": inputs / "lama", "--from": inputs, "--text": inputs / "text.txt",
-        "--valid": inputs / "text.txt", "--steps": 30, "--tokens": 300, "--pieces": 48, "--positions": 200, "--epochs": 1,
-        "--device": "cpu", "--out": place / "out",
-    }  # fmt: skip
+        "--family": "tiny",
+        "--heads": "tied,logit_lens",
+        "--facts": inputs / "lama",
+        "--from": inputs,
+        "--text": inputs / "text.txt",
+        "--valid": inputs / "text.txt",
+        "--steps": 30,
+        "--tokens": 300,
+        "--pieces": 48,
+        "--positions": 200,
+        "--epochs": 1,
+        "--device": "cpu",
+        "--out": place / "out",
+    }
     return ["reproduce", *(part for pair in given.items() for part in pair)]
 
 
 def _pretrain(inputs: Path, place: Path) -> list[object]:
     given = {
-        "--lama": inputs / "lama", "--wikitext": inputs / "text.txt", "--out": place / "out" / "made", "--steps": 400, "--layers": 1,
-        "--hidden": 64, "--vocabulary": 400, "--work": place / "cache" / "pretrain",
-    }  # fmt: skip
+        "--lama": inputs / "lama",
+        "--wikitext": inputs / "text.txt",
+        "--out": place / "out" / "made",
+        "--steps": 400,
+        "--layers": 1,
+        "--hidden": 64,
+        "--vocabulary": 400,
+        "--work": place / "cache" / "pretrain",
+    }
     return ["pretrain", *(part for pair in given.items() for part in pair)]
 
 
 def _finetune(inputs: Path, place: Path) -> list[object]:
     given = {
-        "--model": inputs / "tiny", "--objective": "ner-conll", "--data": inputs / "conll", "--steps": 450, "--tokens": 60, "--pieces": 32,
+        "--model": inputs / "tiny",
+        "--objective": "ner-conll",
+        "--data": inputs / "conll",
+        "--steps": 450,
+        "--tokens": 60,
+        "--pieces": 32,
         "--device": "cpu",
-    }  # fmt: skip
+    }
     return ["finetune", *(part for pair in given.items() for part in pair)]
 
 

@@ -21,9 +21,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 #: One thread, so that results do not depend on what else the machine does, and no network.
 SETTINGS = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
     "TQDM_DISABLE": "1",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,12 @@ class WarmParent:
     def __init__(self, *prefix: str):
         self._process = subprocess.Popen(
             [*prefix, sys.executable, "-m", "tests.faults.warm"],
-            cwd=ROOT, env=os.environ | SETTINGS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=os.environ | SETTINGS,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         self._ask({"calls": []})
 
     def run(self, call: Call) -> Outcome:

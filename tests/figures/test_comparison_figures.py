@@ -121,8 +121,10 @@ def test_every_part_of_a_bar_can_be_clicked_where_it_stands():
     order = [MODEL, "nesia-mini-qa-squad-2", CONTROL]
     places = [
         (order[int(y)], x, *point)
-        for trace in figure.data if trace.type == "scatter" for x, y, point in zip(trace.x, trace.y, trace.customdata, strict=True)
-    ]  # fmt: skip
+        for trace in figure.data
+        if trace.type == "scatter"
+        for x, y, point in zip(trace.x, trace.y, trace.customdata, strict=True)
+    ]
     assert all(shown == model for shown, _, model, _ in places)
     assert {part for _, x, model, part in places if model == MODEL and x < 0} == {"lost"}
     assert [x for _, x, model, part in places if (model, part) == (MODEL, "gained")] == pytest.approx([31.25, 33.75])
@@ -155,8 +157,10 @@ def test_small_p_values_are_not_written_as_nought(p, words):
 def test_kinds_of_answers_stand_in_two_panels_and_add_up():
     rows = [
         {"model": model, "layer": layer, "kind": kind, "n": n, "share": n / 10}
-        for model in (BASE, MODEL) for layer in range(3) for kind, n in (("right", 4), ("copied", 6))
-    ]  # fmt: skip
+        for model in (BASE, MODEL)
+        for layer in range(3)
+        for kind, n in (("right", 4), ("copied", 6))
+    ]
     figure = answer_shares(pd.DataFrame(rows), kinds=("right", "copied"), names={"copied": "copied from the prompt"}, models=(BASE, MODEL))
     assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
     assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)

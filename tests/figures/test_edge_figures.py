@@ -29,14 +29,23 @@ def summary() -> pd.DataFrame:
             ours, resolved = model != PAPER, (task, model) != ("relations", MODELS[1])
             rows.append(
                 {
-                    "row": task, "model": model, "last": LAST[model], "f1_first": 0.5 + place / 10, "f1_last": 0.6 + place / 10,
-                    "f1_last_low": 0.58 + place / 10 if ours else None, "f1_last_high": 0.62 + place / 10 if ours else None,
-                    "memory": 0.4 if ours else None, "majority": 0.1 if ours else None, "ceiling": 0.95 if ours else None,
-                    "random": 0.45 if ours else None, "centre_of_gravity": 4.0 if ours else None,
-                    "expected_layer": 2.0 + place if resolved else None, "expected_layer_low": 1.5 + place if ours and resolved else None,
+                    "row": task,
+                    "model": model,
+                    "last": LAST[model],
+                    "f1_first": 0.5 + place / 10,
+                    "f1_last": 0.6 + place / 10,
+                    "f1_last_low": 0.58 + place / 10 if ours else None,
+                    "f1_last_high": 0.62 + place / 10 if ours else None,
+                    "memory": 0.4 if ours else None,
+                    "majority": 0.1 if ours else None,
+                    "ceiling": 0.95 if ours else None,
+                    "random": 0.45 if ours else None,
+                    "centre_of_gravity": 4.0 if ours else None,
+                    "expected_layer": 2.0 + place if resolved else None,
+                    "expected_layer_low": 1.5 + place if ours and resolved else None,
                     "expected_layer_high": 2.5 + place if ours and resolved else None,
                 }
-            )  # fmt: skip
+            )
     return pd.DataFrame(rows)
 
 
@@ -47,8 +56,18 @@ def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame
             for encoder in encoders if model != PAPER else ("trained",):
                 for layer in range(LAST[model] + 1):
                     value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (0.6 if signed else 0)
-                    rows.append({"task": task, "model": model, "encoder": encoder, "layer": layer, "last": LAST[model], "value": value,
-                                 "low": value - 0.02, "high": value + 0.02})  # fmt: skip
+                    rows.append(
+                        {
+                            "task": task,
+                            "model": model,
+                            "encoder": encoder,
+                            "layer": layer,
+                            "last": LAST[model],
+                            "value": value,
+                            "low": value - 0.02,
+                            "high": value + 0.02,
+                        }
+                    )
     return pd.DataFrame(rows)
 
 
@@ -113,17 +132,24 @@ def test_no_two_lines_of_a_row_share_a_place_and_rows_do_not_mix():
     figure = place_rows(summary(), colours=COLOURS)
     places = [list(named(figure, model)[0].y) for model in (*MODELS, PAPER)]
     assert len({y for one in places for y in one}) == 9
-    assert all(max(row) < min(after) for row, after in zip(list(zip(*places, strict=True))[:-1], list(zip(*places, strict=True))[1:],
-                                                           strict=True))  # fmt: skip
+    assert all(
+        max(row) < min(after) for row, after in zip(list(zip(*places, strict=True))[:-1], list(zip(*places, strict=True))[1:], strict=True)
+    )
 
 
 def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
     gain = [np.nan, 0.06, 0.03, -0.01]
     rows = [
-        {"task": task, "layer": layer, "weight": [0.1, 0.2, 0.4, 0.3][layer] if weights else None, "normed": 0.25,
-         "gain": gain[layer] if gains else None}
-        for task in TASKS for layer in range(4)
-    ]  # fmt: skip
+        {
+            "task": task,
+            "layer": layer,
+            "weight": [0.1, 0.2, 0.4, 0.3][layer] if weights else None,
+            "normed": 0.25,
+            "gain": gain[layer] if gains else None,
+        }
+        for task in TASKS
+        for layer in range(4)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -166,10 +192,13 @@ def test_curves_can_be_drawn_over_the_share_of_depth():
 
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
     pairs = pd.DataFrame(
-        [("pos", "entities", "earlier", -1.0, -1.5, -0.5), ("pos", "relations", "order not resolved", -0.2, -1.0, 0.6),
-         ("entities", "relations", "later", 0.9, 0.1, 1.7)],
+        [
+            ("pos", "entities", "earlier", -1.0, -1.5, -0.5),
+            ("pos", "relations", "order not resolved", -0.2, -1.0, 0.6),
+            ("entities", "relations", "later", 0.9, 0.1, 1.7),
+        ],
         columns=["first", "second", "verdict", "difference", "low", "high"],
-    )  # fmt: skip
+    )
     (heat,) = order_matrix(pairs, titles=TITLES).data
     assert [list(line) for line in heat.text] == [["", "◀", "?"], ["▶", "", "▶"], ["?", "◀", ""]]
     assert "difference +1.00 layers<br>interval +0.50 to +1.50" in heat.hovertext[1][0]
@@ -194,7 +223,11 @@ def test_a_trace_shows_the_right_label_upwards_and_the_best_wrong_one_downwards(
 def test_empty_tables_are_said_in_words():
     empty = summary().iloc[:0]
     for figure in (
-        score_rows(empty, colours={}), place_rows(empty, colours={}), order_matrix(pd.DataFrame()), trace_bars(pd.DataFrame()),
-        task_curves(points().iloc[:0], LEVELS, axis=Axis("micro F1"), colours={}), layer_bars(bars().iloc[:0], colour="#000000"),
-    ):  # fmt: skip
+        score_rows(empty, colours={}),
+        place_rows(empty, colours={}),
+        order_matrix(pd.DataFrame()),
+        trace_bars(pd.DataFrame()),
+        task_curves(points().iloc[:0], LEVELS, axis=Axis("micro F1"), colours={}),
+        layer_bars(bars().iloc[:0], colour="#000000"),
+    ):
         assert len(figure.layout.annotations[0].text) > 20

@@ -102,10 +102,18 @@ def test_layer_ticks_hold_first_and_last_and_fit(last):
 
 def test_total_bars_stack_to_the_total():
     table = pd.DataFrame(
-        {"model": ["nesia-mini"], "head": ["tied"], "probe_set": ["trex"], "last": [0.1], "total": [0.25], "total_low": [0.2],
-         "total_high": [0.3],
-         "intermediate": [0.6], "n": [100]}
-    )  # fmt: skip
+        {
+            "model": ["nesia-mini"],
+            "head": ["tied"],
+            "probe_set": ["trex"],
+            "last": [0.1],
+            "total": [0.25],
+            "total_low": [0.2],
+            "total_high": [0.3],
+            "intermediate": [0.6],
+            "n": [100],
+        }
+    )
     last, inner = total_bars(table, k=1, colours=COLOURS, names=NAMES).data
     assert last.x[0] + inner.x[0] == pytest.approx(25)
 

@@ -26,9 +26,11 @@ def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -
     rows = [
         {"panel": panel, "line": line, "layer": layer, "value": value, "low": value * 0.9, "high": value * 1.1, "base_value": value / 2}
         | {"control_value": value * 0.8, "seed_low": value * 0.95, "seed_high": value * 1.05, "seeds": 3, "inside_control": layer == 2}
-        for panel in panels for line in lines.get(panel.split(":")[0], ("",)) for layer in range(1, 9)
+        for panel in panels
+        for line in lines.get(panel.split(":")[0], ("",))
+        for layer in range(1, 9)
         for value in [(1 if panel != "perplexity" else 100) * (0.1 + 0.1 * layer)]
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))
 
 
@@ -94,8 +96,9 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert list(FATE_COLOURS) == list(FATES) and len(set(FATE_COLOURS.values())) == len(FATES)
     rows = [
         {"task": "t", "pooling": pooling, "fate": fate, "cells": n, "of": 4, "share": n / 4}
-        for pooling in ("first", "mean") for fate, n in zip(FATES, (1, 0, 0, 0, 0, 0, 0, 0, 3, 0), strict=True)
-    ]  # fmt: skip
+        for pooling in ("first", "mean")
+        for fate, n in zip(FATES, (1, 0, 0, 0, 0, 0, 0, 0, 3, 0), strict=True)
+    ]
     figure = fate_bars(pd.DataFrame(rows), titles={"t": "<i>T"})
     assert [bar.name for bar in figure.data] == ["unmoved", "no probe here reads it"], "fates without a cell have no swatch"
     assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]

@@ -25,8 +25,9 @@ def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
 
 
 def test_all_kinds_of_heads_have_colours_and_markers_of_their_own():
-    table = pd.DataFrame([{"head": head, "layer": layer, "loss": 7.0 - place, "start_loss": 8.0} for place, head in enumerate(HEADS)
-                          for layer in range(4)])  # fmt: skip
+    table = pd.DataFrame(
+        [{"head": head, "layer": layer, "loss": 7.0 - place, "start_loss": 8.0} for place, head in enumerate(HEADS) for layer in range(4)]
+    )
     lines = [trace for trace in head_losses(table).data if trace.mode == "lines+markers"]
     assert [line.name for line in lines] == sorted(HEADS, key=list(dict.fromkeys(table["head"])).index) or len(lines) == len(HEADS)
     assert len({line.line.color for line in lines}) == len({line.marker.symbol for line in lines}) == len(HEADS) == 5

@@ -14,10 +14,15 @@ from probing.figures import theme
 from .colours import colours_of, contrast, known, luminance
 
 SHIPPED = {
-    "nesia-mini": "#0072B2", "nesia-mini-qa-squad-1": "#D55E00", "nesia-mini-qa-squad-2": "#E69F00", "nesia-mini-mlm-squad": "#009E73",
-    "nesia-mini-rank-msmarco": "#CC79A7", "nesia-mini-mlm-msmarco": "#56B4E9", "nesia-mini-ner-conll": "#A0522D",
+    "nesia-mini": "#0072B2",
+    "nesia-mini-qa-squad-1": "#D55E00",
+    "nesia-mini-qa-squad-2": "#E69F00",
+    "nesia-mini-mlm-squad": "#009E73",
+    "nesia-mini-rank-msmarco": "#CC79A7",
+    "nesia-mini-mlm-msmarco": "#56B4E9",
+    "nesia-mini-ner-conll": "#A0522D",
     "nesia-mini-control": "#6F767D",
-}  # fmt: skip
+}
 BERT = ("bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-uncased-squad2", "pt-bert-base-uncased-msmarco", "bert-base-NER")
 ROBERTA = ("roberta-base", "roberta-base-squad2")
 #: Streamlit's own dark page, and ours.
@@ -85,8 +90,12 @@ def test_more_models_than_colours_still_have_one_each():
 
 def test_the_order_is_by_family_then_by_objective_then_by_name():
     assert list(colours_of("zeta", "nesia-mini-control", "bert-base-uncased", "nesia-mini", "alpha")) == [
-        "nesia-mini", "nesia-mini-control", "bert-base-uncased", "alpha", "zeta",
-    ]  # fmt: skip
+        "nesia-mini",
+        "nesia-mini-control",
+        "bert-base-uncased",
+        "alpha",
+        "zeta",
+    ]
 
 
 @pytest.mark.parametrize("colour", sorted(FURTHER | {"#8C6BD1"}))

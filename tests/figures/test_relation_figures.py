@@ -36,10 +36,13 @@ def test_a_relations_onset_is_its_first_layer_from_1_with_half_of_the_last_value
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        ("onset", ["P1", "P2", "P3"]), ("last", ["P2", "P1", "P3"]), ("drop", ["P3", "P1", "P2"]), ("name", ["P2", "P1", "P3"]),
+        ("onset", ["P1", "P2", "P3"]),
+        ("last", ["P2", "P1", "P3"]),
+        ("drop", ["P3", "P1", "P2"]),
+        ("name", ["P2", "P1", "P3"]),
         ("cardinality", ["P1", "P2", "P3"]),
     ],
-)  # fmt: skip
+)
 def test_rows_stand_in_the_order_that_was_chosen(order, expected):
     assert ordered(points(), order) == expected
     figure = relation_map(points(), k=1, order=order)

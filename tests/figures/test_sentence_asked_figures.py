@@ -19,8 +19,11 @@ def test_a_click_on_a_head_gives_its_number():
     figure = head_map(np.array([[1.0, 2.0], [3.0, 4.0]]), what="distance", unit="tokens", maximum=4, marked=0)
     points = figure.data[1]
     assert [(x, y, own[0]) for x, y, own in zip(points.x, points.y, points.customdata, strict=True)] == [
-        (1, 1, 1), (2, 1, 1), (1, 2, 2), (2, 2, 2),
-    ]  # fmt: skip
+        (1, 1, 1),
+        (2, 1, 1),
+        (1, 2, 2),
+        (2, 2, 2),
+    ]
     assert points.text[1] == "3.00 tokens"
 
 
@@ -36,8 +39,10 @@ def test_each_measure_that_is_there_has_a_panel_and_equal_attention_its_line():
 def test_tasks_of_one_title_have_rows_of_their_own_and_probes_at_chance_are_grey():
     rows = [
         (task, "Same title", pooling, layer, "no", 0, 0.75, 2, layer == 0, "words")
-        for task in ("one", "two") for pooling in ("first", "mean") for layer in (0, 1)
-    ]  # fmt: skip
+        for task in ("one", "two")
+        for pooling in ("first", "mean")
+        for layer in (0, 1)
+    ]
     names = ["task", "title", "pooling", "layer", "label", "number", "p", "classes", "chance", "hover"]
     figure = verdict_map(pd.DataFrame(rows, columns=names))
     grey, label, text = figure.data

@@ -119,8 +119,11 @@ def test_every_line_has_its_interval_and_every_model_one_entry_of_the_legend():
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, labels={TUNED: "QA <1> ✗"})
     assert len([trace for trace in figure.data if trace.name == "95 % interval"]) == 2 * 2 * len(TASKS)
     assert [trace.name for trace in figure.data if trace.showlegend is not False and trace.x[0] is None] == [
-        BASE, "QA &lt;1&gt; ✗", "first token", "mean of all tokens",
-    ]  # fmt: skip
+        BASE,
+        "QA &lt;1&gt; ✗",
+        "first token",
+        "mean of all tokens",
+    ]
 
 
 def test_a_control_is_told_by_its_open_markers():

@@ -61,7 +61,11 @@ def test_every_bar_has_its_number_next_to_its_name_where_no_mark_can_cover_it():
     assert list(whole.layout.yaxis.tickvals) == list(whole.data[0].y)
     assert [text.split("  ")[-1] for text in whole.layout.yaxis.ticktext] == ["<b>20.0</b>", "<b>0.0</b>"]
     assert whole.data[0].text is None, "a circle lay on the numbers inside the bars"
-    points = pd.DataFrame([ROW | {"model": model, "above": above, "above_low": above, "above_high": above}
-                           for model, above in (("a", -0.0213), ("b", 0.011), ("c", -0.0004))])  # fmt: skip
+    points = pd.DataFrame(
+        [
+            ROW | {"model": model, "above": above, "above_low": above, "above_high": above}
+            for model, above in (("a", -0.0213), ("b", 0.011), ("c", -0.0004))
+        ]
+    )
     above = above_bars(points, baseline="majority answer", colours={}, names=NAMES)
     assert [text.split("  ")[-1] for text in above.layout.yaxis.ticktext] == ["<b>-2.1</b>", "<b>+1.1</b>", "<b>0.0</b>"]

@@ -88,8 +88,15 @@ def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped
 
 
 def differences() -> dict:
-    return {"above_majority": -0.04, "above_majority_low": -0.05, "above_majority_high": -0.03, "above_swapped": 0.06,
-            "above_swapped_low": 0.05, "above_swapped_high": 0.07, "swapped_n": 40}  # fmt: skip
+    return {
+        "above_majority": -0.04,
+        "above_majority_low": -0.05,
+        "above_majority_high": -0.03,
+        "above_swapped": 0.06,
+        "above_swapped_low": 0.05,
+        "above_swapped_high": 0.07,
+        "swapped_n": 40,
+    }
 
 
 @pytest.mark.parametrize(("mode", "zero", "value"), [("majority", "majority answer", -4), ("swapped", "swapped subject", 6)])
@@ -112,10 +119,22 @@ def test_values_are_left_as_they_are():
 
 
 def yard_pair() -> pd.DataFrame:
-    more = {"majority": 0.22, "base_swapped": 0.03, "swapped": 0.02, "swapped_n": 80, "more": 0.05, "more_low": 0.01, "more_high": 0.09,
-            "base_swapped_n": 70}  # fmt: skip
-    sides = {f"{run}above_{mode}{end}": 0.1 + 0.05 * (run == "") for run in ("base_", "") for mode in ("majority", "swapped")
-             for end in ("", "_low", "_high")}  # fmt: skip
+    more = {
+        "majority": 0.22,
+        "base_swapped": 0.03,
+        "swapped": 0.02,
+        "swapped_n": 80,
+        "more": 0.05,
+        "more_low": 0.01,
+        "more_high": 0.09,
+        "base_swapped_n": 70,
+    }
+    sides = {
+        f"{run}above_{mode}{end}": 0.1 + 0.05 * (run == "")
+        for run in ("base_", "")
+        for mode in ("majority", "swapped")
+        for end in ("", "_low", "_high")
+    }
     return paired().assign(**more, **sides)
 
 

@@ -41,9 +41,15 @@ def hub() -> Iterator[Hub]:
 def settings(hub: Hub, home: Path) -> dict[str, str]:
     """Environment of a process that is online with the stand-in, with a home of its own."""
     return {
-        "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "TRANSFORMERS_OFFLINE": "0",
-        "PROBING_CACHE": str(home.parent / "cache"), "PROBING_SNAPSHOT": str(home.parent / "none"), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(home),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "1",
+        "TRANSFORMERS_OFFLINE": "0",
+        "PROBING_CACHE": str(home.parent / "cache"),
+        "PROBING_SNAPSHOT": str(home.parent / "none"),
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 @pytest.fixture()
@@ -62,9 +68,15 @@ def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     places = {
-        "HF_HOME": "", "HF_HUB_CACHE": "hub", "HUGGINGFACE_HUB_CACHE": "hub", "HF_ASSETS_CACHE": "assets", "HF_XET_CACHE": "xet",
-        "HF_TOKEN_PATH": "token", "HF_STORED_TOKENS_PATH": "stored_tokens", "AGENT_HARNESSES_PATH": ".agents",
-    }  # fmt: skip
+        "HF_HOME": "",
+        "HF_HUB_CACHE": "hub",
+        "HUGGINGFACE_HUB_CACHE": "hub",
+        "HF_ASSETS_CACHE": "assets",
+        "HF_XET_CACHE": "xet",
+        "HF_TOKEN_PATH": "token",
+        "HF_STORED_TOKENS_PATH": "stored_tokens",
+        "AGENT_HARNESSES_PATH": ".agents",
+    }
     for name, place in places.items():
         monkeypatch.setattr(constants, name, str(home / place))
     monkeypatch.setattr(constants, "ENDPOINT", hub.address)

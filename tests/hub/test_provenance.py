@@ -189,9 +189,17 @@ def test_a_fine_tuned_models_note_leads_back_to_the_commit_of_its_base(online, t
 
 def test_runs_of_earlier_versions_keep_their_fingerprint_and_say_that_their_commit_is_unknown():
     fields = {
-        "model": "bert-base-uncased-squad2", "weights": "ab", "model_revision": "main", "base": "", "objective": "QA-SQuAD-2",
-        "head_recipe": "logit_lens", "seed": 0, "dtype": "float32", "threads": 2, "code_version": "0.7.0",
-    }  # fmt: skip
+        "model": "bert-base-uncased-squad2",
+        "weights": "ab",
+        "model_revision": "main",
+        "base": "",
+        "objective": "QA-SQuAD-2",
+        "head_recipe": "logit_lens",
+        "seed": 0,
+        "dtype": "float32",
+        "threads": 2,
+        "code_version": "0.7.0",
+    }
     earlier = Provenance.model_validate(fields)
     assert earlier.canonical() == json.dumps(fields, sort_keys=True, separators=(",", ":"))
     assert [commit_in_words(one) for one in ("main", "local", None, "a" * 40)] == ["main, commit unknown", "local", "local", "a" * 40]

@@ -27,9 +27,17 @@ def one_thread(monkeypatch):
 
 def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:
     return EdgesRequest(
-        str(model), tuple(map(str, tasks)), kinds=("cumulative", "at"), labels=("task", "control"), codes=True, recipe=QUICK, out=out,
-        device="cpu", threads=1, **changed,
-    )  # fmt: skip
+        str(model),
+        tuple(map(str, tasks)),
+        kinds=("cumulative", "at"),
+        labels=("task", "control"),
+        codes=True,
+        recipe=QUICK,
+        out=out,
+        device="cpu",
+        threads=1,
+        **changed,
+    )
 
 
 @pytest.mark.scale

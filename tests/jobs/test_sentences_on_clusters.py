@@ -38,9 +38,17 @@ def test_tasks_handed_to_ray_have_the_tables_of_one_process_also_where_a_worker_
             monkeypatch.setattr(module, "OPENER", "tests.jobs.planted:mortal_sentences")
         train_sentences(
             SentencesRequest(
-                str(tuned), tuple(tasks), base=str(tiny_model), readings=("own", "aligned"), portions=(1,), codes=False,
-                out=tmp_path / name, device="cpu", threads=1, executor=choice,
+                str(tuned),
+                tuple(tasks),
+                base=str(tiny_model),
+                readings=("own", "aligned"),
+                portions=(1,),
+                codes=False,
+                out=tmp_path / name,
+                device="cpu",
+                threads=1,
+                executor=choice,
             )
-        )  # fmt: skip
+        )
     assert (tmp_path / "snapshot" / "death").exists()
     assert bytes_of(tmp_path / "there") == bytes_of(tmp_path / "here")

@@ -40,7 +40,9 @@ MORE: dict[str, Callable[[Path], Path]] = {
     EDGES: lambda folder: plant_edge_runs(
         folder,
         [
-            PlantedEdgeRun(task=SRL, seed=1), PlantedEdgeRun("other-bert", SRL, layers=7), PlantedEdgeRun(task=POS, labels="control"),
+            PlantedEdgeRun(task=SRL, seed=1),
+            PlantedEdgeRun("other-bert", SRL, layers=7),
+            PlantedEdgeRun(task=POS, labels="control"),
             PlantedEdgeRun(task=POS, kind="full", predictions=False),
         ],
     ),
@@ -48,7 +50,7 @@ MORE: dict[str, Callable[[Path], Path]] = {
     CHANGES: lambda folder: plant_changes(folder, [SST_2]),
     FORGETTING: lambda folder: plant_forgetting(folder, [SST_2]),
     SERIES: lambda folder: plant_series(folder, PREVENTED),
-}  # fmt: skip
+}
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs", "lenders"),

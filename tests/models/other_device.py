@@ -21,9 +21,14 @@ class Elsewhere(torch.Tensor):
     @staticmethod
     def __new__(cls, inner):
         return torch.Tensor._make_wrapper_subclass(
-            cls, inner.size(), strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype, device=ELSEWHERE,
+            cls,
+            inner.size(),
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            device=ELSEWHERE,
             requires_grad=False,
-        )  # fmt: skip
+        )
 
     def __init__(self, inner):
         self.inner = inner

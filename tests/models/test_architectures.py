@@ -158,10 +158,11 @@ def test_an_esm_without_the_weights_of_its_contact_prediction_is_complete(folder
     ("config", "named"),
     [
         *(({"model_type": kind}, "causal models") for kind in ("gpt2", "llama", "t5", "bart")),
-        ({"model_type": "convbert"}, "xlm-roberta-xl"), ({"model_type": "mobilebert"}, "xlm-roberta-xl"),
+        ({"model_type": "convbert"}, "xlm-roberta-xl"),
+        ({"model_type": "mobilebert"}, "xlm-roberta-xl"),
         ({"model_type": "electra", "architectures": ["ElectraForPreTraining"]}, "generator"),
     ],
-)  # fmt: skip
+)
 def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tmp_path):
     # There is nothing else in the folder: neither weights nor a tokenizer are looked at first.
     (tmp_path / "config.json").write_text(json.dumps(config))

@@ -235,6 +235,22 @@ def test_a_loss_that_is_not_a_number_is_an_error_and_not_a_model(folder_of, toke
         finetune(model, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), tmp_path, "cpu")
 
 
+def test_products_in_bfloat16_leave_weights_in_float32(folder_of, tokenizer, tmp_path):
+    rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
+    trained = {}
+    for low in (False, True):
+        recipe = RECIPE.model_copy(update={"bfloat16": low})
+        trained[low] = mlm(folder_of)
+        found = finetune(trained[low], PlannedSteps(rows, recipe, tokenizer, "mlm"), tmp_path / str(low), device="cpu")
+        assert all(np.isfinite(entry["loss"]) for entry in found.history)
+    full, low = weights(trained[False]), weights(trained[True])
+    assert {value.dtype for value in low.values()} == {torch.float32}
+    start = weights(mlm(folder_of))
+    moved = sum(float((full[name] - start[name]).norm()) for name in full)
+    apart = sum(float((full[name] - low[name]).norm()) for name in full)
+    assert 0 < apart < moved
+
+
 def test_frozen_word_embeddings_stay_as_they_are(folder_of, tokenizer, tmp_path):
     rows, model = examples.text_rows(TEXTS, tokenizer, 32, joined=False), mlm(folder_of)
     before = weights(model)

@@ -39,9 +39,15 @@ def save_heads(encoder, folder, configuration):
 
 @pytest.mark.parametrize(
     "change",
-    [{"hidden_act": "relu"}, {"num_attention_heads": 4}, {"is_decoder": True}, {"layer_norm_eps": 1e-3}, {"max_position_embeddings": 40},
-     {"a_setting_of_tomorrow": 1}],
-)  # fmt: skip
+    [
+        {"hidden_act": "relu"},
+        {"num_attention_heads": 4},
+        {"is_decoder": True},
+        {"layer_norm_eps": 1e-3},
+        {"max_position_embeddings": 40},
+        {"a_setting_of_tomorrow": 1},
+    ],
+)
 def test_a_setting_that_changes_the_computation_changes_the_digest(change, bert_copy, folder_of):
     assert digest(set_config(bert_copy, **change)) != digest(folder_of("bert"))
 
@@ -65,9 +71,18 @@ def test_names_labels_dropout_and_defaults_written_out_change_no_digest(architec
     copy = shutil.copytree(folder_of(architecture), tmp_path / "copy")
     labels = {"id2label": {"0": "O", "1": "X", "2": "Y"}, "label2id": {"O": 0, "X": 1, "Y": 2}}
     set_config(
-        copy, _name_or_path="elsewhere", architectures=["Other"], transformers_version="4.0", dtype="float16", use_cache=False, **labels,
-        attention_probs_dropout_prob=0.3, hidden_dropout_prob=0.3, classifier_dropout=0.3, initializer_range=0.5,
-    )  # fmt: skip
+        copy,
+        _name_or_path="elsewhere",
+        architectures=["Other"],
+        transformers_version="4.0",
+        dtype="float16",
+        use_cache=False,
+        **labels,
+        attention_probs_dropout_prob=0.3,
+        hidden_dropout_prob=0.3,
+        classifier_dropout=0.3,
+        initializer_range=0.5,
+    )
     assert digest(copy) == digest(folder_of(architecture))
     config = AutoConfig.from_pretrained(folder_of(architecture))
     short = config.to_diff_dict() | {"model_type": config.model_type}
@@ -156,11 +171,15 @@ def test_casing_is_what_the_tokenizer_does(encoder_of):
 
 @pytest.mark.parametrize(
     ("source", "name"),
-    [("/x/sst2-run/checkpoint-50", "sst2-run/checkpoint-50"), ("/x/sst2-run/checkpoint-50/", "sst2-run/checkpoint-50"),
-     ("/x/sst2-run/../other-run/checkpoint-50", "other-run/checkpoint-50"), ("/x/checkpoint-best", "checkpoint-best"),
-     ("org/model", "model"),
-     ("/checkpoint-7", "checkpoint-7")],
-)  # fmt: skip
+    [
+        ("/x/sst2-run/checkpoint-50", "sst2-run/checkpoint-50"),
+        ("/x/sst2-run/checkpoint-50/", "sst2-run/checkpoint-50"),
+        ("/x/sst2-run/../other-run/checkpoint-50", "other-run/checkpoint-50"),
+        ("/x/checkpoint-best", "checkpoint-best"),
+        ("org/model", "model"),
+        ("/checkpoint-7", "checkpoint-7"),
+    ],
+)
 def test_a_trainers_checkpoint_has_the_name_of_its_training(source, name):
     assert name_of_model(source) == name
 

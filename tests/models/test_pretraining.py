@@ -126,8 +126,10 @@ def test_a_block_that_is_left_out_keeps_its_weights_and_its_place(bfloat16, toke
     before, after = (new_model(wanted, len(tokenizer)) for _ in range(2))
     monkeypatch.setattr(train, "drawn_blocks", lambda *_: [0, 2])
     pretrain(after, tokenizer, SENTENCES, wanted, tmp_path)
-    moved = [not all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
-             for one, two in zip(before.bert.encoder.layer, after.bert.encoder.layer, strict=True)]  # fmt: skip
+    moved = [
+        not all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+        for one, two in zip(before.bert.encoder.layer, after.bert.encoder.layer, strict=True)
+    ]
     assert moved == [True, False, True]
 
 

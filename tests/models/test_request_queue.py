@@ -96,8 +96,14 @@ def test_a_newer_request_takes_the_one_that_waits_out_of_the_queue_and_leaves_ot
     assert waiting.superseded and not waiting.computes.is_set() and not busy.go.is_set()
     finish(busy, third, newer)
     assert desk.log == [
-        "busy computes", "waiting gives up", "busy answers", "third computes", "third answers", "newer computes", "newer answers",
-    ]  # fmt: skip
+        "busy computes",
+        "waiting gives up",
+        "busy answers",
+        "third computes",
+        "third answers",
+        "newer computes",
+        "newer answers",
+    ]
 
 
 class Work(threading.Thread):

@@ -30,11 +30,7 @@ def without_yardstick(text: str) -> list[str]:
     # A badge is a verdict against the baseline, which the caption of its marks explains.
     found = sentences(re.sub(r":\w+-badge\[[^\]]*\]", "", text))
     named = [any(word in one.lower() for word in YARDSTICKS) for one in found]
-    return [
-        one
-        for number, one in enumerate(found)
-        if _SHARE.search(_THRESHOLD.sub("", one)) and not any(named[number : number + 2])
-    ]  # fmt: skip
+    return [one for number, one in enumerate(found) if _SHARE.search(_THRESHOLD.sub("", one)) and not any(named[number : number + 2])]
 
 
 def headlines(app: AppTest) -> list[str]:

@@ -61,8 +61,11 @@ def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_ba
     assert not app.exception
     (said,) = [one.value.replace("\\", "") for one in app.main.markdown if "Added to the demonstration models" in one.value]
     assert f"**{MINE}" in said and "support" in said and "nesia-mini" not in said
-    links = {one.proto.page: parse_qs(one.proto.query_string) for one in app.main.get("page_link") if "What its" in one.proto.label
-             or "compared with" in one.proto.label}  # fmt: skip
+    links = {
+        one.proto.page: parse_qs(one.proto.query_string)
+        for one in app.main.get("page_link")
+        if "What its" in one.proto.label or "compared with" in one.proto.label
+    }
     assert links["Layer_curves"]["models"] == ["nesia-mini", MINE]
     assert links["Compare_models"] == {"tuned": [MINE], "head": ["logit_lens"], "probe_set": ["support"]}
     followed = look("layer_curves", **links["Layer_curves"])

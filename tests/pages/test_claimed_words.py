@@ -20,9 +20,19 @@ from tests.pages.planted_family import charts
 ROOT = Path(__file__).parents[2]
 #: Code whose words are about what probes and heads read.
 MODULES = (
-    "app.py", "pages", "probing/ui", "probing/reports", "probing/figures", "probing/core/knowledge", "probing/core/sentences",
-    "probing/core/changes", "probing/core/edges", "probing/core/metric.py", "probing/core/metrics.py", "data/making",
-)  # fmt: skip
+    "app.py",
+    "pages",
+    "probing/ui",
+    "probing/reports",
+    "probing/figures",
+    "probing/core/knowledge",
+    "probing/core/sentences",
+    "probing/core/changes",
+    "probing/core/edges",
+    "probing/core/metric.py",
+    "probing/core/metrics.py",
+    "data/making",
+)
 DOCUMENTS = (
     "README.md", "docs/verdicts.md", "docs/api.md", "docs/changes.md", "docs/edges.md", "docs/facts.md", "docs/finetuning.md",
     "docs/heads.md", "docs/metrics.md", "docs/notebook.ipynb", "docs/package.md",
@@ -72,11 +82,17 @@ def modules() -> list[Path]:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("The fact is erased.", True), ("11 other layer and 16 gone", True), ("Fine-tuning removed the property", True),
-        ("It destroys word order", True), ("lost, and not read at any layer", False), ("Not found does not mean removed: another", False),
-        ("where-gone", False), ("removed or no longer linear", False), ("It may not be removed. It is gone.", True),
+        ("The fact is erased.", True),
+        ("11 other layer and 16 gone", True),
+        ("Fine-tuning removed the property", True),
+        ("It destroys word order", True),
+        ("lost, and not read at any layer", False),
+        ("Not found does not mean removed: another", False),
+        ("where-gone", False),
+        ("removed or no longer linear", False),
+        ("It may not be removed. It is gone.", True),
     ],
-)  # fmt: skip
+)
 def test_a_claim_is_distinguished_from_a_denial(text, found):
     assert bool(claims(text)) is found
 

@@ -60,13 +60,18 @@ def slow(task, part: str = "dev") -> list[Slow]:
             settled = layer
         found.append(
             Slow(
-                task.name, number, data.records[data.sentences[number]].text, (target.span1, target.span2),
-                frozenset(np.array(task.labels)[data.gold[number]]), bool(data.seen[number]), settled,
+                task.name,
+                number,
+                data.records[data.sentences[number]].text,
+                (target.span1, target.span2),
+                frozenset(np.array(task.labels)[data.gold[number]]),
+                bool(data.seen[number]),
+                settled,
                 sum(one != other for one, other in zip(top[1:], top[:-1], strict=True)),
                 shares[:, number].mean(axis=0).max() <= AMBIGUOUS,
                 bool((data.memory[number] == data.gold[number]).all()) and not data.unknown[number],
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -84,7 +89,7 @@ CHOICES = [
     ({"trace_unseen": "1", "trace_task": "srl"}, [one for one in EVERY if not one.seen and one.task == "srl"]),
     ({"trace_task": "srl", "trace_label": "R-ARG0"}, [one for one in EVERY if one.task == "srl" and "R-ARG0" in one.gold]),
     ({"trace_task": "proto-roles", "trace_label": "volition"}, [one for one in slow(ROLES) if "volition" in one.gold]),
-]  # fmt: skip
+]
 
 
 def number_of_sentences(app) -> int:
@@ -107,10 +112,15 @@ def test_the_filters_find_the_sentences_that_the_obvious_way_finds(look, query, 
 def test_a_later_task_that_settles_before_an_earlier_one_is_found_where_both_share_a_word(look):
     roles, tags = [one for one in EVERY if one.task == "srl"], [one for one in EVERY if one.task == "pos"]
     pairs = [
-        (late, early) for late in roles for early in tags
-        if late.text == early.text and late.settled is not None and early.settled is not None and late.settled < early.settled
+        (late, early)
+        for late in roles
+        for early in tags
+        if late.text == early.text
+        and late.settled is not None
+        and early.settled is not None
+        and late.settled < early.settled
         and any(share(one, early.spans[0]) for one in late.spans)
-    ]  # fmt: skip
+    ]
     app = look("edge_sentences", later_first="srl", earlier_last="pos")
     assert number_of_sentences(app) == len({late.text for late, _ in pairs}) > 0
     table = next(one.value for one in app.dataframe if "memory" in one.value)
@@ -209,8 +219,10 @@ def test_a_data_set_that_cannot_be_read_is_left_out_and_the_next_task_has_the_wo
     (tmp_path / "cache" / "downloads" / "ud-english-ewt").mkdir(parents=True)
     for part in ("train", "dev", "test"):
         (tmp_path / "cache" / "downloads" / "ud-english-ewt" / f"en_ewt-ud-{part}.conllu").write_text("no treebank\n")
-    tables = [[(word, "NN", "*", "(V*)" if place == 3 else "(ARG0*)" if place == 2 else "*") for place, word in enumerate(one.words)]
-              for one in records[1:]]  # fmt: skip
+    tables = [
+        [(word, "NN", "*", "(V*)" if place == 3 else "(ARG0*)" if place == 2 else "*") for place, word in enumerate(one.words)]
+        for one in records[1:]
+    ]
     write_propbank(tmp_path / "cache" / "downloads" / "ewt-propbank", dev=propbank(*tables))
     app = wordless("edge_sentences", text_hash=records[1].sha256)
     assert not app.exception and records[1].text in everything(app)

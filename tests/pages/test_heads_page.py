@@ -52,8 +52,9 @@ def test_all_kinds_are_drawn_each_with_its_swapped_subject_and_the_majority_answ
         assert dotted["line"]["dash"] == "dot" and dotted["line"]["color"] == trace["line"]["color"]
     assert len([trace for trace in curves["data"] if trace.get("name") == "majority answer"]) == 1
     assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {
-        "logit_lens": LENS_LOSS, **{head: values for head, (values, _, _) in TRAINED.items()}
-    }  # fmt: skip
+        "logit_lens": LENS_LOSS,
+        **{head: values for head, (values, _, _) in TRAINED.items()},
+    }
     assert {name: trace["line"]["color"] for name, trace in lines(losses).items()} == {
         name: trace["line"]["color"] for name, trace in known.items()
     }

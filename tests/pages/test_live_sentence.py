@@ -176,8 +176,12 @@ def test_the_link_keeps_sentence_models_token_and_head(ask):
     app.selectbox(key="live.attention_head").set_value(1).run()
     app.text_input(key="live.second").set_value("paris is blue").run()
     assert [link(app, name) for name in ("live_view", "live_model", "beside", "whole", "second")] == [
-        "sentence", "tiny", "tuned", "rome is red", "paris is blue",
-    ]  # fmt: skip
+        "sentence",
+        "tiny",
+        "tuned",
+        "rome is red",
+        "paris is blue",
+    ]
     # The token belongs to the sentence before.
     assert (link(app, "attending"), link(app, "attention_head")) == (None, "1")
 

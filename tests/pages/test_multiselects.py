@@ -75,9 +75,12 @@ def test_relations_beyond_the_limit_of_the_figure_are_listed(visit, monkeypatch,
 
     menus, bound = {}, selection.bound
     monkeypatch.setattr(
-        selection, "bound", lambda widget, label, field, *rest, **options: menus.update({field: options.get("options")})
-        or bound(widget, label, field, *rest, **options),
-    )  # fmt: skip
+        selection,
+        "bound",
+        lambda widget, label, field, *rest, **options: (
+            menus.update({field: options.get("options")}) or bound(widget, label, field, *rest, **options)
+        ),
+    )
     opened({})
     app = opened({"relations": menus["relations"]})
     assert len(menus["relations"]) > 1 and app.multiselect(key="relations.relations").value == menus["relations"][:1]

@@ -18,9 +18,14 @@ from tests.store.planted import SEVERAL, plant_runs
 COMMAND = "python -m probing edges train"
 TUNED = "nesia-mini-qa-squad-2"
 SECTIONS = (
-    "Where the probes read each task", "F1 and what it has to beat", "Layer by layer", "Weights and gains", "Which task comes first",
-    "Label by label", "The targets behind the numbers",
-)  # fmt: skip
+    "Where the probes read each task",
+    "F1 and what it has to beat",
+    "Layer by layer",
+    "Weights and gains",
+    "Which task comes first",
+    "Label by label",
+    "The targets behind the numbers",
+)
 
 
 @pytest.fixture(scope="module")
@@ -225,9 +230,17 @@ def test_a_number_opens_its_targets_in_the_same_choice(look):
 
 def test_the_link_carries_every_choice(look):
     query = {
-        "edge_models": ["nesia-mini", "other-bert"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "unseen": "1", "published": "0",
-        "layerwise": "at", "bars_of": "other-bert", "normed": "1", "ordered": "other-bert", "labels_of": "srl",
-    }  # fmt: skip
+        "edge_models": ["nesia-mini", "other-bert"],
+        "edge_tasks": ["pos", "srl"],
+        "edge_part": "test",
+        "unseen": "1",
+        "published": "0",
+        "layerwise": "at",
+        "bars_of": "other-bert",
+        "normed": "1",
+        "ordered": "other-bert",
+        "labels_of": "srl",
+    }
     app = look("pipeline", **query)
     assert not app.exception and not app.info
     held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
@@ -263,8 +276,11 @@ def test_a_damaged_file_is_named(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
 def test_a_fine_tuned_model_is_named_with_its_badge(page, tmp_path, monkeypatch):
-    runs = [PlantedEdgeRun(model=model, task=task, base=base) for model, base in (("nesia-mini", ""), (TUNED, "nesia-mini"))
-            for task in (POS, SRL)]  # fmt: skip
+    runs = [
+        PlantedEdgeRun(model=model, task=task, base=base)
+        for model, base in (("nesia-mini", ""), (TUNED, "nesia-mini"))
+        for task in (POS, SRL)
+    ]
     snapshot = plant_edge_runs(tmp_path / "tuned", runs)
     query = {"edge_models": [TUNED, "nesia-mini"], "ordered": TUNED} if page == "pipeline" else {"trace_model": TUNED}
     app = opening(snapshot, tmp_path / "cache", monkeypatch)(page, **query)
@@ -281,8 +297,11 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
     both = plant_runs(tmp_path / "both", SEVERAL)
     plant_edge_runs(both / "edges", [PlantedEdgeRun(), PlantedEdgeRun(model="bert-base-uncased"), PlantedEdgeRun(model="own")])
     look = opening(both, tmp_path / "cache", monkeypatch)
-    facts = {trace["name"].split(" · ")[0]: trace["line"]["color"] for trace in charts(look("layer_curves"))[0]["data"]
-             if trace.get("mode") == "lines+markers"}  # fmt: skip
+    facts = {
+        trace["name"].split(" · ")[0]: trace["line"]["color"]
+        for trace in charts(look("layer_curves"))[0]["data"]
+        if trace.get("mode") == "lines+markers"
+    }
     probes = {trace["name"]: trace["marker"]["color"] for trace in charts(look("pipeline"))[0]["data"] if trace["mode"] == "markers"}
     assert facts["nesia-mini"] == probes["nesia-mini"]
     assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3

@@ -70,8 +70,9 @@ def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_
     # Both relations are known whole inside and half at the end; only the first has different answers.
     facts = [
         Fact("trex", relation, f"subject {number}", TOKENS[-1 - (number % 4 if relation == "P19" else 0)], "", f"{number} is [MASK]")
-        for relation in ("P19", "P36") for number in range(60)
-    ]  # fmt: skip
+        for relation in ("P19", "P36")
+        for number in range(60)
+    ]
     run = PlantedRun(facts=tuple(facts), rank=lambda number, layer: 1 if layer == 2 or (layer == 3 and number % 2) else 200)
     app = look("relations", snapshot=plant_runs(tmp_path / "inner", [run]), model=run.model)
     assert not app.exception

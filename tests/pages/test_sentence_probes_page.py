@@ -26,14 +26,17 @@ from tests.sentences_planted import (
     plant_sentence_runs,
     predicted,
     right,
-)  # fmt: skip
+)
 from tests.store.planted import SEVERAL, plant_runs
 
 COMMAND = "python -m probing sentences train"
 SECTIONS = (
-    "Layer by layer", "What fine-tuning changed", "Sentences that turned right or wrong", "With fewer training sentences",
+    "Layer by layer",
+    "What fine-tuning changed",
+    "Sentences that turned right or wrong",
+    "With fewer training sentences",
     "A file of your own",
-)  # fmt: skip
+)
 FIRST_TOKEN, ALL_TOKENS = "first token", "mean of all tokens"
 
 
@@ -236,11 +239,20 @@ def test_a_store_without_probes_of_sentences_names_the_command(tmp_path, monkeyp
 
 def test_the_link_carries_every_choice(look):
     query = {
-        "sentence_models": [BASE.name, COLA.name], "sentence_tasks": [BIGRAM.name, COORDINATION.name], "sentence_protocol": "quick",
-        "poolings": ["mean"], "sentence_minus": "surface", "tuned_model": COLA.name, "change_kind": "mean",
+        "sentence_models": [BASE.name, COLA.name],
+        "sentence_tasks": [BIGRAM.name, COORDINATION.name],
+        "sentence_protocol": "quick",
+        "poolings": ["mean"],
+        "sentence_minus": "surface",
+        "tuned_model": COLA.name,
+        "change_kind": "mean",
         "learned_task": COORDINATION.name,
-        "learned_layer": "2", "turned_task": COORDINATION.name, "turned_pooling": MEAN, "turned_layer": "4", "turned_way": "wrong",
-    }  # fmt: skip
+        "learned_layer": "2",
+        "turned_task": COORDINATION.name,
+        "turned_pooling": MEAN,
+        "turned_layer": "4",
+        "turned_way": "wrong",
+    }
     app = look("sentence_probes", **query)
     assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
     assert {name: value if len(value) > 1 else value[0] for name, value in _listed(app).items()} == {

@@ -38,10 +38,17 @@ def hostile(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     try:
         for probe_set in ("trex", named("set")):
             facts = tuple(
-                Fact(probe_set, named(f"relation {n % 3}"), f"{named('subject')} {n}", words[1], named("[X] template [Y]"),
-                     f"{named('prompt')} {n} [MASK]", pred=named("pred"))
+                Fact(
+                    probe_set,
+                    named(f"relation {n % 3}"),
+                    f"{named('subject')} {n}",
+                    words[1],
+                    named("[X] template [Y]"),
+                    f"{named('prompt')} {n} [MASK]",
+                    pred=named("pred"),
+                )
                 for n in range(9)
-            )  # fmt: skip
+            )
             _plant(folder, probe_set, facts, words)
     finally:
         patch.undo()
@@ -53,11 +60,18 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
     made = (("head_recipe", json.dumps({named("recipe"): named("value")})), (named("setting"), "1"))
     runs = [
         PlantedRun(named("base"), probe_set=probe_set, facts=facts, objective=named("objective"), top=lambda *_: first),
-        PlantedRun(named("tuned"), base=named("base"), probe_set=probe_set, facts=facts, objective=named("objective"), made=made,
-                   rank=lambda number, layer: 1 + (number * 7 + layer * 5) % 40),
+        PlantedRun(
+            named("tuned"),
+            base=named("base"),
+            probe_set=probe_set,
+            facts=facts,
+            objective=named("objective"),
+            made=made,
+            rank=lambda number, layer: 1 + (number * 7 + layer * 5) % 40,
+        ),
         PlantedRun(named("other"), base=named("base"), probe_set=probe_set, facts=facts, objective="control"),
         PlantedRun(named("base"), head=named("head"), probe_set=probe_set, facts=facts),
-    ]  # fmt: skip
+    ]
     for number, run in enumerate(runs):
         row = run_row(run) | {name: named(name) for name in ("model_revision", "device", "code_version", "created")}
         row |= {
@@ -132,12 +146,20 @@ def markup_of(text: str) -> tuple[str, ...]:
 
 
 VISITS = [
-    ("home", {}), ("layer_curves", {}), ("relations", {"model": "tuned", "against_base": "1"}), ("compare", {"tuned": "tuned"}),
-    ("facts", {"model": "tuned", "part": "lost", "versus": "base"}), ("facts", {"model": "base", "text": ATTACK}),
-    ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}), ("reproduction", {}), ("methods", {}),
-    ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}), ("relations", {"model": "base", "relations": "gone"}),
-    ("compare", {"tuned": "gone", "versus_model": "gone"}), ("reproduction", {"family": "gone", "figure": "2"}),
-]  # fmt: skip
+    ("home", {}),
+    ("layer_curves", {}),
+    ("relations", {"model": "tuned", "against_base": "1"}),
+    ("compare", {"tuned": "tuned"}),
+    ("facts", {"model": "tuned", "part": "lost", "versus": "base"}),
+    ("facts", {"model": "base", "text": ATTACK}),
+    ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}),
+    ("reproduction", {}),
+    ("methods", {}),
+    ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}),
+    ("relations", {"model": "base", "relations": "gone"}),
+    ("compare", {"tuned": "gone", "versus_model": "gone"}),
+    ("reproduction", {"family": "gone", "figure": "2"}),
+]
 
 
 #: Pages of one probe set -> the sets on which they are visited; the others show all sets.
@@ -167,9 +189,11 @@ def test_no_page_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile, 
 def hostile_edges(tmp_path_factory) -> Path:
     """Edge probing in which models, titles, labels, sentences and documents are attacks."""
     fields = {
-        "edge_runs": ("model", "base", "objective"), "edge_tasks": ("title", "source", "licence"), "edge_labels": ("name",),
+        "edge_runs": ("model", "base", "objective"),
+        "edge_tasks": ("title", "source", "licence"),
+        "edge_labels": ("name",),
         "edge_sentences": ("text", "document"),
-    }  # fmt: skip
+    }
 
     def attacked(table: str, rows: list[dict]) -> list[dict]:
         return [row | {name: named(f"{row[name]} {name}") for name in fields.get(table, ()) if row[name]} for row in rows]
@@ -180,12 +204,14 @@ def hostile_edges(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("pipeline", {}), ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
+        ("pipeline", {}),
+        ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
         ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
-        ("edge_sentences", {}), ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
+        ("edge_sentences", {}),
+        ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
         ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],
-)  # fmt: skip
+)
 def test_no_page_of_edge_probing_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile_edges, page, query):
     app = visit(page, query=query, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(hostile_edges))

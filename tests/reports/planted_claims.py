@@ -130,6 +130,8 @@ def evidence(**changes) -> KnowledgeEvidence:
 
 WHOLE = evidence()
 NOTHING = KnowledgeEvidence(
-    **{name: getattr(WHOLE, name).iloc[:0]
-       for name in ("curves", "total", "forgotten", "relations", "shares", "transitions", "differences", "by_layer")}
-)  # fmt: skip
+    **{
+        name: getattr(WHOLE, name).iloc[:0]
+        for name in ("curves", "total", "forgotten", "relations", "shares", "transitions", "differences", "by_layer")
+    }
+)

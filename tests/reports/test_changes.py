@@ -46,8 +46,10 @@ def test_values_have_those_of_base_control_and_seeds(db: Database, heads: bool):
     by_name = {model.name: model for model in MODELS}
     expected = sum(
         (LAST + 1 - least) * ((HEADS + 1) if by_head and heads else 1)
-        for model in LISTED for least, alone, by_head in MEASURES.values() if model.base or alone
-    )  # fmt: skip
+        for model in LISTED
+        for least, alone, by_head in MEASURES.values()
+        if model.base or alone
+    )
     assert len(found) == expected
     for row in found.itertuples():
         model, key = by_name[row.model], (row.measure, row.layer, row.head)

@@ -341,9 +341,12 @@ def test_the_papers_own_tables_go_through_the_same_rules():
     assert verdicts["some relations are best inside"] == HOLDS
     unpublished = {name for name, one in verdicts.items() if one == UNTESTED}
     assert unpublished == {
-        "some relations double", "growth is nearly exponential", "other ranks show the same", "models agree early",
+        "some relations double",
+        "growth is nearly exponential",
+        "other ranks show the same",
+        "models agree early",
         "the last layers lose most",
-    }  # fmt: skip
+    }
 
 
 def test_on_layers_that_are_not_published_a_claim_can_fail_and_not_hold():

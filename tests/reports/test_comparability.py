@@ -17,9 +17,18 @@ RECIPE = {"epochs": 3, "learning_rate": 0.0005}
 def row(model: str, base: str = "", **changes) -> dict:
     """A row of ``runs``; ``config_`` changes go into its configuration only."""
     found = {
-        "model": model, "base": base, "objective": "QA" if base else "pre-training", "head": "tied", "seed": 0, "probe_set": "trex",
-        "template_set": "default", "tokenizer": "nesia-mini-12000", "dtype": "float32", "n_read": 110, "n_probed": 100,
-    }  # fmt: skip
+        "model": model,
+        "base": base,
+        "objective": "QA" if base else "pre-training",
+        "head": "tied",
+        "seed": 0,
+        "probe_set": "trex",
+        "template_set": "default",
+        "tokenizer": "nesia-mini-12000",
+        "dtype": "float32",
+        "n_read": 110,
+        "n_probed": 100,
+    }
     config = {"model": model, "base": base, "facts_sha256": "a" * 64, "head_recipe": json.dumps(RECIPE), "dtype": "float32"}
     for name, value in changes.items():
         if name.startswith("config_"):
@@ -45,9 +54,15 @@ def test_a_base_and_its_fine_tuned_model_are_alike_in_everything():
 def test_every_difference_is_named_in_the_check_and_in_the_badge():
     recipe = json.dumps(RECIPE | {"epochs": 5})
     other = row(
-        "bert-base-cased", tokenizer="bert-base-cased-28996", n_probed=90, template_set="lama", dtype="float64", seed=1,
-        config_facts_sha256="b" * 64, config_head_recipe=recipe,
-    )  # fmt: skip
+        "bert-base-cased",
+        tokenizer="bert-base-cased-28996",
+        n_probed=90,
+        template_set="lama",
+        dtype="float64",
+        seed=1,
+        config_facts_sha256="b" * 64,
+        config_head_recipe=recipe,
+    )
     checks = {check.name: check for check in comparability(row("bert-base-uncased", tokenizer="bert-base-uncased-30522"), other)}
     assert not any(check.same for check in checks.values())
     assert checks["casing"].words == "uncased and cased"

@@ -122,8 +122,13 @@ def test_a_row_of_all_models_is_made_of_its_layers(db: Database):
     table = measures(db, FACTS, OURS).set_index("model")
     assert set(table.index) == {one.name for one in (COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)}
     assert table["role"].to_dict() == {
-        COLA.name: TUNED, SST_2.name: TUNED, SQUAD.name: TUNED, CONTROL.name: CONTROL_ROLE, SEED_2.name: SEED, SEED_3.name: SEED,
-    }  # fmt: skip
+        COLA.name: TUNED,
+        SST_2.name: TUNED,
+        SQUAD.name: TUNED,
+        CONTROL.name: CONTROL_ROLE,
+        SEED_2.name: SEED,
+        SEED_3.name: SEED,
+    }
     for model in (COLA, SST_2, CONTROL):
         row = table.loc[model.name]
         upper = range(LAST // 2 + 1, LAST + 1)
@@ -167,8 +172,17 @@ def test_a_rank_correlation_is_exact_of_few_pairs():
 def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_are_of():
     rows = [{"model": str(n), "role": TUNED, "emd": n, "drift": n * n, "cka_last": 1 - n} for n in range(6)]
     rows += [{"model": "control", "role": CONTROL_ROLE, "emd": 9, "drift": -9, "cka_last": 9}]
-    table = pd.DataFrame(rows).reindex(columns=["model", "role", *("probes_first", "probes_mean", "facts_lost", "perplexity"), "emd",
-                                                "entropy_change", "cka_last", "drift"])  # fmt: skip
+    table = pd.DataFrame(rows).reindex(
+        columns=[
+            "model",
+            "role",
+            *("probes_first", "probes_mean", "facts_lost", "perplexity"),
+            "emd",
+            "entropy_change",
+            "cka_last",
+            "drift",
+        ]
+    )
     found = correlations(table)
     assert len(found) == 3 and set(found["n"]) == {6} and set(found["rho"].round(9)) == {1.0, -1.0}
     assert found["p"].tolist() == pytest.approx([2 / 720] * 3)
@@ -210,18 +224,20 @@ def test_a_rise_of_a_probe_and_the_words_for_none_both_and_all_are_said():
                 {"panel": "probe:t", "line": pooling, "layer": layer, "q": 0.01, "inside_control": False, "control_change": 0.0}
                 | {"within_seeds": layer in small, "base_value": 0.6 + layer / 100}
                 | {"change": -0.1 if layer in fallen[pooling] else 0.1 if layer in risen else 0.0, "value": 0.0}
-                for pooling in (FIRST, MEAN) for layer in range(9)
+                for pooling in (FIRST, MEAN)
+                for layer in range(9)
             ]
-        )  # fmt: skip
+        )
 
     def cells(had: set[int], own: float, base: float = 0.6) -> pd.DataFrame:
         return pd.DataFrame(
             [
                 {"task": "t", "pooling": pooling, "layer": layer, "counted": layer in had, "fate": ""}
                 | {"own": own, "base_accuracy": base if layer in had else 0.5, "majority": 0.5, "n_test": 1000}
-                for pooling in (FIRST, MEAN) for layer in range(9)
+                for pooling in (FIRST, MEAN)
+                for layer in range(9)
             ]
-        )  # fmt: skip
+        )
 
     def paragraph_of(first, mean, risen=(), had=frozenset(range(1, 9)), own=0.6, small=()) -> str:
         return paragraph(rows({FIRST: first, MEAN: mean}, risen, small), cells(had, own), Names("m", "b"))[0]

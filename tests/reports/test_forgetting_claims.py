@@ -44,10 +44,12 @@ def test_most_come_back_only_if_more_do_than_guesses(rows, verdict):
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [
-        ([("a", 0.5, 0.3, -0.25, -0.15)], HOLDS), ([("a", 0.5, 0.45, -0.1, 0.02)], UNSURE), ([("a", 0.3, 0.4, 0.05, 0.15)], FAILS),
+        ([("a", 0.5, 0.3, -0.25, -0.15)], HOLDS),
+        ([("a", 0.5, 0.45, -0.1, 0.02)], UNSURE),
+        ([("a", 0.3, 0.4, 0.05, 0.15)], FAILS),
         ([], UNTESTED),
     ],
-)  # fmt: skip
+)
 def test_frozen_layers_are_judged_only_if_such_models_are_stored(rows, verdict):
     found = judged_by(RULES[FROZEN], ForgettingEvidence(prevented=pd.DataFrame(rows, columns=list(PREVENTED))))
     assert found.verdict == verdict and ("Not measured" in found.numbers) == (verdict == UNTESTED)
@@ -67,9 +69,7 @@ def test_frozen_layers_are_compared_with_the_same_seed_of_the_unprotected_traini
         assert prevented(db, "other").empty
     (row,) = table.itertuples()
     assert row.model == f"{SEED_2.objective}, freeze 2 layers"
-    usual, frozen = (
-        sum(1 for n in range(0, FACTS, 2) if n % 20 // 2 < lost and n) / (FACTS // 2) for lost in (5, 4)
-    )  # fmt: skip
+    usual, frozen = (sum(1 for n in range(0, FACTS, 2) if n % 20 // 2 < lost and n) / (FACTS // 2) for lost in (5, 4))
     assert (row.usual, row.frozen) == pytest.approx((usual, frozen))
     low, high = (wilson(round(share * FACTS / 2), FACTS // 2) for share in (frozen, usual))
     assert (row.low, row.high) == pytest.approx(newcombe((frozen, *low), (usual, *high))[1:])

@@ -26,8 +26,11 @@ def db(tmp_path_factory, databases):
 def test_one_run_per_model_facts_and_k_with_controls_last(db):
     runs = stored_runs(db)
     assert [(row.model, row.k, row.control) for row in runs.itertuples()] == [
-        (COLA.name, 1, False), (SST_2.name, 1, False), (COLA.name, 10, False), (CONTROL.name, 1, True)
-    ]  # fmt: skip
+        (COLA.name, 1, False),
+        (SST_2.name, 1, False),
+        (COLA.name, 10, False),
+        (CONTROL.name, 1, True),
+    ]
     assert list(stored_runs(db, [SST_2.name], ["trex"], [1])["model"]) == [SST_2.name] and stored_runs(db, ks=[100]).empty
 
 

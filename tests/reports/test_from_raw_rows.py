@@ -26,11 +26,16 @@ from tests.store.planted import SEVERAL, TOKENS, PlantedRun, plant_store
 
 #: Every token comes first somewhere, so that every kind of answer occurs.
 KINDS_OF_ANSWERS = [
-    PlantedRun(model=model, base=base, probe_set=probe_set, rank=lambda number, layer: 1 + (number + layer) % 5,
-               top=lambda number, layer: (number * 7 + layer * 5) % len(TOKENS))
+    PlantedRun(
+        model=model,
+        base=base,
+        probe_set=probe_set,
+        rank=lambda number, layer: 1 + (number + layer) % 5,
+        top=lambda number, layer: (number * 7 + layer * 5) % len(TOKENS),
+    )
     for model, base in (("nesia-mini", ""), ("nesia-mini-qa", "nesia-mini"))
     for probe_set in ("trex", "common_sense")
-]  # fmt: skip
+]
 PLANTS = {
     "forgetting": lambda folder: plant(folder),
     "several": lambda folder: plant_store(folder, SEVERAL),
@@ -198,9 +203,13 @@ def test_kinds_of_answers_are_what_the_definition_says_of_each_top_token(store: 
             for row in rows:
                 token = raw.tokens[row["top_ids"][0]]
                 kind = classify(
-                    token["text"], starts_word=token["starts_word"], right=row["gold_rank"] == 1, prompt=fact["prompt"],
-                    subject_answers=[one["object"] for one in own], relation_answers=[one["object"] for one in alike],
-                )  # fmt: skip
+                    token["text"],
+                    starts_word=token["starts_word"],
+                    right=row["gold_rank"] == 1,
+                    prompt=fact["prompt"],
+                    subject_answers=[one["object"] for one in own],
+                    relation_answers=[one["object"] for one in alike],
+                )
                 counts[row["layer"], kind] += 1
         for layer in range(raw.runs[run_id]["layers"]):
             for kind in KINDS:

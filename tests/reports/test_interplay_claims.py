@@ -39,9 +39,10 @@ def around(value: float, half: float = 0.002) -> tuple[float, float, float]:
 def groups(cells: dict, encoder="ours", half=0.002) -> pd.DataFrame:
     """(objective, task, pooling) -> (lower, upper), in points."""
     rows = [
-        (encoder, *cell, group, *around(points / 100, half)) for cell, pair in cells.items()
+        (encoder, *cell, group, *around(points / 100, half))
+        for cell, pair in cells.items()
         for group, points in zip(("lower", "upper"), pair, strict=True)
-    ]  # fmt: skip
+    ]
     return known(GROUP_COLUMNS, rows)
 
 
@@ -67,9 +68,11 @@ OF_PAPER = {
     "gains are negligible with mean-pooling": (FAILS, "mean, BERT +1.45; CoLA on bigram-shift, mean, RoBERTa +1.74"),
     "sst-2 costs word order and odd words": (HOLDS, "24 of 24 cells surely fall"),
     "squad costs word order and odd words": (HOLDS, "12 of 12 surely within a point"),
-    "390 probes on 12 models": (FAILS, "13 layers x 3 tasks x 2 poolings x 5 models are 390 probes for one encoder; 3 encoders are 15 "
-                                "models with 1,170 probes"),
-}  # fmt: skip
+    "390 probes on 12 models": (
+        FAILS,
+        "13 layers x 3 tasks x 2 poolings x 5 models are 390 probes for one encoder; 3 encoders are 15 models with 1,170 probes",
+    ),
+}
 
 
 def test_the_rules_on_the_papers_own_cells():
@@ -206,9 +209,10 @@ def test_roberta_has_to_fall_most_where_three_encoders_are_there():
 
 def attention(measure: str, by_objective: dict) -> pd.DataFrame:
     rows = [
-        ("ours", objective, measure, layer, *around(value, 0.01)) for objective, values in by_objective.items()
+        ("ours", objective, measure, layer, *around(value, 0.01))
+        for objective, values in by_objective.items()
         for layer, value in enumerate(values, 1)
-    ]  # fmt: skip
+    ]
     return known(VALUE_COLUMNS, rows)
 
 
@@ -218,10 +222,14 @@ FLAT = [0.0] * 9
 @pytest.mark.parametrize(
     ("cls", "mean", "verdict"),
     [
-        ([0.3, 0.3, 0.5], [0.0, 0.0, -0.2], HOLDS), ([0.3, -0.3, 0.5], [0.0, 0.0, -0.2], FAILS), ([0.3, 0.3, 0.5], [0.0, 0.0, 0.2], FAILS),
-        ([0.3, 0.0, 0.5], [0.0, 0.0, -0.2], UNSURE), ([0.3, 0.3, 0.5], None, UNSURE), ([0.3, -0.3, 0.5], None, FAILS),
+        ([0.3, 0.3, 0.5], [0.0, 0.0, -0.2], HOLDS),
+        ([0.3, -0.3, 0.5], [0.0, 0.0, -0.2], FAILS),
+        ([0.3, 0.3, 0.5], [0.0, 0.0, 0.2], FAILS),
+        ([0.3, 0.0, 0.5], [0.0, 0.0, -0.2], UNSURE),
+        ([0.3, 0.3, 0.5], None, UNSURE),
+        ([0.3, -0.3, 0.5], None, FAILS),
     ],
-)  # fmt: skip
+)
 def test_entropy_of_the_first_token_rises_in_the_last_three_of_twelve_layers(cls, mean, verdict):
     values = {"CoLA": FLAT + cls} | ({"CoLA (mean)": FLAT + mean} if mean else {})
     said = found("entropy of the first token rises", ours(values=attention("entropy-change-first", values)))
@@ -231,10 +239,13 @@ def test_entropy_of_the_first_token_rises_in_the_last_three_of_twelve_layers(cls
 @pytest.mark.parametrize(
     ("cls", "mean", "verdict"),
     [
-        ([1.0] * 10 + [2, 3], [0.1] * 12, HOLDS), ([1.0] * 5 + [4] + [1.0] * 4 + [2, 3], [0.1] * 12, FAILS),
-        ([1.0] * 10 + [2, 3], [0.1] * 11 + [2], FAILS), ([1.0] * 10 + [1.01, 3], [0.1] * 12, UNSURE), ([1.0] * 10 + [2, 3], None, UNSURE),
+        ([1.0] * 10 + [2, 3], [0.1] * 12, HOLDS),
+        ([1.0] * 5 + [4] + [1.0] * 4 + [2, 3], [0.1] * 12, FAILS),
+        ([1.0] * 10 + [2, 3], [0.1] * 11 + [2], FAILS),
+        ([1.0] * 10 + [1.01, 3], [0.1] * 12, UNSURE),
+        ([1.0] * 10 + [2, 3], None, UNSURE),
     ],
-)  # fmt: skip
+)
 def test_attention_moves_most_in_the_last_two_of_twelve_layers(cls, mean, verdict):
     values = {"CoLA": cls} | ({"CoLA (mean)": mean} if mean else {})
     assert found("attention moves most in the last layers", ours(values=attention("emd-first", values))).verdict == verdict
@@ -266,10 +277,14 @@ def test_the_first_epoch_counts_where_roberta_and_bert_are_there(roberta, verdic
 @pytest.mark.parametrize(
     ("cola", "sst", "verdict"),
     [
-        ((1.0, 0.2, 0.9), (2.0, 0.4, 1.8), HOLDS), ((1.0, 0.8, 0.9), (2.0, 0.4, 1.8), FAILS), ((1.0, 0.2, 0.1), (2.0, 0.4, 1.8), FAILS),
-        ((1.0, 0.2, 0.9), (2.0, 0.8, 1.8), FAILS), ((1.0, 0.5, 0.9), (2.0, 1.0, 1.8), UNSURE), ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), UNTESTED),
+        ((1.0, 0.2, 0.9), (2.0, 0.4, 1.8), HOLDS),
+        ((1.0, 0.8, 0.9), (2.0, 0.4, 1.8), FAILS),
+        ((1.0, 0.2, 0.1), (2.0, 0.4, 1.8), FAILS),
+        ((1.0, 0.2, 0.9), (2.0, 0.8, 1.8), FAILS),
+        ((1.0, 0.5, 0.9), (2.0, 1.0, 1.8), UNSURE),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), UNTESTED),
     ],
-)  # fmt: skip
+)
 def test_the_last_layers_raise_perplexity_more_than_the_first(cola, sst, verdict):
     evidence = ours(perplexities=perplexities({"CoLA": cola, "SST-2": sst}))
     assert found("the last layers raise perplexity", evidence).verdict == verdict

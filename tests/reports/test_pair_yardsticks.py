@@ -14,9 +14,11 @@ from tests.store.planted import PlantedRun, plant_store, planted_facts
 #: The model was not probed on the last fact, so the numbers are on the facts in common.
 BASE = PlantedRun()
 MODEL = PlantedRun(
-    model="nesia-mini-qa", base="nesia-mini", facts=tuple(planted_facts("trex")[:9]),
+    model="nesia-mini-qa",
+    base="nesia-mini",
+    facts=tuple(planted_facts("trex")[:9]),
     rank=lambda number, layer: 1 if number in (0, 3, 7) else 5 + layer,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

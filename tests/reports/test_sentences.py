@@ -37,7 +37,7 @@ from tests.sentences_planted import (
     plant_sentences,
     predicted,
     right,
-)  # fmt: skip
+)
 
 LISTED = (BASE, COLA, SST_2, SQUAD, CONTROL)
 SEEDS = (COLA, SEED_2, SEED_3)

@@ -81,8 +81,11 @@ def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(db):
     kept = ((paired & own).sum() - (paired & (swapped == 1)).sum()) / paired.sum()
     assert points.loc[("CoLA", "average 0.5"), "kept"] == pytest.approx(kept)
     assert points["dominated"].to_dict() == {
-        ("CoLA", "unprotected"): False, ("CoLA", "average 0.5"): False, ("CoLA", "freeze 2"): True, ("control", "unprotected"): False,
-    }  # fmt: skip
+        ("CoLA", "unprotected"): False,
+        ("CoLA", "average 0.5"): False,
+        ("CoLA", "freeze 2"): True,
+        ("control", "unprotected"): False,
+    }
     assert points["control"].sum() == 1
 
 
@@ -100,7 +103,10 @@ def test_figures_draw_what_the_tables_have(db):
     assert sum(bar.x[0] for bar in event_bars(series.events(db, [COLA.name])).data) == pytest.approx(100)
     points = prevention_points(prevention(db))
     assert {trace.name: trace.marker.symbol for trace in points.data} == {
-        "unprotected": "diamond", "average 0.5": "circle", "freeze 2": "circle", "control": "x",
-    }  # fmt: skip
+        "unprotected": "diamond",
+        "average 0.5": "circle",
+        "freeze 2": "circle",
+        "control": "x",
+    }
     empty = prevention(db, objectives=["none"])
     assert all(one.layout.annotations for one in (prevention_points(empty), over_training(table[:0], logged, model="")))

@@ -33,10 +33,14 @@ def test_long_cells_and_many_rows_are_written_whole():
 def test_a_latex_table_is_for_booktabs_and_its_text_is_escaped():
     awkward = pd.DataFrame({"a_b": ["& % $ # _ { } ~ ^ \\"], "p": [0.5]})
     assert latex_table(awkward).splitlines() == [
-        r"\begin{tabular}{ll}", r"\toprule", r"a\_b & p \\", r"\midrule",
+        r"\begin{tabular}{ll}",
+        r"\toprule",
+        r"a\_b & p \\",
+        r"\midrule",
         r"\& \% \$ \# \_ \{ \} \textasciitilde \space \textasciicircum \space \textbackslash  & 0.500 \\",
-        r"\bottomrule", r"\end{tabular}",
-    ]  # fmt: skip
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
 
 
 def test_a_table_without_rows_has_its_columns():

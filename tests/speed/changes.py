@@ -40,9 +40,16 @@ def distances(quick: bool) -> Measurement:
         lambda: movers_distance(first, second), lambda: [by_scipy(a, b) for a, b in zip(first, second, strict=True)], 3 if quick else 7
     )
     return Measurement(
-        "earth mover's distances of attention", median(ours), "scipy.stats.wasserstein_distance call by call", median(theirs),
-        median(theirs) / median(ours), 20.0, False, f"distances within {far:.0e}", f"{len(first):,} pairs of rows of 24 tokens",
-    )  # fmt: skip
+        "earth mover's distances of attention",
+        median(ours),
+        "scipy.stats.wasserstein_distance call by call",
+        median(theirs),
+        median(theirs) / median(ours),
+        20.0,
+        False,
+        f"distances within {far:.0e}",
+        f"{len(first):,} pairs of rows of 24 tokens",
+    )
 
 
 def put_back(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
@@ -70,10 +77,16 @@ def put_back(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
     require_equal(far < 1e-5, f"sums {far:.0e} apart")
     ours, theirs = alternate(shared, whole, 1 if quick else 3)
     return Measurement(
-        "perplexity with replaced layers, states shared", median(ours), "a whole model for each number of layers", median(theirs),
-        median(theirs) / median(ours), 1.5, False, f"sums by block within {far:.0e}",
+        "perplexity with replaced layers, states shared",
+        median(ours),
+        "a whole model for each number of layers",
+        median(theirs),
+        median(theirs) / median(ours),
+        1.5,
+        False,
+        f"sums by block within {far:.0e}",
         f"{len(blocks)} blocks of 128 pieces, last n, first n and single layers of nesia-mini, {thread_count()} threads",
-    )  # fmt: skip
+    )
 
 
 def live(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
@@ -85,7 +98,13 @@ def live(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
     require_equal(far < 1e-3, f"states {far:.0e} apart")
     ours, theirs = alternate(lambda: ask_attention(SENTENCE, *readers), lambda: pipe(SENTENCE), 10 if quick else 60)
     return Measurement(
-        "live sentence with attention of two models: ours by one call", median(ours), "one call of feature-extraction, one model",
-        median(theirs), median(ours) / median(theirs), 3.0, True, f"the last layer's states within {far:.0e}",
+        "live sentence with attention of two models: ours by one call",
+        median(ours),
+        "one call of feature-extraction, one model",
+        median(theirs),
+        median(ours) / median(theirs),
+        3.0,
+        True,
+        f"the last layer's states within {far:.0e}",
         f"medians of {len(ours)} alternating calls, {len(states)} tokens, nesia-mini, {thread_count()} threads",
-    )  # fmt: skip
+    )

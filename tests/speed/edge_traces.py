@@ -49,12 +49,16 @@ def _row(name: str, folder: Path, width: int, rounds: int) -> Measurement:
     tokens = len(cut_words([WORDS], encoder)[0].ids)
     answers = len(ask_sentence(encoder, probes, WORDS, *SPANS))
     return Measurement(
-        f"edge trace, {len(probes)} tasks x {encoder.layers + 1} layers, probes {width} wide, {name}: ours by one call", median(ours),
-        "one call of fill-mask, last layer alone", median(theirs), median(ours) / median(theirs), BOUND, True,
+        f"edge trace, {len(probes)} tasks x {encoder.layers + 1} layers, probes {width} wide, {name}: ours by one call",
+        median(ours),
+        "one call of fill-mask, last layer alone",
+        median(theirs),
+        median(ours) / median(theirs),
+        BOUND,
+        True,
         f"sentence; probabilities of every task at the last layer within {far:.0e} of plain torch",
-        f"medians of {rounds} alternating calls, {answers} answers, {tokens} tokens, {thread_count()} threads; "
-        f"middle half {spread}",
-    )  # fmt: skip
+        f"medians of {rounds} alternating calls, {answers} answers, {tokens} tokens, {thread_count()} threads; middle half {spread}",
+    )
 
 
 def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:

@@ -159,12 +159,17 @@ def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: boo
     far = float((both[0] - both[1]).abs().max())
     require_equal(far < NEAR, f"{name}: probabilities of all probes together and of one by one are up to {far:.1e} apart")
     return Measurement(
-        f"edge probing, {len(keys)} probes together, {BATCH} targets per batch, {width} wide, {name}", median(ours),
-        "one after the other on the same states", median(theirs), median(theirs) / median(ours), 2.0, False,
+        f"edge probing, {len(keys)} probes together, {BATCH} targets per batch, {width} wide, {name}",
+        median(ours),
+        "one after the other on the same states",
+        median(theirs),
+        median(theirs) / median(ours),
+        2.0,
+        False,
         f"cached states, batches, dropout; probabilities after {steps} steps within {far:.0e}",
         f"medians of {rounds} alternating rounds of {steps} steps and one evaluation, {size.labels} labels, two spans, "
         f"{thread_count()} threads",
-    )  # fmt: skip
+    )
 
 
 def _probabilities(trained: Trained, flat: torch.Tensor, arrays: PartArrays, states: WordStates) -> torch.Tensor:

@@ -37,12 +37,18 @@ def measure(quick: bool = False) -> list[Measurement]:
     shares = ", ".join(f"{name} {median(found) / 1e9:.0f}" for name, found in speeds.items())
     return [
         Measurement(
-            "probing, logit_lens: achieved FLOP/s as a share of plain products", mine, f"as many multiply-adds as {best}", work / peak,
-            work / peak / mine, 0.6, False, "the same number of multiply-adds; real tokens only, padding not counted",
+            "probing, logit_lens: achieved FLOP/s as a share of plain products",
+            mine,
+            f"as many multiply-adds as {best}",
+            work / peak,
+            work / peak / mine,
+            0.6,
+            False,
+            "the same number of multiply-adds; real tokens only, padding not counted",
             f"{work / mine / 1e9:.0f} GFLOP/s in {count} prompts of {sum(lengths) / count:.1f} tokens, {len(heads)} layers decoded; "
             f"products in GFLOP/s: {shares}; {thread_count()} threads; medians of {rounds} rounds",
         )
-    ]  # fmt: skip
+    ]
 
 
 def flops(encoder: Encoder, lengths: list[int], heads: int) -> int:

@@ -52,11 +52,17 @@ def measure(quick: bool = False) -> list[Measurement]:
     times = len(callback.asked.steps)
     return [
         Measurement(
-            "a training that is asked for facts, by the same training without", asked, "without the callback", plain, asked / plain, 2.0,
-            True, "the weights at the end, bit for bit",
+            "a training that is asked for facts, by the same training without",
+            asked,
+            "without the callback",
+            plain,
+            asked / plain,
+            2.0,
+            True,
+            "the weights at the end, bit for bit",
             f"{steps} steps of {ROWS} rows of {TOKENS} tokens; {size} facts at 9 layers, {times} times",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _train(folder: Path, steps: int, callbacks: list) -> tuple[float, str]:
@@ -64,13 +70,24 @@ def _train(folder: Path, steps: int, callbacks: list) -> tuple[float, str]:
     torch.manual_seed(1)
     model = AutoModelForTokenClassification.from_pretrained(SHIPPED_MODEL, num_labels=LABELS)
     arguments = TrainingArguments(
-        output_dir=str(folder), max_steps=steps, per_device_train_batch_size=ROWS, use_cpu=True, disable_tqdm=True, report_to=[],
-        save_strategy="no", logging_steps=steps, seed=1, dataloader_pin_memory=False,
-    )  # fmt: skip
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=ROWS,
+        use_cpu=True,
+        disable_tqdm=True,
+        report_to=[],
+        save_strategy="no",
+        logging_steps=steps,
+        seed=1,
+        dataloader_pin_memory=False,
+    )
     trainer = Trainer(
-        model=model, args=arguments, train_dataset=Noise(model.config.vocab_size, ROWS * steps), callbacks=callbacks,
+        model=model,
+        args=arguments,
+        train_dataset=Noise(model.config.vocab_size, ROWS * steps),
+        callbacks=callbacks,
         processing_class=AutoTokenizer.from_pretrained(SHIPPED_MODEL),
-    )  # fmt: skip
+    )
     with contextlib.redirect_stdout(io.StringIO()):
         seconds = seconds_of(trainer.train)
     return seconds, identity_in_memory(model)

@@ -195,9 +195,15 @@ def _runs(size: Size) -> list[_Run]:
                 for probe_set in _SETS:
                     recipe = json.dumps({"kind": head, "seed": 0}, sort_keys=True)
                     config = {
-                        "model": model, "head": head, "probe_set": probe_set, "head_recipe": recipe, "weights": f"made up {model}",
-                        "facts_sha256": f"made up {size.facts} {probe_set}", "make": MAKE, "top_k": size.top_k,
-                    }  # fmt: skip
+                        "model": model,
+                        "head": head,
+                        "probe_set": probe_set,
+                        "head_recipe": recipe,
+                        "weights": f"made up {model}",
+                        "facts_sha256": f"made up {size.facts} {probe_set}",
+                        "make": MAKE,
+                        "top_k": size.top_k,
+                    }
                     text = json.dumps(config, sort_keys=True, separators=(",", ":"))
                     found.append(_Run(model, base if objective else "", objective or "pre-training", head, probe_set, text))
     return found
@@ -266,8 +272,16 @@ def _write_training(folder: Path, runs: list[_Run]) -> None:
     ]
     write_table("weight_drift", drift, folder / "weight_drift.parquet")
     tasks = [
-        {"model": run.model, "base": run.base, "objective": run.objective, "metric": "F1", "value": 0.8, "chance": 0.1,
-         "chance_name": "most frequent answer", "n": 1000}
+        {
+            "model": run.model,
+            "base": run.base,
+            "objective": run.objective,
+            "metric": "F1",
+            "value": 0.8,
+            "chance": 0.1,
+            "chance_name": "most frequent answer",
+            "n": 1000,
+        }
         for run in tuned
-    ]  # fmt: skip
+    ]
     write_table("tasks", tasks, folder / "tasks.parquet")

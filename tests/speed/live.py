@@ -43,10 +43,15 @@ def measure(quick: bool = False) -> list[Measurement]:
         )
         rows.append(
             Measurement(
-                f"live, {kind}, {len(heads)} layers: ours by one call", median(ours), "one call of fill-mask, last layer alone",
-                median(theirs), median(ours) / median(theirs), bound, True,
+                f"live, {kind}, {len(heads)} layers: ours by one call",
+                median(ours),
+                "one call of fill-mask, last layer alone",
+                median(theirs),
+                median(ours) / median(theirs),
+                bound,
+                True,
                 f"the {TOP} best tokens of the last layer, log-probabilities within {far:.0e}",
                 f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half {spread}",
             )
-        )  # fmt: skip
+        )
     return rows

@@ -76,13 +76,18 @@ def solver(found: np.ndarray, labels: np.ndarray, train: int, rounds: int) -> li
         first, second = (median(one) for one in times)
         made.append(
             Measurement(
-                f"sentence probes of nesia-mini, {len(parts)} layers and poolings x {len(CS)} C, {train:,} sentences", first,
-                f"scikit-learn's {name} one by one", second, second / first, bound, False,
+                f"sentence probes of nesia-mini, {len(parts)} layers and poolings x {len(CS)} C, {train:,} sentences",
+                first,
+                f"scikit-learn's {name} one by one",
+                second,
+                second / first,
+                bound,
+                False,
                 f"vectors, objective, gradient at most 1e-5; of newton-cholesky's at 1e-8 {alike:.2%} of predictions, weights to {far:.0e}",
                 f"medians of {rounds} alternating rounds, {thread_count()} threads; "
                 f"{np.mean([one.evaluations.sum() for one in mine]):.0f} evaluations for a path",
             )
-        )  # fmt: skip
+        )
     return made
 
 
@@ -119,10 +124,16 @@ def one_pass(rows: Sequence[Row], encoder: Encoder, rounds: int) -> Measurement:
     require_equal(far < 1e-5, f"vectors are up to {far:.1e} apart")
     first, second = (median(one) for one in alternate(lambda: pooled_states(rows, encoder), each, rounds))
     return Measurement(
-        f"vectors of {len(rows)} sentences, nesia-mini, {encoder.layers + 1} layers x {len(POOLINGS)} poolings", first,
-        "a pass of the encoder for each", second, second / first, 10.0, False,
-        f"batches; vectors within {far:.0e}", f"medians of {rounds} alternating rounds, {thread_count()} threads",
-    )  # fmt: skip
+        f"vectors of {len(rows)} sentences, nesia-mini, {encoder.layers + 1} layers x {len(POOLINGS)} poolings",
+        first,
+        "a pass of the encoder for each",
+        second,
+        second / first,
+        10.0,
+        False,
+        f"batches; vectors within {far:.0e}",
+        f"medians of {rounds} alternating rounds, {thread_count()} threads",
+    )
 
 
 def _one_vector(rows: Sequence[Row], encoder: Encoder, pooling: int, layer: int) -> np.ndarray:

@@ -45,8 +45,14 @@ def measure(quick: bool = False) -> list[Measurement]:
     work.join()
     return [
         Measurement(
-            "waiting, longest of a question next to a file of sentences", max(waits), "the time of the whole file, with the questions",
-            whole[0], max(waits) / whole[0], BOUND, True, "the answers between two pieces and alone",
+            "waiting, longest of a question next to a file of sentences",
+            max(waits),
+            "the time of the whole file, with the questions",
+            whole[0],
+            max(waits) / whole[0],
+            BOUND,
+            True,
+            "the answers between two pieces and alone",
             f"{number} sentences of {words} words, {len(waits)} questions, {thread_count()} threads",
         )
-    ]  # fmt: skip
+    ]

@@ -20,9 +20,14 @@ FACTS = tuple(
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-2", "nesia-mini-control"
 #: (model, kind of head) -> how many of the first 90 facts are known at layer 3, the last; at layer 2 half of them.
 KNOWN = {
-    (BASE, "tied"): 90, (BASE, "logit_lens"): 90, (BASE, "least_squares"): 90, (TUNED, "tied"): 3, (TUNED, "least_squares"): 60,
-    (CONTROL, "tied"): 87, (CONTROL, "least_squares"): 87,
-}  # fmt: skip
+    (BASE, "tied"): 90,
+    (BASE, "logit_lens"): 90,
+    (BASE, "least_squares"): 90,
+    (TUNED, "tied"): 3,
+    (TUNED, "least_squares"): 60,
+    (CONTROL, "tied"): 87,
+    (CONTROL, "least_squares"): 87,
+}
 
 
 def recipe(head: str) -> str:
@@ -39,9 +44,14 @@ def headed(model: str, head: str) -> PlantedRun:
 
     objective = {BASE: "pre-training", TUNED: "QA-SQuAD-2", CONTROL: "control"}[model]
     return PlantedRun(
-        model=model, head=head, base="" if model == BASE else BASE, objective=objective, rank=rank, facts=FACTS,
+        model=model,
+        head=head,
+        base="" if model == BASE else BASE,
+        objective=objective,
+        rank=rank,
+        facts=FACTS,
         made=(("head_recipe", recipe(head)),),
-    )  # fmt: skip
+    )
 
 
 RUNS = tuple(headed(*one) for one in KNOWN)
@@ -54,12 +64,20 @@ def training_rows(model: str = BASE) -> list[dict]:
     """The rows of ``head_training``."""
     return [
         {
-            "model": model, "head": head, "seed": 0, "layer": layer, "lens_loss": LENS_LOSS[layer], "start_loss": LENS_LOSS[layer],
-            "loss": loss, "steps": steps, "seconds": seconds, "recipe": recipe(head),
+            "model": model,
+            "head": head,
+            "seed": 0,
+            "layer": layer,
+            "lens_loss": LENS_LOSS[layer],
+            "start_loss": LENS_LOSS[layer],
+            "loss": loss,
+            "steps": steps,
+            "seconds": seconds,
+            "recipe": recipe(head),
         }
         for head, (losses, steps, seconds) in TRAINED.items()
         for layer, loss in enumerate(losses)
-    ]  # fmt: skip
+    ]
 
 
 def plant_training(folder: Path, rows: Sequence[dict] | None = None) -> Path:

@@ -77,8 +77,10 @@ def db(source: Path):
 _REPORTS: dict[str, Callable[..., pd.DataFrame]] = {
     one.__name__: one
     for one in (precision, precision_by_relation, total, forgotten, relation_forgetting, run_queries.majority, run_queries.exposures)
-} | {"answers": lambda db, ids, *given: by_layer(db, ids, "answer_p_at_1", "macro", *given),
-     "mrr": lambda db, ids, *given: by_layer(db, ids, "mrr", "micro", *given)}  # fmt: skip
+} | {
+    "answers": lambda db, ids, *given: by_layer(db, ids, "answer_p_at_1", "macro", *given),
+    "mrr": lambda db, ids, *given: by_layer(db, ids, "mrr", "micro", *given),
+}
 
 
 @pytest.mark.parametrize("report", _REPORTS.values(), ids=_REPORTS)

@@ -44,14 +44,19 @@ def slow_targets(part: str = "dev") -> list[dict]:
             means.append([row["p_wrong"] / max(row["p_sum"], 1) for row in layers])
             found.append(
                 {
-                    "task": run.task.name, "target": target, "text": text, "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                    "task": run.task.name,
+                    "target": target,
+                    "text": text,
+                    "sha256": hashlib.sha256(text.encode()).hexdigest(),
                     "spans": [span for span in (question.span1, question.span2) if span],
-                    "labels": {run.task.labels[label] for label in gold}, "seen": bool(data.seen[target]), "rows": layers,
+                    "labels": {run.task.labels[label] for label in gold},
+                    "seen": bool(data.seen[target]),
+                    "rows": layers,
                     "settled": next((layer for layer in range(len(right)) if all(right[layer:])), -1),
                     "revisions": sum(layers[n]["top"] != layers[n + 1]["top"] for n in range(len(layers) - 1)),
                     "ambiguous": max(sum(one) / len(one) for one in means) <= AMBIGUOUS,
                 }
-            )  # fmt: skip
+            )
     return found
 
 
@@ -60,10 +65,11 @@ def passes(one: dict, filters: dict, every: list[dict]) -> bool:
     pairs = [(one, other) for other in every if other["task"] == earlier and one["task"] == later]
     pairs += [(other, one) for other in every if other["task"] == later and one["task"] == earlier]
     swapped = any(
-        first["text"] == last["text"] and 0 <= first["settled"] < last["settled"]
+        first["text"] == last["text"]
+        and 0 <= first["settled"] < last["settled"]
         and any(a < d and c < b for a, b in first["spans"] for c, d in last["spans"])
         for first, last in pairs
-    )  # fmt: skip
+    )
     return (
         (later is None or swapped)
         and filters.get("task") in (None, one["task"])

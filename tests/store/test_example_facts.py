@@ -57,9 +57,14 @@ def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(db):
 
 #: Right at the last layer (the swapped subject of 0 gives the answer too), or lost; Paris, French and Berlin are the commonest answers.
 GUESSES = {
-    0: (9, 9, 9, 1), 1: (9, 9, 9, 1), 4: (9, 9, 9, 1), 5: (9, 9, 9, 1),
-    7: (9, 1, 1, 9), 8: (9, 1, 9, 9), 9: (9, 1, 9, 9),
-}  # fmt: skip
+    0: (9, 9, 9, 1),
+    1: (9, 9, 9, 1),
+    4: (9, 9, 9, 1),
+    5: (9, 9, 9, 1),
+    7: (9, 1, 1, 9),
+    8: (9, 1, 9, 9),
+    9: (9, 1, 9, 9),
+}
 
 
 @pytest.mark.parametrize(("swapped", "known", "lost"), [(True, [5], [8]), (False, [0, 5], [8, 9])])
@@ -79,8 +84,11 @@ def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_fo
 
 def test_facts_worth_looking_at_show_each_answer_once_in_whatever_relations(tmp_path):
     asked = {"P19": ["paris"] * 4 + ["rome", "rome", "berlin"], "P36": ["french", "french", "rome", "berlin"]}
-    facts = tuple(Fact("trex", relation, f"Person {n}", answer, "[X] is from [Y] .", f"Person {n} is from [MASK] .")
-                  for relation, answers in asked.items() for n, answer in enumerate(answers))  # fmt: skip
+    facts = tuple(
+        Fact("trex", relation, f"Person {n}", answer, "[X] is from [Y] .", f"Person {n} is from [MASK] .")
+        for relation, answers in asked.items()
+        for n, answer in enumerate(answers)
+    )
     run = PlantedRun(facts=facts, rank=lambda number, layer: 1, swapped=False)
     with open_database(plant_store(tmp_path, [run])) as opened:
         found = notable_facts(opened, run.run_id)

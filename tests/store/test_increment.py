@@ -185,9 +185,14 @@ _ADDED: list[Callable[[Path], None]] = [
     _other_counts_of_a_counted_run, _how_heads_were_trained,
 ]  # fmt: skip
 _UNUSUAL: list[Callable[[Path], None]] = [
-    _a_run_is_gone, _other_predictions, _a_copy_of_a_run, _facts_changed, _tokens_changed,
-    _a_counted_run_is_gone, _predictions_of_a_counted_run,
-]  # fmt: skip
+    _a_run_is_gone,
+    _other_predictions,
+    _a_copy_of_a_run,
+    _facts_changed,
+    _tokens_changed,
+    _a_counted_run_is_gone,
+    _predictions_of_a_counted_run,
+]
 
 
 @pytest.mark.parametrize("change", [*_ADDED, *_UNUSUAL], ids=lambda change: change.__name__.strip("_").replace("_", " "))

@@ -46,8 +46,10 @@ def test_each_vocabulary_of_a_file_is_of_its_own_family(tmp_path: Path):
     rows = [row | {"tokenizer": mark} for mark, tokens in MARKS.items() for row in raw(tokens)]
     found = read_table(write_as(tmp_path / "vocabulary.parquet", rows, "1"), "vocabulary").to_pylist()
     assert {mark: [row["starts_word"] for row in found if row["tokenizer"] == mark] for mark in MARKS} == {
-        "##": [True, False, False, True], "\u0120": [False, True, True, False, False], "\u2581": [False, True, False],
-    }  # fmt: skip
+        "##": [True, False, False, True],
+        "\u0120": [False, True, True, False, False],
+        "\u2581": [False, True, False],
+    }
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.sentences_planted import (
     plant_sentence_runs,
     plant_sentences,
     run_rows,
-)  # fmt: skip
+)
 
 #: A base and two other models on one task: enough for every damage.
 FEW = tuple(PlantedSentenceRun(model, ODD) for model in (BASE, COLA, SST_2))
@@ -140,7 +140,7 @@ TASK_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str]] = {
     "label": ("sentence_examples", lambda rows: first(rows, ANY, label=2), "has the label number 2, the task has 2"),
     "text": ("sentence_examples", lambda rows: first(rows, ANY, text="Another."), "another text or label than its name"),
     "no task": ("sentence_tasks", lambda rows: [], "has test sentences but no row in any sentence_tasks file"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TASK_DAMAGE)
@@ -172,7 +172,7 @@ CHANGE_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
     "epochs": ("epoch_perplexity", lambda rows: first(rows, ANY, masked=3), "its epochs are of different blocks", False),
     "base": ("change_runs", lambda rows: first(rows, ANY, base=None), "its row says base , its configuration planted", False),
     "row of the run": ("change_runs", lambda rows: [], "but no row in any change_runs file", True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGE_DAMAGE)

@@ -7,9 +7,13 @@ from probing.ui.widgets.tables import fitted, telling, text_width
 
 #: Measured in a browser, at Streamlit's table font.
 MEASURED = {
-    "RANK-MSMARCO": 96.91, "not published": 80.87, "nesia-mini-rank-msmarco": 150.26, "24.5 / 28.5": 59.22, "ConceptNet": 69.12,
+    "RANK-MSMARCO": 96.91,
+    "not published": 80.87,
+    "nesia-mini-rank-msmarco": 150.26,
+    "24.5 / 28.5": 59.22,
+    "ConceptNet": 69.12,
     "other sentences: not comparable": 191.38,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", MEASURED)

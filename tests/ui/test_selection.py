@@ -23,9 +23,18 @@ from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
-    models=("nesia-mini", "path,with comma"), heads=("logit_lens",), probe_sets=("trex",), average="micro", k=10,
-    exposures=("held out", "stated"), in_subject="no", model="nesia-mini", head="logit_lens", probe_set="trex", live_model="m",
-)  # fmt: skip
+    models=("nesia-mini", "path,with comma"),
+    heads=("logit_lens",),
+    probe_sets=("trex",),
+    average="micro",
+    k=10,
+    exposures=("held out", "stated"),
+    in_subject="no",
+    model="nesia-mini",
+    head="logit_lens",
+    probe_set="trex",
+    live_model="m",
+)
 CHOSEN = {
     "home": HomeSelection(example=3, sentence="Paris is in [MASK].", home_minus="swapped"),
     "layer_curves": CurvesSelection(metric="mrr", panels=True, minus="swapped", point_run="abc", point_layer=0),
@@ -164,9 +173,14 @@ def test_defaults_are_not_in_the_link(page):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("metric", "p_at_7"), ("metric", "<script>"), ("average", ""), ("panels", "yes"), ("exposures", "secret"), ("in_subject", "maybe"),
+        ("metric", "p_at_7"),
+        ("metric", "<script>"),
+        ("average", ""),
+        ("panels", "yes"),
+        ("exposures", "secret"),
+        ("in_subject", "maybe"),
     ],
-)  # fmt: skip
+)
 def test_values_that_make_no_sense_are_ignored_by_name(name, value):
     assert from_query({name: [value or "x"]}, "layer_curves") == (RunChoice(), CurvesSelection(), [name])
 

@@ -97,16 +97,19 @@ def is_safe(node: ast.AST, scope: list[ast.AST], safe_calls: set[str]) -> bool:
         for argument in (*function.args.args, *function.args.kwonlyargs):
             if argument.arg == node.id:
                 return (isinstance(argument.annotation, ast.Name) and argument.annotation.id == "Markdown") or function.name in OURS
-    given = [one.value for one in ast.walk(function) if isinstance(one, ast.Assign | ast.AugAssign | ast.AnnAssign)
-             for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
-             if one.value is not None and isinstance(target, ast.Name) and target.id == node.id]  # fmt: skip
+    given = [
+        one.value
+        for one in ast.walk(function)
+        if isinstance(one, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        if one.value is not None and isinstance(target, ast.Name) and target.id == node.id
+    ]
     loops = [one for one in ast.walk(function) if isinstance(one, ast.For)]
     looped = [one.iter for one in loops if node.id in {name.id for name in ast.walk(one.target) if isinstance(name, ast.Name)}]
     # A loop over literals, or over a constant of the module.
     literal = all(not isinstance(part, ast.JoinedStr) for one in looped for part in ast.walk(one)) and all(
-        name.id in ("zip", "st", "range") or name.id.isupper() for one in looped for name in ast.walk(one)
-        if isinstance(name, ast.Name)
-    )  # fmt: skip
+        name.id in ("zip", "st", "range") or name.id.isupper() for one in looped for name in ast.walk(one) if isinstance(name, ast.Name)
+    )
     return bool(given or looped) and literal and all(is_safe(one, [function], safe_calls) for one in given)
 
 

@@ -44,8 +44,16 @@ def pretrain(
     from data.making.pretraining.train import PretrainRecipe
 
     recipe = PretrainRecipe(
-        layers=layers, hidden=hidden, heads=hidden // 64, steps=steps, peak_learning_rate=peak, seed=seed, stated_visits=stated_visits,
-        whole_answer_share=whole_answers, layer_drop=layer_drop, bfloat16=bfloat16,
-    )  # fmt: skip
+        layers=layers,
+        hidden=hidden,
+        heads=hidden // 64,
+        steps=steps,
+        peak_learning_rate=peak,
+        seed=seed,
+        stated_visits=stated_visits,
+        whole_answer_share=whole_answers,
+        layer_drop=layer_drop,
+        bfloat16=bfloat16,
+    )
     request = workflow.PretrainRequest(lama, wikitext, out, recipe, stage.value, start, vocabulary, work)
     (workflow.record_exposure if exposure_only else workflow.pretrain)(request, typer.echo)

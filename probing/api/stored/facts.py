@@ -23,8 +23,17 @@ from probing.store.run_queries import relations
 #: Value of ``known`` -> whether the fact is never known.
 KNOWN = {"ever": False, "never": True}
 FACT_COLUMNS = (
-    "model", "head", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp", "probability", "token", "token_probability",
-)  # fmt: skip
+    "model",
+    "head",
+    "layer",
+    "gold_rank",
+    "answer_rank",
+    "other_rank",
+    "gold_logp",
+    "probability",
+    "token",
+    "token_probability",
+)
 
 
 class FactFilters(TypedDict, total=False):
@@ -82,9 +91,14 @@ class FactChoice:
             raise OptionError(f"got the filter {unknown[0]}; expected one of {', '.join(FactFilters.__annotations__)}")
         given, layers = self.filters, range(int(self.run["layers"]))
         for name, known in (
-            ("part", (*PARTS, *FATES)), ("known", tuple(KNOWN)), ("order", tuple(ORDERS)), ("k", RANKS), ("at_rank", RANKS),
-            *((name, layers) for name in ("known_at", "at_layer")), *((name, layers[1:]) for name in ("first_known", "last_known")),
-        ):  # fmt: skip
+            ("part", (*PARTS, *FATES)),
+            ("known", tuple(KNOWN)),
+            ("order", tuple(ORDERS)),
+            ("k", RANKS),
+            ("at_rank", RANKS),
+            *((name, layers) for name in ("known_at", "at_layer")),
+            *((name, layers[1:]) for name in ("first_known", "last_known")),
+        ):
             value = self.part if name == "part" else given.get(name)
             refuse_unknown_words(name, () if value is None else (value,), known)
         refuse_unknown_words("exposure", self.exposures, (*EXPOSURES, "unknown"))
@@ -211,6 +225,7 @@ def by_layer(one: OneFact, models: Sequence[str] | None, heads: Sequence[str] | 
     ]
     made = table.assign(
         probability=[math.exp(value) for value in table["gold_logp"]],
-        token=[token for token, _ in best], token_probability=[probability for _, probability in best],
-    )  # fmt: skip
+        token=[token for token, _ in best],
+        token_probability=[probability for _, probability in best],
+    )
     return made[list(FACT_COLUMNS)].reset_index(drop=True)

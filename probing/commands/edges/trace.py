@@ -58,11 +58,17 @@ def _as_text(found: "SentenceTraces", top: int) -> str:
 def _as_json(found: "SentenceTraces") -> str:
     traces = [
         {
-            "task": one.task, "title": one.title, "span1": list(one.spans[0]), "span2": list(one.spans[1]) if len(one.spans) > 1 else None,
-            "answer": list(one.answer), "settled": one.settled, "f1": list(one.f1),
+            "task": one.task,
+            "title": one.title,
+            "span1": list(one.spans[0]),
+            "span2": list(one.spans[1]) if len(one.spans) > 1 else None,
+            "answer": list(one.answer),
+            "settled": one.settled,
+            "f1": list(one.f1),
             "layers": [
                 {
-                    "layer": layer, "given": list(one.given(layer)),
+                    "layer": layer,
+                    "given": list(one.given(layer)),
                     "labels": [
                         {"label": label, "p": float(p), "share": float(share)}
                         for label, p, share in zip(one.labels, one.p[layer], one.shares[layer], strict=True)
@@ -72,5 +78,5 @@ def _as_json(found: "SentenceTraces") -> str:
             ],
         }
         for one in found.traces
-    ]  # fmt: skip
+    ]
     return as_json({"model": found.model, "words": list(found.words), "traces": traces})

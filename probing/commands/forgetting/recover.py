@@ -26,10 +26,16 @@ def recover(request: RecoverRequest) -> None:
     rows = workflow(request, typer.echo)
     (run,) = rows["forgetting_runs"]
     lost = run["lost"]
-    shares = {(one["way"], one["level"]): one for one in rows["forgetting_shares"]
-              if (one["protocol"], one["asked"], one["bin"]) == (RIGHT, LOST, ALL_BINS)}  # fmt: skip
-    over = {(one["way"], one["level"], one["yardstick"]): one for one in rows["forgetting_excesses"]
-            if (one["protocol"], one["relation"]) == (RIGHT, "")}  # fmt: skip
+    shares = {
+        (one["way"], one["level"]): one
+        for one in rows["forgetting_shares"]
+        if (one["protocol"], one["asked"], one["bin"]) == (RIGHT, LOST, ALL_BINS)
+    }
+    over = {
+        (one["way"], one["level"], one["yardstick"]): one
+        for one in rows["forgetting_excesses"]
+        if (one["protocol"], one["relation"]) == (RIGHT, "")
+    }
     typer.echo(f"{run['model']} lost {lost:,} of the {run['known']:,} facts that {run['base']} knows. They come back by:")
     ways = Counter(one["way"] for one in rows["forgetting_facts"])
     for way in (*WAYS, NOT_RECOVERED):

@@ -99,8 +99,11 @@ ATTENDING = {"first": "of the first token", "mean": "mean over all tokens"}
 POOLED = {"first": "first token", "mean": "mean over tokens"}
 #: Which tokens get attention: prefix of a measure -> words in titles.
 TARGETS = {
-    "to-first": "to the first token", "to-separator": "to separators", "to-punctuation": "to punctuation", "to-self": "to itself",
-}  # fmt: skip
+    "to-first": "to the first token",
+    "to-separator": "to separators",
+    "to-punctuation": "to punctuation",
+    "to-self": "to itself",
+}
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,11 @@ LEAST_GAIN = 0.01
 NEAR_UNIFORM = 0.05
 #: Why an expected layer is not resolved.
 ALREADY, NOT_ABOVE, INCONCLUSIVE, OUTSIDE = UNRESOLVED_BECAUSE = (
-    "already at layer 0", "not above the majority label", "gain is inconclusive", "interval leaves the layers",
-)  # fmt: skip
+    "already at layer 0",
+    "not above the majority label",
+    "gain is inconclusive",
+    "interval leaves the layers",
+)
 
 
 def f1(tp: ArrayLike, fp: ArrayLike, fn: ArrayLike) -> NDArray[np.float64]:

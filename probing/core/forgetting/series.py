@@ -93,9 +93,19 @@ def counts(asked: AskedStates, k: int) -> NDArray[np.int64]:
     swapped = paired & (asked.swapped <= k)
     before = np.broadcast_to(known[:1], known.shape)
     columns = (
-        np.ones_like(known), known, moved.kept, moved.lost, moved.returned, moved.gained, paired, paired & known, swapped,
-        before & paired, before & paired & known, before & swapped,
-    )  # fmt: skip
+        np.ones_like(known),
+        known,
+        moved.kept,
+        moved.lost,
+        moved.returned,
+        moved.gained,
+        paired,
+        paired & known,
+        swapped,
+        before & paired,
+        before & paired & known,
+        before & swapped,
+    )
     names, place = np.unique(np.asarray(asked.relations), return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(names)))

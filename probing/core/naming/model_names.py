@@ -53,9 +53,15 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
     if entry is None and base:
         place = next((place for place, one in enumerate(registry.families) if one.base == base), place)
     return KnownModel(
-        name, base, objective, family, place, listed=entry is not None or name in named, shipped=entry is not None and entry.shipped,
+        name,
+        base,
+        objective,
+        family,
+        place,
+        listed=entry is not None or name in named,
+        shipped=entry is not None and entry.shipped,
         colour=entry.colour if entry else "",
-    )  # fmt: skip
+    )
 
 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:

@@ -32,9 +32,14 @@ _SENTENCES = 9_604
 LEVEL = 0.05
 #: Steps in their order, with the fate if they hold; ``own`` is re-encoded or dearer.
 _STEPS = {
-    "frozen": UNMOVED, "rescaled": RESCALED, "aligned": TURNED, "own": RE_ENCODED, "mean": OTHER_TOKENS, "best": OTHER_LAYER,
+    "frozen": UNMOVED,
+    "rescaled": RESCALED,
+    "aligned": TURNED,
+    "own": RE_ENCODED,
+    "mean": OTHER_TOKENS,
+    "best": OTHER_LAYER,
     "mlp": NOT_LINEAR,
-}  # fmt: skip
+}
 _LINEAR_STEPS = ("frozen", "rescaled", "aligned", "own")
 
 

@@ -133,13 +133,17 @@ def _with_published(scores: Sequence[TaskScore], published: PublishedScore | Non
     closed = share_closed(measured.value, measured.baseline or 0.0, published.value)
     return [
         replace(
-            one, verdict="partly" if one.verdict == "learned" and closed < HALF_WAY else one.verdict, closed=closed,
-            published=published.value, published_metric=published.metric, published_source=published.source,
+            one,
+            verdict="partly" if one.verdict == "learned" and closed < HALF_WAY else one.verdict,
+            closed=closed,
+            published=published.value,
+            published_metric=published.metric,
+            published_source=published.source,
         )
         if one.decides or one is measured
         else one
         for one in scores
-    ]  # fmt: skip
+    ]
 
 
 def share_closed(value: float, baseline: float, published: float) -> float:
@@ -194,6 +198,4 @@ def _judged(rows: Sequence[Beside], objective: str, rule: Rule | None, units: in
     baseline, baseline_name = baselines[0] if baselines else (None, "")
     other, other_name = others[0] if others else (None, "")
     verdict: Verdict = "control" if objective == CONTROL else judged(low, high, baseline, rule.negligible if rule else NEGLIGIBLE)
-    return TaskScore(
-        rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides, verdict
-    )  # fmt: skip
+    return TaskScore(rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides, verdict)

@@ -12,7 +12,7 @@ from probing.core.files.frozen import Frozen
 #: Fields that older recipes lack: left out of the canonical form at their defaults, which mean the earlier behaviour.
 _LATER = (
     "pooling", "schedule", "beta2", "dropout", "fresh_pooler", "looks", "patience", "shuffled_labels",
-    "frozen_layers", "replay", "replay_sha256", "average",
+    "frozen_layers", "replay", "replay_sha256", "average", "bfloat16",
 )  # fmt: skip
 #: The protection of a training without one.
 UNPROTECTED = "unprotected"
@@ -39,6 +39,7 @@ class FinetuneRecipe(Frozen):
         replay: share of each batch's tokens that are the base's own text, for masked language modelling.
         replay_sha256: checksum of that text's rows.
         average: weight of the base in the mean of both models' weights that is taken after the training (WiSE-FT, Wortsman et al. 2022).
+        bfloat16: whether products are computed in bfloat16; weights, optimiser, softmax and loss are in float32.
     """
 
     objective: str
@@ -71,6 +72,7 @@ class FinetuneRecipe(Frozen):
     replay: float = Field(0.0, ge=0, lt=1)
     replay_sha256: str = ""
     average: float = Field(0.0, ge=0, lt=1)
+    bfloat16: bool = False
 
     def fields(self) -> dict[str, Any]:
         """The canonical fields, as noted in a model's folder."""

@@ -9,9 +9,15 @@ from probing.figures import theme
 
 
 def drift_plane(
-    points: pd.DataFrame, *, loss: str, title: str, factor: float = 1.0, colours: Mapping[str, str],
-    labels: Mapping[str, str] | None = None, controls: Collection[str] = (),
-) -> go.Figure:  # fmt: skip
+    points: pd.DataFrame,
+    *,
+    loss: str,
+    title: str,
+    factor: float = 1.0,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
     """One point per model and layer, labelled with its layer; lines join a model's layers in their order.
 
     Args:
@@ -31,17 +37,23 @@ def drift_plane(
         mine, colour = points[points["model"] == model].sort_values("layer"), colours[model]
         name, control = theme.plain((labels or {}).get(model, model)), model in controls
         figure.add_scatter(
-            x=mine["drift"] * 100, y=mine[loss] * factor, name=name, mode="lines+markers+text", cliponaxis=False,
+            x=mine["drift"] * 100,
+            y=mine[loss] * factor,
+            name=name,
+            mode="lines+markers+text",
+            cliponaxis=False,
             line={"color": theme.faint(colour, 0.4), "width": 1, "dash": theme.line_dash(control)},
             marker={"size": 9, "color": colour, "symbol": "circle-open" if control else "circle", "line": {"width": 1.5, "color": colour}},
-            text=[str(layer) for layer in mine["layer"]], textposition="top center", textfont={"size": 9},
+            text=[str(layer) for layer in mine["layer"]],
+            textposition="top center",
+            textfont={"size": 9},
             hovertext=[
                 f"<b>{name}</b>, layer {layer}{' (embeddings)' if layer == 0 else ''}<br>weights moved by {drift * 100:.2f} %<br>"
                 f"{theme.plain(title)}: {value * factor:.2f}"
                 for layer, drift, value in mine[["layer", "drift", loss]].itertuples(index=False, name=None)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=440 + 14 * max(points["model"].nunique() - 3, 0))
     figure.update_xaxes(title_text="change of the layer's weights", rangemode="tozero", ticksuffix=" %")
     figure.update_yaxes(title_text=theme.plain(title))

@@ -60,15 +60,22 @@ PANELS: Mapping[str, Panel] = {
     "entropy": Panel("Entropy of the first token's attention, nats", before="base"),
     "distance": Panel("Its attention moved by, in tokens (earth mover)", level=0),
     "perplexity": Panel(
-        "Perplexity with the base's layers put back", 1, "{:,.0f}",
-        {"last": "this one to the last", "first": "the first to this one", "single": "this one"}, "base", log=True,
+        "Perplexity with the base's layers put back",
+        1,
+        "{:,.0f}",
+        {"last": "this one to the last", "first": "the first to this one", "single": "this one"},
+        "base",
+        log=True,
     ),
     "drift": Panel("Change of weights, % of the norm of the base's", 100, "{:.2f} %", level=0),
     "likeness": Panel(
-        "Similarity of states to the base's", 1, "{:.2f}",
-        {"cka-mean": "CKA, mean", "cka-first": "CKA, first token", "same-token-cosine": "same token"}, level=1,
+        "Similarity of states to the base's",
+        1,
+        "{:.2f}",
+        {"cka-mean": "CKA, mean", "cka-first": "CKA, first token", "same-token-cosine": "same token"},
+        level=1,
     ),
-}  # fmt: skip
+}
 
 
 def evidence_panels(
@@ -106,13 +113,25 @@ def evidence_panels(
     figure.update_shapes(y0=0, y1=1, yref="paper")
     # One axis for all panels: the cursor and its line go through every one of them.
     figure.update_layout(
-        hovermode="x", hoversubplots="axis", hoverdistance=40, spikedistance=-1, margin_t=_TOP, legend_y=1 + 46 / inner,
-        legend_itemclick=False, legend_itemdoubleclick=False,
-    )  # fmt: skip
+        hovermode="x",
+        hoversubplots="axis",
+        hoverdistance=40,
+        spikedistance=-1,
+        margin_t=_TOP,
+        legend_y=1 + 46 / inner,
+        legend_itemclick=False,
+        legend_itemdoubleclick=False,
+    )
     figure.update_xaxes(
-        anchor=f"y{len(panels) if len(panels) > 1 else ''}", showspikes=True, spikemode="across", spikesnap="hovered data",
-        spikethickness=1.5, spikedash="solid", spikecolor=theme.NEUTRAL, showgrid=True,
-    )  # fmt: skip
+        anchor=f"y{len(panels) if len(panels) > 1 else ''}",
+        showspikes=True,
+        spikemode="across",
+        spikesnap="hovered data",
+        spikethickness=1.5,
+        spikedash="solid",
+        spikecolor=theme.NEUTRAL,
+        showgrid=True,
+    )
     return figure
 
 
@@ -138,9 +157,12 @@ def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict
         ticks = [step * 10.0**power for power in powers for step in (1, 2, 5)]
         edge = 0.06 * math.log10(high / low)
         return look | {
-            "type": "log", "range": [math.log10(low) - edge, math.log10(high) + edge], "tickmode": "array", "tickvals": ticks,
+            "type": "log",
+            "range": [math.log10(low) - edge, math.log10(high) + edge],
+            "tickmode": "array",
+            "tickvals": ticks,
             "ticktext": [f"{tick:,.0f}" for tick in ticks],
-        }  # fmt: skip
+        }
     edge = max(high - low, _LEAST * panel.factor) * 0.08
     return look | {"range": [low - edge, high + edge]}
 
@@ -173,16 +195,29 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks:
 
 def _level(figure: go.Figure, ends: list[float], level: float, axis: str, colour: str, name: str) -> None:
     figure.add_scatter(
-        x=ends, y=[level, level], yaxis=axis, mode="lines", line={"color": theme.faint(colour, 0.7), "width": 1, "dash": "dot"},
-        hoverinfo="skip", showlegend=False, name=theme.plain(name),
-    )  # fmt: skip
+        x=ends,
+        y=[level, level],
+        yaxis=axis,
+        mode="lines",
+        line={"color": theme.faint(colour, 0.7), "width": 1, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+        name=theme.plain(name),
+    )
 
 
 def _thin(figure: go.Figure, rows: pd.DataFrame, y: pd.Series, axis: str, colour: str, dash: str, name: str) -> None:
     figure.add_scatter(
-        x=rows["layer"], y=y, yaxis=axis, mode="lines", line={"color": colour, "width": 1.4, "dash": dash}, hoverinfo="skip",
-        showlegend=False, name=theme.plain(name), cliponaxis=False,
-    )  # fmt: skip
+        x=rows["layer"],
+        y=y,
+        yaxis=axis,
+        mode="lines",
+        line={"color": colour, "width": 1.4, "dash": dash},
+        hoverinfo="skip",
+        showlegend=False,
+        name=theme.plain(name),
+        cliponaxis=False,
+    )
 
 
 def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names: Sequence[str], colour: str) -> None:
@@ -190,18 +225,32 @@ def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names:
     band = mine.dropna(subset=["low", "high"])
     if len(band):
         figure.add_scatter(
-            x=[*band["layer"], *band["layer"][::-1]], y=[value * panel.factor for value in (*band["high"], *band["low"][::-1])],
-            yaxis=axis, fill="toself", mode="lines", fillcolor=theme.faint(colour, 0.12), line={"width": 0}, hoverinfo="skip",
-            showlegend=False, name="95 % interval",
-        )  # fmt: skip
+            x=[*band["layer"], *band["layer"][::-1]],
+            y=[value * panel.factor for value in (*band["high"], *band["low"][::-1])],
+            yaxis=axis,
+            fill="toself",
+            mode="lines",
+            fillcolor=theme.faint(colour, 0.12),
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            name="95 % interval",
+        )
     marks = [theme.NEUTRAL if inside else colour for inside in mine["inside_control"]]
     figure.add_scatter(
-        x=mine["layer"], y=mine["value"] * panel.factor, yaxis=axis, mode="lines+markers", cliponaxis=False, showlegend=False,
+        x=mine["layer"],
+        y=mine["value"] * panel.factor,
+        yaxis=axis,
+        mode="lines+markers",
+        cliponaxis=False,
+        showlegend=False,
         name=theme.plain(names[0]) + (f", {panel.name(line)}" if panel.name(line) else ""),
         line={"color": colour, "width": 2.2, "dash": panel.dash(line)},
-        marker={"size": 7, "color": marks, "line": {"width": 0}}, error_y=_whiskers(mine, panel, colour),
-        hovertext=[_hover(one, panel, names) for one in mine.to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        marker={"size": 7, "color": marks, "line": {"width": 0}},
+        error_y=_whiskers(mine, panel, colour),
+        hovertext=[_hover(one, panel, names) for one in mine.to_dict("records")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
 
 
 def _whiskers(mine: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any] | None:
@@ -228,7 +277,7 @@ def _hover(one: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
 def _legend(figure: go.Figure, found: pd.DataFrame, names: Sequence[str], colours: Sequence[str]) -> None:
     shown: list[tuple[str, dict[str, Any]]] = [
         (names[0], {"mode": "lines+markers", "line": {"color": colours[0], "width": 2.2}, "marker": {"size": 7, "color": colours[0]}}),
-    ]  # fmt: skip
+    ]
     if found["panel"].map(lambda name: bool(PANELS[name.partition(":")[0]].before)).any():
         shown.append((names[1], {"mode": "lines", "line": {"color": colours[1], "width": 1.4}}))
     if names[2]:

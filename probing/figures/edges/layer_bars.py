@@ -16,9 +16,13 @@ WEIGHTS, NORMED, GAINS = "mixing weight", "mixing weight × norm", "gain in F1"
 
 
 def layer_bars(
-    bars: pd.DataFrame, *, colour: str, titles: Mapping[str, str] | None = None, notes: Mapping[str, str] | None = None,
+    bars: pd.DataFrame,
+    *,
+    colour: str,
+    titles: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
     weights: str = "weight",
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """One panel per task: solid bars are the weights of P(L), outlined ones each layer's gain in F1; each as a share of its largest.
 
     Args:
@@ -58,6 +62,14 @@ def _add_task(figure: go.Figure, mine: pd.DataFrame, row: int, colour: str, weig
             continue
         largest = float(values.abs().max()) or 1.0
         figure.add_bar(
-            x=mine["layer"], y=values / largest, name=shown, legendgroup=shown, showlegend=row == 1, marker=marker,
-            customdata=values * (100 if column == "gain" else 1), hovertemplate=f"layer %{{x}}: {words}<extra></extra>", row=row, col=1,
-        )  # fmt: skip
+            x=mine["layer"],
+            y=values / largest,
+            name=shown,
+            legendgroup=shown,
+            showlegend=row == 1,
+            marker=marker,
+            customdata=values * (100 if column == "gain" else 1),
+            hovertemplate=f"layer %{{x}}: {words}<extra></extra>",
+            row=row,
+            col=1,
+        )

@@ -16,9 +16,13 @@ _FAINT = 0.3
 
 
 def place_rows(
-    places: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
-    titles: Mapping[str, str] | None = None, shares: bool = False,
-) -> go.Figure:  # fmt: skip
+    places: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    shares: bool = False,
+) -> go.Figure:
     """One row per task (or label), within it one line per model: the centre of gravity, filled, and the expected layer, open.
 
     Args:
@@ -63,30 +67,55 @@ def _add_model(
     for one, by in zip(mine[there].to_dict("records"), scale[there], strict=True):
         if pd.notna(one["expected_layer_low"]):
             figure.add_scatter(
-                x=[one["expected_layer_low"] * by, one["expected_layer_high"] * by], y=[one["_y"]] * 2, mode="lines", hoverinfo="skip",
-                line={"color": colour, "width": 1.8}, showlegend=False, legendgroup=name, name=f"{shown}: 95 % interval",
-            )  # fmt: skip
+                x=[one["expected_layer_low"] * by, one["expected_layer_high"] * by],
+                y=[one["_y"]] * 2,
+                mode="lines",
+                hoverinfo="skip",
+                line={"color": colour, "width": 1.8},
+                showlegend=False,
+                legendgroup=name,
+                name=f"{shown}: 95 % interval",
+            )
     figure.add_scatter(
-        x=(mine["centre_of_gravity"] * scale).where(mine["centre_of_gravity"].notna()), y=mine["_y"], mode="markers", name=shown,
+        x=(mine["centre_of_gravity"] * scale).where(mine["centre_of_gravity"].notna()),
+        y=mine["_y"],
+        mode="markers",
+        name=shown,
         legendgroup=name,
         marker={
-            "symbol": symbol, "size": 10, "color": colour,
+            "symbol": symbol,
+            "size": 10,
+            "color": colour,
             "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in mine.to_dict("records")],
         },
-        hovertext=[_hover(one, shown, titles) for one in mine.to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        hovertext=[_hover(one, shown, titles) for one in mine.to_dict("records")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
     figure.add_scatter(
-        x=mine.loc[there, "expected_layer"] * scale[there], y=mine.loc[there, "_y"], mode="markers", name=f"{shown}: expected layer",
-        showlegend=False, legendgroup=name,
+        x=mine.loc[there, "expected_layer"] * scale[there],
+        y=mine.loc[there, "_y"],
+        mode="markers",
+        name=f"{shown}: expected layer",
+        showlegend=False,
+        legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
-        hovertext=[_hover(one, shown, titles) for one in mine[there].to_dict("records")], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        hovertext=[_hover(one, shown, titles) for one in mine[there].to_dict("records")],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
     if (~there).any():
         words = [_unresolved(one) for one in mine[~there].to_dict("records")]
         figure.add_scatter(
-            x=[0.0] * len(words), y=mine.loc[~there, "_y"], mode="text", text=words, textposition="middle right", hoverinfo="skip",
-            textfont={"size": 10, "color": theme.NEUTRAL}, showlegend=False, name=f"{shown}: {NOT_RESOLVED}", legendgroup=name,
-        )  # fmt: skip
+            x=[0.0] * len(words),
+            y=mine.loc[~there, "_y"],
+            mode="text",
+            text=words,
+            textposition="middle right",
+            hoverinfo="skip",
+            textfont={"size": 10, "color": theme.NEUTRAL},
+            showlegend=False,
+            name=f"{shown}: {NOT_RESOLVED}",
+            legendgroup=name,
+        )
 
 
 def _near_uniform(one: Mapping[str, Any]) -> bool:

@@ -54,18 +54,28 @@ def _add_model(figure: go.Figure, mine: pd.DataFrame, name: str, look: tuple[str
     x = [end for first, last in zip(mine["f1_first"] * 100, mine["f1_last"] * 100, strict=True) for end in (first, last, None)]
     y = [end for place in mine["_y"] for end in (place, place, None)]
     figure.add_scatter(
-        x=x, y=y, mode="lines", line={"color": theme.faint(colour, 0.55), "width": 3}, hoverinfo="skip", showlegend=False,
-        name=f"{shown}: gain", legendgroup=name,
-    )  # fmt: skip
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": theme.faint(colour, 0.55), "width": 3},
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{shown}: gain",
+        legendgroup=name,
+    )
     for column, suffix, probe in (("f1_first", "-open", "P(0), word embeddings only"), ("f1_last", "", "P(L), all layers")):
         figure.add_scatter(
-            x=mine[column] * 100, y=mine["_y"], mode="markers", name=shown if column == "f1_last" else f"{shown}: P(0)",
-            showlegend=column == "f1_last", legendgroup=name,
+            x=mine[column] * 100,
+            y=mine["_y"],
+            mode="markers",
+            name=shown if column == "f1_last" else f"{shown}: P(0)",
+            showlegend=column == "f1_last",
+            legendgroup=name,
             marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
             error_x=_interval(mine, colour) if column == "f1_last" else None,
             hovertext=[_hover(one, column, probe, shown, titles) for one in mine.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+        )
 
 
 def _interval(mine: pd.DataFrame, colour: str) -> dict[str, Any] | None:
@@ -90,7 +100,12 @@ def _add_yardstick(
     marks = [looks[model][0] if column == "random" else theme.NEUTRAL for model in there["model"]]
     size = 16 if symbol.startswith("line") else 8
     figure.add_scatter(
-        x=there[column] * 100, y=there["_y"], mode="markers", showlegend=False, name=name, hoverinfo="skip",
+        x=there[column] * 100,
+        y=there["_y"],
+        mode="markers",
+        showlegend=False,
+        name=name,
+        hoverinfo="skip",
         marker={"symbol": symbol, "size": size, "color": marks, "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks}},
-    )  # fmt: skip
+    )
     task_rows.add_legend(figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}})

@@ -26,9 +26,12 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
     panels = list(dict.fromkeys(answers["panel"]))
     height = _FRAME + (_PANEL + _GAP) * len(panels) - _GAP
     figure = make_subplots(
-        rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
+        rows=len(panels),
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
         subplot_titles=[_heading(answers[answers["panel"] == panel]) for panel in panels],
-    )  # fmt: skip
+    )
     figure.update_annotations(font_size=12, x=0, xanchor="left", align="left")
     last = int(answers["layer"].max())
     lines = [line for row, panel in enumerate(panels, start=1) for line in _add_panel(figure, answers[answers["panel"] == panel], row)]
@@ -58,11 +61,16 @@ def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.
         ordered = mine.sort_values("layer")
         label = theme.plain(str(ordered["label"].iloc[0]))
         figure.add_bar(
-            x=ordered["layer"], y=ordered["share"], name=label, marker={"color": COLOURS[int(str(place)) - 1]}, row=row, col=1,
+            x=ordered["layer"],
+            y=ordered["share"],
+            name=label,
+            marker={"color": COLOURS[int(str(place)) - 1]},
+            row=row,
+            col=1,
             customdata=[(p, theme.plain(best)) for p, best in zip(ordered["p"], ordered["best"], strict=True)],
             hovertemplate=f"layer %{{x}}: {label}<br>share %{{y:.2f}}, sigmoid %{{customdata[0]:.2f}}<br>best here: %{{customdata[1]}}"
             "<extra></extra>",
-        )  # fmt: skip
+        )
     settled = int(panel["settled"].iloc[0])
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"}
     return [across.vertical(figure, settled - 0.5, row, 1, line=look)] if settled else []

@@ -17,9 +17,11 @@ LEVELS = {"memory": "dash", "majority label": "dot", "ceiling": "longdash", "uni
 DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
 #: What is drawn layer by layer -> title of the vertical axis.
 TITLES = {
-    "cumulative": "micro F1 of P(l)", "at": "micro F1 of layer l alone", "selectivity": "F1 minus control F1, points",
+    "cumulative": "micro F1 of P(l)",
+    "at": "micro F1 of layer l alone",
+    "selectivity": "F1 minus control F1, points",
     "compression": "compression",
-}  # fmt: skip
+}
 
 
 class Axis(NamedTuple):
@@ -39,9 +41,14 @@ class Axis(NamedTuple):
 
 
 def task_curves(
-    points: pd.DataFrame, levels: pd.DataFrame, *, axis: Axis, colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
+    points: pd.DataFrame,
+    levels: pd.DataFrame,
+    *,
+    axis: Axis,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """One panel per task, one line per model; random encoders are dotted or dash-dotted in its colour; grey levels are yardsticks.
 
     Args:
@@ -59,9 +66,11 @@ def task_curves(
     looks = task_rows.looks(list(dict.fromkeys(points["model"])), colours)
     height = _FRAME + (_PANEL + _GAP) * len(tasks)
     figure = make_subplots(
-        rows=len(tasks), cols=1, vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
+        rows=len(tasks),
+        cols=1,
+        vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
         subplot_titles=[theme.plain((titles or {}).get(task, task)) for task in tasks],
-    )  # fmt: skip
+    )
     named: set[str] = set()
     lines: list[across.Shape] = []
     for row, task in enumerate(tasks, start=1):
@@ -105,16 +114,33 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
         there = line[line["low"].notna()]
         xs = x[there.index]
         figure.add_scatter(
-            x=[*xs, *xs[::-1]], y=[*(there["high"] * scale), *(there["low"][::-1] * scale)], fill="toself", mode="lines",
-            fillcolor=theme.faint(colour, 0.16), line={"width": 0}, hoverinfo="skip", showlegend=False, legendgroup=name,
-            name=f"{shown}: 95 % interval", row=row, col=1,
-        )  # fmt: skip
+            x=[*xs, *xs[::-1]],
+            y=[*(there["high"] * scale), *(there["low"][::-1] * scale)],
+            fill="toself",
+            mode="lines",
+            fillcolor=theme.faint(colour, 0.16),
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=name,
+            name=f"{shown}: 95 % interval",
+            row=row,
+            col=1,
+        )
     figure.add_scatter(
-        x=x, y=line["value"] * scale, mode="lines+markers", name=shown, legendgroup=name, showlegend=name not in named,
+        x=x,
+        y=line["value"] * scale,
+        mode="lines+markers",
+        name=shown,
+        legendgroup=name,
+        showlegend=name not in named,
         line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": DASHES.get(encoder, "dot")},
         marker={"symbol": symbol if encoder == "trained" else f"{symbol}-open", "size": 7 if encoder == "trained" else 5},
-        customdata=line["layer"], hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>", row=row, col=1,
-    )  # fmt: skip
+        customdata=line["layer"],
+        hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>",
+        row=row,
+        col=1,
+    )
     named.add(name)
 
 
@@ -124,8 +150,16 @@ def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int,
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}
     # A shape has no line in the legend and does not widen the axis.
     figure.add_scatter(
-        x=[0], y=[level], mode="lines", name=name, legendgroup=name, showlegend=name not in named,
-        line=look, hoverinfo="skip", row=row, col=1,
-    )  # fmt: skip
+        x=[0],
+        y=[level],
+        mode="lines",
+        name=name,
+        legendgroup=name,
+        showlegend=name not in named,
+        line=look,
+        hoverinfo="skip",
+        row=row,
+        col=1,
+    )
     named.add(name)
     return across.horizontal(figure, level, row, 1, line=look, layer="below")

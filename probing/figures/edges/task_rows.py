@@ -37,9 +37,12 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
     edges = rows.groupby("row", sort=False)["_y"].min().iloc[1:] - (_LINE + _GAP) / 2
     across.add(figure, [across.horizontal(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges])
     figure.update_yaxes(
-        tickmode="array", tickvals=list(middles), ticktext=[theme.breakable(names.get(row, row), 16) for row in middles.index],
-        range=[rows["_y"].max() + _LINE, -_LINE], showgrid=False,
-    )  # fmt: skip
+        tickmode="array",
+        tickvals=list(middles),
+        ticktext=[theme.breakable(names.get(row, row), 16) for row in middles.index],
+        range=[rows["_y"].max() + _LINE, -_LINE],
+        showgrid=False,
+    )
     return figure
 
 

@@ -27,9 +27,12 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
     first = traces.drop_duplicates("panel").set_index("panel")
     height = _FRAME + (_PANEL + _GAP) * len(panels)
     figure = make_subplots(
-        rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
+        rows=len(panels),
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
         subplot_titles=[_heading(first.loc[panel]) for panel in panels],
-    )  # fmt: skip
+    )
     figure.update_annotations(font_size=12, x=0, xanchor="left")
     lines = [
         line
@@ -43,9 +46,15 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
     for row in range(1, len(panels)):
         figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
     figure.update_yaxes(
-        range=[-1.05, 1.05], tickmode="array", tickvals=[-1, 0, 1], ticktext=["1", "0", "1"], zeroline=True,
-        zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False,
-    )  # fmt: skip
+        range=[-1.05, 1.05],
+        tickmode="array",
+        tickvals=[-1, 0, 1],
+        ticktext=["1", "0", "1"],
+        zeroline=True,
+        zerolinecolor=theme.NEUTRAL,
+        zerolinewidth=1,
+        showgrid=False,
+    )
     return figure
 
 
@@ -68,11 +77,18 @@ def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> list[across.S
     for column, raw, name, label, colour, sign in bars:
         shown = theme.plain(str(label))
         figure.add_bar(
-            x=mine["layer"], y=sign * mine[column], name=name, legendgroup=name, showlegend=row == 1, marker={"color": colour},
-            customdata=list(zip(mine[column], mine[raw], strict=True)), row=row, col=1,
+            x=mine["layer"],
+            y=sign * mine[column],
+            name=name,
+            legendgroup=name,
+            showlegend=row == 1,
+            marker={"color": colour},
+            customdata=list(zip(mine[column], mine[raw], strict=True)),
+            row=row,
+            col=1,
             hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
             "<extra></extra>",
-        )  # fmt: skip
+        )
     if pd.isna(one["settled"]):
         return []
     return [across.vertical(figure, float(one["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"})]

@@ -26,9 +26,15 @@ def layer_bars(table: pd.DataFrame, *, lost: int, layers: int) -> go.Figure:
         found = table[table["way"] == way].set_index("level")["n"]
         sizes = [int(found.get(level, 0)) for level in levels[way]]
         figure.add_bar(
-            row=1, col=column, x=list(levels[way]), y=[100 * n / max(1, lost) for n in sizes], marker_color=COLOURS[way], name=way,
-            customdata=sizes, hovertemplate="%{x}: %{customdata:,} facts, %{y:.1f} %<extra></extra>",
-        )  # fmt: skip
+            row=1,
+            col=column,
+            x=list(levels[way]),
+            y=[100 * n / max(1, lost) for n in sizes],
+            marker_color=COLOURS[way],
+            name=way,
+            customdata=sizes,
+            hovertemplate="%{x}: %{customdata:,} facts, %{y:.1f} %<extra></extra>",
+        )
     theme.apply(figure, height=300)
     figure.update_layout(bargap=0.25)
     figure.update_yaxes(title_text="per cent of the lost facts", ticksuffix=" %", rangemode="tozero", col=1)

@@ -33,11 +33,20 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
         mine = outcome[outcome["part"] == part].set_index("model").loc[models]
         hatched = [part in WAYS and verdict != ABOVE for verdict in mine["verdict"]]
         figure.add_bar(
-            y=list(range(len(models))), x=mine["per_100"], orientation="h", name=part,
-            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
-                    "pattern": {"shape": ["/" if one else "" for one in hatched], "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2}},
-            text=[f"{value:.0f}" if value >= _LEAST else "" for value in mine["per_100"]], textposition="inside",
-            insidetextanchor="middle", textangle=0, insidetextfont={"color": theme.ink_on(colour)},
+            y=list(range(len(models))),
+            x=mine["per_100"],
+            orientation="h",
+            name=part,
+            marker={
+                "color": colour,
+                "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
+                "pattern": {"shape": ["/" if one else "" for one in hatched], "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2},
+            },
+            text=[f"{value:.0f}" if value >= _LEAST else "" for value in mine["per_100"]],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            insidetextfont={"color": theme.ink_on(colour)},
             customdata=[[model, part] for model in models],
             hovertext=[
                 f"<b>{name}</b><br>{part}: {row.n:,} of {row.known:,} known facts, {row.per_100:.1f} of 100"
@@ -45,15 +54,19 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
                 for name, row in zip(names, mine.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=_FRAME + _ROW * len(models))
     figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(models))), range=[len(models) - 0.5, -0.5], showgrid=False, tickfont_size=11,
+        tickmode="array",
+        tickvals=list(range(len(models))),
+        range=[len(models) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=11,
         ticktext=[
             theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
             for model, name in zip(models, names, strict=True)
         ],
-    )  # fmt: skip
+    )
     return figure

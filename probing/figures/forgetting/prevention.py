@@ -26,17 +26,25 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
         shade = theme.NEUTRAL if row.dominated or row.control else colour
         name = "control" if row.control else row.protection
         figure.add_scatter(
-            x=[row.score], y=[100 * row.kept], mode="markers+text", text=[theme.plain(name)], textposition="top center", showlegend=False,
-            name=theme.plain(name), marker={"color": shade, "size": 11, "symbol": mark},
+            x=[row.score],
+            y=[100 * row.kept],
+            mode="markers+text",
+            text=[theme.plain(name)],
+            textposition="top center",
+            showlegend=False,
+            name=theme.plain(name),
+            marker={"color": shade, "size": 11, "symbol": mark},
             error_x={"type": "data", "symmetric": False, "array": [row.score_high - row.score], "arrayminus": [row.score - row.score_low]},
             error_y={
-                "type": "data", "symmetric": False, "array": [100 * (row.kept_high - row.kept)],
+                "type": "data",
+                "symmetric": False,
+                "array": [100 * (row.kept_high - row.kept)],
                 "arrayminus": [100 * (row.kept - row.kept_low)],
             },
             customdata=[(row.metric, row.seeds, row.kept_count)],
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=460)
     metrics = [metric for metric in dict.fromkeys(scored.loc[~scored["control"], "metric"]) if metric]
     figure.update_xaxes(title_text=f"score on the task{f' ({metrics[0]})' if metrics else ''}")

@@ -35,27 +35,45 @@ def over_training(
     if table.empty:
         return theme.empty(_EMPTY)
     figure = make_subplots(
-        rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.56, 0.22, 0.22],
+        rows=3,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.06,
+        row_heights=[0.56, 0.22, 0.22],
         subplot_titles=("Facts, % of those known before", _score_title(logged), "Training loss"),
-    )  # fmt: skip
+    )
     for place, one in enumerate((model, control) if control else (model,)):
         rows, line = table[table["model"] == one], {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4}
         before = rows["kept"] + rows["returned"] + rows["lost"]
         for column, (colour, word) in _FLOW.items():
             figure.add_scatter(
-                x=rows["step"] ** 0.5, y=100 * rows[column] / before.where(before > 0), name=word, legendgroup=word, showlegend=not place,
-                mode="lines+markers", line={"color": colour, **line}, marker={"size": 4 if place else 7},
+                x=rows["step"] ** 0.5,
+                y=100 * rows[column] / before.where(before > 0),
+                name=word,
+                legendgroup=word,
+                showlegend=not place,
+                mode="lines+markers",
+                line={"color": colour, **line},
+                marker={"size": 4 if place else 7},
                 customdata=list(zip(rows["step"], rows[column], strict=True)),
                 hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata[0]:,}}: %{{customdata[1]:,}} {word}<extra></extra>",
-                row=1, col=1,
-            )  # fmt: skip
+                row=1,
+                col=1,
+            )
         for row, column in ((2, "score"), (3, "loss")):
             some = logged[(logged["model"] == one) & logged[column].notna()]
             figure.add_scatter(
-                x=some["step"] ** 0.5, y=some[column], mode="lines+markers", showlegend=False, line={"color": theme.NEUTRAL, **line},
-                marker={"size": 4}, customdata=some["step"],
-                hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata:,}}: %{{y:.3f}}<extra></extra>", row=row, col=1,
-            )  # fmt: skip
+                x=some["step"] ** 0.5,
+                y=some[column],
+                mode="lines+markers",
+                showlegend=False,
+                line={"color": theme.NEUTRAL, **line},
+                marker={"size": 4},
+                customdata=some["step"],
+                hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata:,}}: %{{y:.3f}}<extra></extra>",
+                row=row,
+                col=1,
+            )
     steps = sorted(set(table["step"]))
     theme.apply(figure, height=640)
     # The first panel's title stands between the figure and the legend.
@@ -79,11 +97,16 @@ def kept_map(table: pd.DataFrame, *, by: str) -> go.Figure:
         wide = wide.loc[wide.iloc[:, -1].sort_values(ascending=False, kind="stable").index]
     figure = go.Figure(
         go.Heatmap(
-            z=wide.to_numpy(), x=[f"{step:,}" for step in wide.columns], y=[theme.plain(name) for name in wide.index], zmin=0, zmax=100,
-            colorscale="Viridis", colorbar={"title": {"text": "known, %"}},
+            z=wide.to_numpy(),
+            x=[f"{step:,}" for step in wide.columns],
+            y=[theme.plain(name) for name in wide.index],
+            zmin=0,
+            zmax=100,
+            colorscale="Viridis",
+            colorbar={"title": {"text": "known, %"}},
             hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
-    )  # fmt: skip
+    )
     theme.apply(figure, height=max(260, 120 + 22 * len(wide)))
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text=by, type="category")
@@ -102,10 +125,18 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
     words = [[NAMES[int(bucket)] for bucket in row] for row in wide.to_numpy()]
     figure = go.Figure(
         go.Heatmap(
-            z=-wide.to_numpy(), x=[f"{step:,}" for step in wide.columns], y=wide.index, text=words, texttemplate="%{text}", showscale=False,
-            zmin=1 - len(NAMES), zmax=0, colorscale="Viridis", hovertemplate="layer %{y}, step %{x}: rank %{text}<extra></extra>",
+            z=-wide.to_numpy(),
+            x=[f"{step:,}" for step in wide.columns],
+            y=wide.index,
+            text=words,
+            texttemplate="%{text}",
+            showscale=False,
+            zmin=1 - len(NAMES),
+            zmax=0,
+            colorscale="Viridis",
+            hovertemplate="layer %{y}, step %{x}: rank %{text}<extra></extra>",
         )
-    )  # fmt: skip
+    )
     theme.apply(figure, height=max(260, 120 + 26 * len(wide)))
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text="layer", dtick=1)
@@ -130,9 +161,14 @@ def event_bars(events: pd.DataFrame, *, labels: dict[str, str] | None = None) ->
     figure = go.Figure()
     for column, (part, word) in parts.items():
         figure.add_bar(
-            y=rows, x=100 * events[column] / events["facts"], name=word, orientation="h", marker={"color": theme.PART_COLOURS[part]},
-            customdata=events[column], hovertemplate=f"%{{y}}: %{{customdata:,}} {word}<extra></extra>",
-        )  # fmt: skip
+            y=rows,
+            x=100 * events[column] / events["facts"],
+            name=word,
+            orientation="h",
+            marker={"color": theme.PART_COLOURS[part]},
+            customdata=events[column],
+            hovertemplate=f"%{{y}}: %{{customdata:,}} {word}<extra></extra>",
+        )
     theme.apply(figure, height=140 + 34 * len(rows))
     figure.update_layout(barmode="stack")
     figure.update_xaxes(title_text="% of the facts known before", range=[0, 100])

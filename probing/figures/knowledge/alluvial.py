@@ -122,9 +122,14 @@ def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour
     x = column + _WIDTH + t * (1 - _WIDTH)
     upper = source + bend * (block.top - source)
     figure.add_scatter(
-        x=[*x, *x[::-1]], y=[*upper, *(upper[::-1] + block.size)], fill="toself", fillcolor=theme.faint(colour, 0.34), mode="lines",
-        line={"width": 0}, hoverinfo="skip",
-    )  # fmt: skip
+        x=[*x, *x[::-1]],
+        y=[*upper, *(upper[::-1] + block.size)],
+        fill="toself",
+        fillcolor=theme.faint(colour, 0.34),
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+    )
     _handles(figure, x[2:-1:3], upper[2:-1:3] + block.size / 2, block.name, f"{outcome_words(block.name)}: {block.size:,} facts")
 
 
@@ -133,9 +138,15 @@ def _handles(figure: go.Figure, x: Iterable[float], y: Iterable[float], name: st
     hidden = {"marker": {"opacity": 0}}
     x = list(x)
     figure.add_scatter(
-        x=x, y=list(y), mode="markers", marker={"size": 16, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
-        customdata=[[name]] * len(x) if clickable else None, hovertemplate=f"{words}<extra></extra>",
-    )  # fmt: skip
+        x=x,
+        y=list(y),
+        mode="markers",
+        marker={"size": 16, "symbol": "square", "opacity": 0},
+        selected=hidden,
+        unselected=hidden,
+        customdata=[[name]] * len(x) if clickable else None,
+        hovertemplate=f"{words}<extra></extra>",
+    )
 
 
 def percent(part: int, whole: int) -> str:
@@ -148,15 +159,27 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
     """A block, and its label: its number of facts, and their share of what."""
     x = block.column
     figure.add_scatter(
-        x=[x, x + _WIDTH, x + _WIDTH, x], y=[block.top, block.top, block.top + block.size, block.top + block.size], fill="toself",
-        fillcolor=colour, mode="lines", line={"width": 1, "color": colour}, hoverinfo="skip",
-    )  # fmt: skip
+        x=[x, x + _WIDTH, x + _WIDTH, x],
+        y=[block.top, block.top, block.top + block.size, block.top + block.size],
+        fill="toself",
+        fillcolor=colour,
+        mode="lines",
+        line={"width": 1, "color": colour},
+        hoverinfo="skip",
+    )
     words = f"<b>{outcome_words(block.name)}</b> {n:,}<br>{of}"
     hover = words + ("<br>click to see them" if clickable else "")
     steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps
     _handles(figure, [x + _WIDTH / 2] * steps, middle, block.name, hover, clickable)
     figure.add_scatter(
-        x=[x + _LABEL], y=[block.top + block.size / 2], mode="text", text=[words], textposition="middle right", textfont={"size": 11},
-        customdata=[[block.name]] if clickable else None, hovertemplate=f"{hover}<extra></extra>", cliponaxis=False,
-    )  # fmt: skip
+        x=[x + _LABEL],
+        y=[block.top + block.size / 2],
+        mode="text",
+        text=[words],
+        textposition="middle right",
+        textfont={"size": 11},
+        customdata=[[block.name]] if clickable else None,
+        hovertemplate=f"{hover}<extra></extra>",
+        cliponaxis=False,
+    )

@@ -30,20 +30,29 @@ def answer_shares(
     models = [model for model in dict.fromkeys(models) if model in set(shares["model"])]
     called = {model: (labels or {}).get(model, model) for model in models}
     figure = make_subplots(
-        rows=1, cols=len(models), shared_yaxes=True, horizontal_spacing=0.04,
+        rows=1,
+        cols=len(models),
+        shared_yaxes=True,
+        horizontal_spacing=0.04,
         subplot_titles=[theme.breakable(called[model]) for model in models],
-    )  # fmt: skip
+    )
     for column, model in enumerate(models, 1):
         for number, kind in enumerate(kinds):
             mine = shares[(shares["model"] == model) & (shares["kind"] == kind)].sort_values("layer")
             label = theme.plain(names.get(kind, kind))
             figure.add_bar(
-                x=mine["layer"], y=mine["share"] * 100, name=label, legendgroup=kind, showlegend=column == 1,
-                marker={"color": COLOURS[number % len(COLOURS)], "line": {"width": 0}}, customdata=mine["n"],
+                x=mine["layer"],
+                y=mine["share"] * 100,
+                name=label,
+                legendgroup=kind,
+                showlegend=column == 1,
+                marker={"color": COLOURS[number % len(COLOURS)], "line": {"width": 0}},
+                customdata=mine["n"],
                 hovertemplate=f"<b>{theme.plain(called[model])}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}} facts"
                 "<extra></extra>",
-                row=1, col=column,
-            )  # fmt: skip
+                row=1,
+                col=column,
+            )
     theme.apply(figure, height=470)
     figure.update_layout(barmode="stack", bargap=0.12, legend={"y": 1.12, "traceorder": "normal"})
     for column in range(1, len(models) + 1):

@@ -76,9 +76,11 @@ def layer_curve(
     # On a phone the legend has one line per series.
     height = _PANEL * rows + 60 if panels else 460 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
-        rows=rows, cols=1, vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
+        rows=rows,
+        cols=1,
+        vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
         subplot_titles=[theme.plain(names.get(one, one)) for one in sets] if panels else None,
-    )  # fmt: skip
+    )
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
     called = {
@@ -91,10 +93,13 @@ def layer_curve(
         one = line.iloc[0]
         place = sets.index(one["probe_set"])
         look = _Look(
-            called[one["run_id"]], _colour(line, points, colours), theme.line_dash(one["model"] in controls),
+            called[one["run_id"]],
+            _colour(line, points, colours),
+            theme.line_dash(one["model"] in controls),
             theme.head_symbol(place, one["head"]),
-            scale, {"row": place + 1 if panels else 1, "col": 1},
-        )  # fmt: skip
+            scale,
+            {"row": place + 1 if panels else 1, "col": 1},
+        )
         drawn.append((line.sort_values("layer"), look))
         _add_line(figure, *drawn[-1], legend=legend)
     ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
@@ -141,9 +146,15 @@ def metric_curve(
     title = f"{about.label}{minus}, {average}{', points' if minus and unit == 'share' else ''}"
     names = {name: set_name(name) for name in points["probe_set"].unique()}
     return layer_curve(
-        yardsticks.above(points, mode), title=title, unit=unit, colours=colours, names=names, labels=labels, panels=panels,
+        yardsticks.above(points, mode),
+        title=title,
+        unit=unit,
+        colours=colours,
+        names=names,
+        labels=labels,
+        panels=panels,
         controls=controls,
-    )  # fmt: skip
+    )
 
 
 def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:
@@ -210,24 +221,44 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
     common = {"x": line["layer"], "legendgroup": group}
     banded = line.dropna(subset=["low", "high"])
     figure.add_scatter(
-        x=[*banded["layer"], *banded["layer"][::-1]], y=[*(banded["high"] * scale), *(banded["low"][::-1] * scale)],
-        fill="toself", fillcolor=theme.faint(colour, 0.16), line={"width": 0}, mode="lines", hoverinfo="skip",
-        showlegend=False, legendgroup=group, name=f"{name}: 95 % interval", **where,
-    )  # fmt: skip
+        x=[*banded["layer"], *banded["layer"][::-1]],
+        y=[*(banded["high"] * scale), *(banded["low"][::-1] * scale)],
+        fill="toself",
+        fillcolor=theme.faint(colour, 0.16),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=group,
+        name=f"{name}: 95 % interval",
+        **where,
+    )
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
-            **common, y=line["swapped"] * scale, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3},
-            opacity=0.8, showlegend=False, name=f"{name}: {yardsticks.SWAPPED}",
-            hovertemplate=f"{name}<br>{yardsticks.SWAPPED}: %{{y:.2f}}<extra></extra>", **where,
-        )  # fmt: skip
+            **common,
+            y=line["swapped"] * scale,
+            mode="lines",
+            line={"dash": "dot", "color": colour, "width": 1.3},
+            opacity=0.8,
+            showlegend=False,
+            name=f"{name}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{name}<br>{yardsticks.SWAPPED}: %{{y:.2f}}<extra></extra>",
+            **where,
+        )
     figure.add_scatter(
-        **common, y=line["value"] * scale, mode="lines+markers", cliponaxis=False, name=name, showlegend=legend,
+        **common,
+        y=line["value"] * scale,
+        mode="lines+markers",
+        cliponaxis=False,
+        name=name,
+        showlegend=legend,
         line={"color": colour, "width": 2.5, "dash": own.dash},
         marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
         customdata=[[group, int(layer)] for layer in line["layer"]],
         hovertext=[_hover(one, name, scale, zero) for one in line.itertuples()],
-        hovertemplate="%{hovertext}<extra></extra>", **where,
-    )  # fmt: skip
+        hovertemplate="%{hovertext}<extra></extra>",
+        **where,
+    )
 
 
 def _hover(row, name: str, scale: int, zero: str) -> str:

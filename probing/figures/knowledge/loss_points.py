@@ -39,9 +39,10 @@ def loss_points(
         return theme.empty("No facts are left to compare under these filters.")
     kinds = lost["head"].nunique() > 1
     rows = lost.assign(
-        _control=lost["model"].isin(list(controls)), _of=lost.groupby("model")["lost_above"].transform("max").fillna(lost["lost"]),
+        _control=lost["model"].isin(list(controls)),
+        _of=lost.groupby("model")["lost_above"].transform("max").fillna(lost["lost"]),
         _kind=lost["head"].map({head: place for place, head in enumerate(theme.HEAD_SUFFIX)}),
-    ).sort_values(["_control", "_of", "model", "_kind"], ascending=[True, False, True, True])  # fmt: skip
+    ).sort_values(["_control", "_of", "model", "_kind"], ascending=[True, False, True, True])
     places, y = [], -1.0
     step = _KIND / _ROW if kinds else 1.0
     for before, model in zip([None, *rows["model"][:-1]], rows["model"], strict=True):
@@ -60,9 +61,12 @@ def loss_points(
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
     figure.update_xaxes(title_text="points lost (base minus model)")
     figure.update_yaxes(
-        tickmode="array", tickvals=list(middles), ticktext=[theme.breakable((labels or {}).get(model, model)) for model in middles.index],
-        range=[places[-1] + 0.6, -0.6], showgrid=False,
-    )  # fmt: skip
+        tickmode="array",
+        tickvals=list(middles),
+        ticktext=[theme.breakable((labels or {}).get(model, model)) for model in middles.index],
+        range=[places[-1] + 0.6, -0.6],
+        showgrid=False,
+    )
     return figure
 
 
@@ -78,10 +82,20 @@ def _add(
         value[there], rows["_y"][there] - off, zip(low[there], high[there], strict=True), _kept(marks, there), strict=True
     ):
         figure.add_scatter(
-            x=ends, y=[y, y], mode="lines", line={"color": mark, "width": 1.6}, hoverinfo="skip", showlegend=False, name=f"{name}: {x:.1f}",
-        )  # fmt: skip
+            x=ends,
+            y=[y, y],
+            mode="lines",
+            line={"color": mark, "width": 1.6},
+            hoverinfo="skip",
+            showlegend=False,
+            name=f"{name}: {x:.1f}",
+        )
     figure.add_scatter(
-        x=value[there], y=rows["_y"][there] - off, mode="markers", showlegend=False, name=name,
+        x=value[there],
+        y=rows["_y"][there] - off,
+        mode="markers",
+        showlegend=False,
+        name=name,
         marker={"symbol": f"circle{suffix}", "size": 9, "color": _kept(marks, there), "line": {"width": 1.8, "color": _kept(marks, there)}},
         hovertext=[
             f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {row.head}<br>{name}: {x:+.1f} points lost<br>95 % interval "
@@ -89,11 +103,14 @@ def _add(
             for row, x, least, most in zip(rows[there].itertuples(), value[there], low[there], high[there], strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.add_scatter(
-        x=[None], y=[None], mode="markers", name=name,
+        x=[None],
+        y=[None],
+        mode="markers",
+        name=name,
         marker={"symbol": f"circle{suffix}", "size": 9, "color": theme.NEUTRAL, "line": {"width": 1.8, "color": theme.NEUTRAL}},
-    )  # fmt: skip
+    )
 
 
 def _kept(marks: list[str], there: pd.Series) -> list[str]:

@@ -50,10 +50,17 @@ def paired_curve(
         lent = f"{prefix}swapped"
         if lent in points and points[lent].notna().any():
             figure.add_scatter(
-                x=points["layer"], y=points[lent] * 100, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3}, opacity=0.8,
-                showlegend=False, name=f"{theme.plain(shown)}: {yardsticks.SWAPPED}", row=1, col=1,
+                x=points["layer"],
+                y=points[lent] * 100,
+                mode="lines",
+                line={"dash": "dot", "color": colour, "width": 1.3},
+                opacity=0.8,
+                showlegend=False,
+                name=f"{theme.plain(shown)}: {yardsticks.SWAPPED}",
+                row=1,
+                col=1,
                 hovertemplate=f"{theme.plain(shown)}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
-            )  # fmt: skip
+            )
             ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
         _band(figure, points, f"{prefix}low", f"{prefix}high", colour, row=1)
         figure.add_scatter(
@@ -69,15 +76,26 @@ def paired_curve(
     colour = colours.get(model, theme.NEUTRAL)
     if "shuffled" in points and points["shuffled"].notna().any():
         figure.add_scatter(
-            x=points["layer"], y=points["shuffled"] * 100, mode="lines", line={"dash": "longdashdot", "color": colour, "width": 1.3},
-            showlegend=False, name=SHUFFLED_LABELS, row=1, col=1,
+            x=points["layer"],
+            y=points["shuffled"] * 100,
+            mode="lines",
+            line={"dash": "longdashdot", "color": colour, "width": 1.3},
+            showlegend=False,
+            name=SHUFFLED_LABELS,
+            row=1,
+            col=1,
             hovertemplate=f"{SHUFFLED_LABELS}: %{{y:.1f}} %<extra></extra>",
-        )  # fmt: skip
+        )
         ends.append(EndLabel(last, float(points["shuffled"].iloc[-1]) * 100, SHUFFLED_LABELS, colour, strong=False))
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(
-        x=points["layer"], y=points["difference"] * 100, mode="lines+markers", cliponaxis=False, showlegend=False, name="difference",
+        x=points["layer"],
+        y=points["difference"] * 100,
+        mode="lines+markers",
+        cliponaxis=False,
+        showlegend=False,
+        name="difference",
         line={"color": colour, "width": 1.5},
         marker={"symbol": "diamond", "size": 9, "color": sure, "line": {"width": 1.5, "color": colour}},
         hovertext=[
@@ -85,8 +103,10 @@ def paired_curve(
             f"{one.difference_high * 100:+.1f}" + (f"<br>McNemar p {p_words(one.p_value)}" if pd.notna(one.p_value) else "")
             for one in points.itertuples()
         ],
-        hovertemplate="%{hovertext}<extra></extra>", row=2, col=1,
-    )  # fmt: skip
+        hovertemplate="%{hovertext}<extra></extra>",
+        row=2,
+        col=1,
+    )
     theme.apply(theme.clickable_last(figure), height=560)
     for row in (1, 2):
         layer_axis.horizontal(figure, last, row=row, col=1)
@@ -118,9 +138,17 @@ def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
 
 def _band(figure: go.Figure, points: pd.DataFrame, low: str, high: str, colour: str, *, row: int) -> None:
     figure.add_scatter(
-        x=[*points["layer"], *points["layer"][::-1]], y=[*(points[high] * 100), *(points[low][::-1] * 100)], fill="toself",
-        fillcolor=theme.faint(colour, 0.15), line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False, row=row, col=1,
-    )  # fmt: skip
+        x=[*points["layer"], *points["layer"][::-1]],
+        y=[*(points[high] * 100), *(points[low][::-1] * 100)],
+        fill="toself",
+        fillcolor=theme.faint(colour, 0.15),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        row=row,
+        col=1,
+    )
 
 
 def p_words(p: float) -> str:

@@ -46,24 +46,44 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
     figure.add_scatter(
-        x=[*line["layer"], *line["layer"][::-1]], y=[*(line["high"] * 100), *(line["low"][::-1] * 100)], fill="toself",
-        fillcolor=theme.faint(colour, 0.14), line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False, legendgroup=relation,
+        x=[*line["layer"], *line["layer"][::-1]],
+        y=[*(line["high"] * 100), *(line["low"][::-1] * 100)],
+        fill="toself",
+        fillcolor=theme.faint(colour, 0.14),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=relation,
         name=f"{label}: 95 % interval",
-    )  # fmt: skip
+    )
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
-            x=line["layer"], y=line["swapped"] * 100, mode="lines", line={"dash": "dot", "color": colour, "width": 1.3}, opacity=0.8,
-            showlegend=False, legendgroup=relation, name=f"{label}: {yardsticks.SWAPPED}",
+            x=line["layer"],
+            y=line["swapped"] * 100,
+            mode="lines",
+            line={"dash": "dot", "color": colour, "width": 1.3},
+            opacity=0.8,
+            showlegend=False,
+            legendgroup=relation,
+            name=f"{label}: {yardsticks.SWAPPED}",
             hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
-        )  # fmt: skip
+        )
         lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
     figure.add_scatter(
-        x=line["layer"], y=line["value"] * 100, mode="lines+markers", cliponaxis=False, name=f"{label} (n = {n:,})", showlegend=False,
-        legendgroup=relation, line={"color": colour, "width": 2.5},
+        x=line["layer"],
+        y=line["value"] * 100,
+        mode="lines+markers",
+        cliponaxis=False,
+        name=f"{label} (n = {n:,})",
+        showlegend=False,
+        legendgroup=relation,
+        line={"color": colour, "width": 2.5},
         marker={"symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)], "size": 8},
         customdata=[[relation, int(layer)] for layer in line["layer"]],
-        hovertext=[_hover(one, label, zero) for one in line.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        hovertext=[_hover(one, label, zero) for one in line.itertuples()],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
     # The number of facts stays on one line.
     name = f"{theme.shorten(str(line['label'].iloc[0]), 26)} (n\u00a0=\u00a0{n:,})"
     return EndLabel(end, float(line["value"].iloc[-1]) * 100, name, colour)

@@ -78,8 +78,12 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
     """
     rows = row_facts(points).assign(below=lambda frame: -frame["last"], gain=lambda frame: -frame["drop"])
     keys = {
-        "onset": ["onset", "below"], "last": ["below"], "drop": ["gain"], "cardinality": ["cardinality", "below"], "name": [],
-    }[order]  # fmt: skip
+        "onset": ["onset", "below"],
+        "last": ["below"],
+        "drop": ["gain"],
+        "cardinality": ["cardinality", "below"],
+        "name": [],
+    }[order]
     return list(rows.sort_values([*keys, "label", "relation"], na_position="last")["relation"])
 
 
@@ -111,17 +115,30 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
     title = f"P@{k}, %" if not signed else f"P@{k} minus {MODES[mode]}, points" if not base else "difference, points"
     figure = go.Figure()
     figure.add_heatmap(
-        z=shades.values, x=list(shades.columns), y=list(range(len(rows))), xgap=2, ygap=2, hoverinfo="skip",
-        colorscale=_SIGNED if signed else _SHADES, zmin=-_MOST if signed else 0, zmax=_MOST,
+        z=shades.values,
+        x=list(shades.columns),
+        y=list(range(len(rows))),
+        xgap=2,
+        ygap=2,
+        hoverinfo="skip",
+        colorscale=_SIGNED if signed else _SHADES,
+        zmin=-_MOST if signed else 0,
+        zmax=_MOST,
         colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
-    )  # fmt: skip
+    )
     # A heat map's cells cannot be clicked; invisible points can.
     figure.add_scatter(
-        x=shown["layer"], y=shown["relation"].map(place), mode="markers", showlegend=False,
-        marker={"symbol": "square", "size": _ROW - 4, "opacity": 0}, selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}}, customdata=[[one.relation, int(one.layer)] for one in shown.itertuples()],
-        hovertext=[_hover(one, base, mode) for one in shown.itertuples()], hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        x=shown["layer"],
+        y=shown["relation"].map(place),
+        mode="markers",
+        showlegend=False,
+        marker={"symbol": "square", "size": _ROW - 4, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[[one.relation, int(one.layer)] for one in shown.itertuples()],
+        hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
     theme.apply(figure, height=110 + _ROW * max(len(rows), 4))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
@@ -134,9 +151,13 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         for one in first.itertuples()
     ]
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(rows))), ticktext=[theme.plain(name) for name in names],
-        range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=11,
-    )  # fmt: skip
+        tickmode="array",
+        tickvals=list(range(len(rows))),
+        ticktext=[theme.plain(name) for name in names],
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=11,
+    )
     return figure
 
 

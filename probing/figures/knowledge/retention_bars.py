@@ -49,12 +49,20 @@ def retention_bars(
     figure = go.Figure()
     for part, look in looks.items():
         figure.add_bar(
-            y=list(range(len(rows))), x=-shares[part] if part == "lost" else shares[part], orientation="h", name=part, showlegend=False,
-            marker={**look, "line": {"width": 1, "color": marks}}, hoverinfo="skip", cliponaxis=False, textangle=0,
+            y=list(range(len(rows))),
+            x=-shares[part] if part == "lost" else shares[part],
+            orientation="h",
+            name=part,
+            showlegend=False,
+            marker={**look, "line": {"width": 1, "color": marks}},
+            hoverinfo="skip",
+            cliponaxis=False,
+            textangle=0,
             text=[f"{share:.0f}" for share in shares[part]] if part != "gained" else None,
-            textposition="outside" if part == "lost" else "inside", insidetextanchor="middle",
+            textposition="outside" if part == "lost" else "inside",
+            insidetextanchor="middle",
             insidetextfont={"color": [theme.ink_on(mark) for mark in marks]} if part == "kept" else None,
-        )  # fmt: skip
+        )
         swatch: dict[str, Any] = {"color": theme.NEUTRAL if part == "kept" else theme.faint(theme.NEUTRAL, 0.3)}
         if "pattern" in look:
             swatch["pattern"] = _hatch(look["pattern"]["shape"], theme.NEUTRAL)
@@ -65,9 +73,10 @@ def retention_bars(
     figure.add_vline(x=100, line={"color": theme.NEUTRAL, "width": 1.2, "dash": "dash"})
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
     figure.update_xaxes(
-        title_text=f"per cent of what the base knows (rank ≤ {k})", ticksuffix=" %",
+        title_text=f"per cent of what the base knows (rank ≤ {k})",
+        ticksuffix=" %",
         range=[-shares["lost"].max() - 12, max((shares["kept"] + shares["gained"]).max(), 100) + 6],
-    )  # fmt: skip
+    )
     figure.update_yaxes(tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False)
     return figure
 
@@ -89,9 +98,18 @@ def _add_handles(figure: go.Figure, rows: pd.DataFrame, part: str, places: tuple
     hidden = {"marker": {"opacity": 0}}
     figure.add_scatter(
         # Small: within a large marker all points are equally near, and the part drawn last would take the clicks of its neighbour.
-        x=x, y=y, mode="markers", marker={"size": 6, "symbol": "square", "opacity": 0}, selected=hidden, unselected=hidden,
-        customdata=behind, hovertext=words, hovertemplate="%{hovertext}<extra></extra>", showlegend=False, name=part,
-    )  # fmt: skip
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"size": 6, "symbol": "square", "opacity": 0},
+        selected=hidden,
+        unselected=hidden,
+        customdata=behind,
+        hovertext=words,
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+        name=part,
+    )
 
 
 def _hatch(shape: str, colour) -> dict:

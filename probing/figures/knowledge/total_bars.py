@@ -40,11 +40,18 @@ def total_bars(
     last, total = totals["last"] * 100, totals["total"] * 100
     figure = go.Figure()
     figure.add_bar(
-        y=bars, x=last, orientation="h", name="known at the last layer", marker={"color": bar_colours},
+        y=bars,
+        x=last,
+        orientation="h",
+        name="known at the last layer",
+        marker={"color": bar_colours},
         hovertemplate=[f"{bar}<br>last layer: {value:.1f} %<extra></extra>" for bar, value in zip(bars, last, strict=True)],
-    )  # fmt: skip
+    )
     figure.add_bar(
-        y=bars, x=total - last, orientation="h", name="known only at inner layers",
+        y=bars,
+        x=total - last,
+        orientation="h",
+        name="known only at inner layers",
         marker={
             "color": [theme.faint(colour, 0.35) for colour in bar_colours],
             "pattern": {"shape": "/", "fgcolor": bar_colours, "size": 6, "solidity": 0.25},
@@ -56,7 +63,7 @@ def total_bars(
             + "<extra></extra>"
             for bar, row in zip(bars, totals.itertuples(), strict=True)
         ],
-    )  # fmt: skip
+    )
     _add_marks(figure, with_null(totals), bars)
     _lay_out(figure, totals, f"facts with rank ≤ {k}, per cent")
     _number(figure, bars, [f"{value:.1f}" for value in last])
@@ -82,14 +89,18 @@ def above_bars(
     above = points["above"] * 100
     figure = go.Figure()
     figure.add_bar(
-        y=bars, x=above, orientation="h", marker={"color": [colours.get(model, theme.NEUTRAL) for model in points["model"]]},
-        error_x=_whiskers(points["above_low"] * 100, above, points["above_high"] * 100), showlegend=False,
+        y=bars,
+        x=above,
+        orientation="h",
+        marker={"color": [colours.get(model, theme.NEUTRAL) for model in points["model"]]},
+        error_x=_whiskers(points["above_low"] * 100, above, points["above_high"] * 100),
+        showlegend=False,
         hovertemplate=[
             f"{bar}<br>{row.above * 100:+.1f} points above the {baseline}<br>95 % interval {row.above_low * 100:+.1f} to "
             f"{row.above_high * 100:+.1f}<extra></extra>"
             for bar, row in zip(bars, points.itertuples(), strict=True)
         ],
-    )  # fmt: skip
+    )
     _lay_out(figure, points, f"last layer minus {baseline}, points")
     _number(figure, bars, [_signed(value) for value in above])
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
@@ -134,9 +145,13 @@ def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None
             # White with a dark edge: visible on every model's colour, on light and dark pages.
             look = {"size": 10, "color": "#FFFFFF", "line": {"width": 1.6, "color": theme.INK}}
         figure.add_scatter(
-            x=totals[column] * 100, y=bars, mode="markers", name=name, marker={"symbol": symbol, **look},
+            x=totals[column] * 100,
+            y=bars,
+            mode="markers",
+            name=name,
+            marker={"symbol": symbol, **look},
             hovertemplate=[f"{bar}<br>{_said(column, row)}<extra></extra>" for bar, (_, row) in zip(bars, totals.iterrows(), strict=True)],
-        )  # fmt: skip
+        )
 
 
 def _said(column: str, row: pd.Series) -> str:
@@ -158,9 +173,14 @@ def _share(value: float) -> str:
 
 def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, Any]:
     return {
-        "type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "thickness": 1.2, "width": 3,
+        "type": "data",
+        "symmetric": False,
+        "array": high - value,
+        "arrayminus": value - low,
+        "thickness": 1.2,
+        "width": 3,
         "color": theme.NEUTRAL,
-    }  # fmt: skip
+    }
 
 
 def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:

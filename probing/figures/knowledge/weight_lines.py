@@ -27,11 +27,15 @@ def weight_lines(
         line, colour = drift[drift["model"] == model].sort_values("layer"), colours[model]
         name = theme.plain((labels or {}).get(model, model))
         figure.add_scatter(
-            x=line["layer"], y=line["drift"] * 100, name=name, mode="lines+markers", cliponaxis=False,
+            x=line["layer"],
+            y=line["drift"] * 100,
+            name=name,
+            mode="lines+markers",
+            cliponaxis=False,
             line={"color": colour, "width": 2.2, "dash": theme.line_dash(model in controls)},
             marker={"size": 7, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
             hovertemplate=f"<b>{name}</b><br>layer %{{x}}: moved by %{{y:.2f}} % of its norm<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=420)
     layer_axis.horizontal(figure, int(drift["layer"].max()))
     figure.update_yaxes(title_text="change of weights", rangemode="tozero", ticksuffix=" %")
@@ -55,10 +59,15 @@ def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, st
     for number, model in enumerate(order):
         one, name = points[points["model"] == model].iloc[0], theme.plain((labels or {}).get(model, model))
         figure.add_scatter(
-            x=[one["drift"] * 100], y=[one["lost_share"] * 100], name=name, mode="markers", showlegend=False, cliponaxis=False,
+            x=[one["drift"] * 100],
+            y=[one["lost_share"] * 100],
+            name=name,
+            mode="markers",
+            showlegend=False,
+            cliponaxis=False,
             marker={"size": 13, "color": colours[model], "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
             hovertemplate=f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>lost %{{y:.1f}} % of what its base knew<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=420)
     figure.update_xaxes(title_text="mean change of weights, layers 1 to L", rangemode="tozero", ticksuffix=" %")
     figure.update_yaxes(title_text=f"lost (rank ≤ {k})", rangemode="tozero", ticksuffix=" %")

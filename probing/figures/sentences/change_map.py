@@ -18,8 +18,10 @@ _SCALE = ((0, "#D55E00"), (0.5, "#F9DFCB"), (0.5, "#D6E8F6"), (1, "#1F8ACB"))
 _ON_COLOUR = "#000000"
 #: What is drawn -> pooling of the rows, columns of change and of adjusted p.
 KINDS: Mapping[str, tuple[str, str, str]] = {
-    "first": (FIRST, "change", "q"), "mean": (MEAN, "change", "q"), "base-mean": (FIRST, "mean_change", "mean_q"),
-}  # fmt: skip
+    "first": (FIRST, "change", "q"),
+    "mean": (MEAN, "change", "q"),
+    "base-mean": (FIRST, "mean_change", "mean_q"),
+}
 
 
 def drawn_cells(changes: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -68,32 +70,59 @@ def change_map(
 
     figure = go.Figure()
     figure.add_heatmap(
-        z=square(pd.Series(1, index=cells.index).where(~cells["counts"])), x=layers, y=places, xgap=2, ygap=2, hoverinfo="skip",
-        colorscale=[[0, _GREY], [1, _GREY]], showscale=False, name="does not count",
-    )  # fmt: skip
+        z=square(pd.Series(1, index=cells.index).where(~cells["counts"])),
+        x=layers,
+        y=places,
+        xgap=2,
+        ygap=2,
+        hoverinfo="skip",
+        colorscale=[[0, _GREY], [1, _GREY]],
+        showscale=False,
+        name="does not count",
+    )
     figure.add_heatmap(
-        z=square(cells["shown"].where(cells["counts"])), x=layers, y=places, xgap=2, ygap=2, hoverinfo="skip", colorscale=_SCALE,
-        zmin=-most, zmax=most, name="counts",
-        showscale=last >= _MAX_NUMBERS, colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
-    )  # fmt: skip
+        z=square(cells["shown"].where(cells["counts"])),
+        x=layers,
+        y=places,
+        xgap=2,
+        ygap=2,
+        hoverinfo="skip",
+        colorscale=_SCALE,
+        zmin=-most,
+        zmax=most,
+        name="counts",
+        showscale=last >= _MAX_NUMBERS,
+        colorbar={"title": {"text": "points", "side": "right"}, "thickness": 12, "outlinewidth": 0},
+    )
     # A heat map's cells cannot be clicked; points can, and they show the numbers.
     for counts, colour in ((False, None), (True, _ON_COLOUR)):
         mine = cells[cells["counts"] == counts]
         rows = mine.to_dict("records")
         figure.add_scatter(
-            x=mine["layer"], y=mine["task"].map(tasks.index), mode="markers+text" if last < _MAX_NUMBERS else "markers", showlegend=False,
-            marker={"symbol": "square", "size": _ROW - 6, "opacity": 0}, selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}}, textfont={"size": 11, "color": colour}, text=[_number(one, kind) for one in rows],
+            x=mine["layer"],
+            y=mine["task"].map(tasks.index),
+            mode="markers+text" if last < _MAX_NUMBERS else "markers",
+            showlegend=False,
+            marker={"symbol": "square", "size": _ROW - 6, "opacity": 0},
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            textfont={"size": 11, "color": colour},
+            text=[_number(one, kind) for one in rows],
             customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in rows],
-            hovertext=[_hover(one, kind, titles or {}, model, base) for one in rows], hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+            hovertext=[_hover(one, kind, titles or {}, model, base) for one in rows],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
     theme.apply(figure, height=_FRAME - 80 + _ROW * max(len(tasks), 2))
     figure.update_layout(hoverdistance=80, margin_t=34)
     layer_axis.horizontal(figure, last)
     figure.update_yaxes(
-        tickmode="array", tickvals=places, ticktext=[theme.breakable((titles or {}).get(task, task), 16) for task in tasks],
-        range=[len(tasks) - 0.5, -0.5], showgrid=False, tickfont_size=11,
-    )  # fmt: skip
+        tickmode="array",
+        tickvals=places,
+        ticktext=[theme.breakable((titles or {}).get(task, task), 16) for task in tasks],
+        range=[len(tasks) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=11,
+    )
     return figure
 
 

@@ -34,25 +34,35 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
         colour = FATE_COLOURS[fate]
         words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in mine.itertuples()]
         figure.add_bar(
-            y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()], x=mine["share"] * 100, orientation="h", name=fate,
+            y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()],
+            x=mine["share"] * 100,
+            orientation="h",
+            name=fate,
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
             | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_READ else {}),
-            text=mine["cells"].astype(str), textposition="inside", insidetextanchor="middle", textangle=0,
+            text=mine["cells"].astype(str),
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
             insidetextfont={"color": theme.ink_on(colour)},
             hovertext=[
                 f"<b>{theme.plain(word)}</b><br>{fate}: {one.cells} of {one.of} layers, {one.share * 100:.0f} %"
                 for word, one in zip(words, mine.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+        )
     theme.apply(figure, height=_FRAME + _ROW * len(rows))
     figure.update_layout(barmode="stack", bargap=0.25, legend_traceorder="normal")
     figure.update_xaxes(title_text="per cent of the layers that had the property", ticksuffix=" %", range=[0, 100])
     figure.update_yaxes(
-        tickmode="array", tickvals=list(range(len(rows))), range=[len(rows) - 0.5, -0.5], showgrid=False, tickfont_size=11,
+        tickmode="array",
+        tickvals=list(range(len(rows))),
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        tickfont_size=11,
         ticktext=[
             f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
             for task, pooling in rows
         ],
-    )  # fmt: skip
+    )
     return figure

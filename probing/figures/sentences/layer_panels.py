@@ -17,9 +17,14 @@ _TOP = 95
 
 
 def layer_panels(
-    points: pd.DataFrame, *, mode: str = "value", colours: Mapping[str, str], labels: Mapping[str, str] | None = None,
-    titles: Mapping[str, str] | None = None, controls: Collection[str] = (),
-) -> go.Figure:  # fmt: skip
+    points: pd.DataFrame,
+    *,
+    mode: str = "value",
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    controls: Collection[str] = (),
+) -> go.Figure:
     """One line per model and pooling; the first token is dashed, the mean solid. Bands are 95 % intervals, whiskers the range of seeds.
 
     Models of different depth are aligned by share of depth.
@@ -43,9 +48,11 @@ def layer_panels(
     tasks = list(dict.fromkeys(points["task"]))
     height = _FRAME + _PANEL * len(tasks) + _GAP * (len(tasks) - 1)
     figure = make_subplots(
-        rows=len(tasks), cols=1, vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
+        rows=len(tasks),
+        cols=1,
+        vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
         subplot_titles=[theme.plain((titles or {}).get(task, task)) for task in tasks],
-    )  # fmt: skip
+    )
     ends: list[EndLabel] = []
     ranges = []
     edge = float(points["x"].max())
@@ -53,7 +60,7 @@ def layer_panels(
         mine = points[points["task"] == task]
         ends += _levels(figure, mine, edge, mode, row)
         for (model, pooling), line in mine.groupby(["model", "pooling"], sort=False):
-            _line(figure, line.sort_values("layer"), (str(model), str(pooling)), mode, colours, labels or {}, controls, row)  # fmt: skip
+            _line(figure, line.sort_values("layer"), (str(model), str(pooling)), mode, colours, labels or {}, controls, row)
         ranges.append(_extent(mine))
     looks.legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=height)
@@ -85,17 +92,30 @@ def _levels(figure: go.Figure, mine: pd.DataFrame, edge: float, mode: str, row: 
             continue
         level = float(levels.iloc[0])
         figure.add_scatter(
-            x=[-0.5, edge], y=[level, level], mode="lines", line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash}, name=name,
-            showlegend=False, hovertemplate=f"{name}: {looks.number(mode, level)}<extra></extra>", row=row, col=1,
-        )  # fmt: skip
+            x=[-0.5, edge],
+            y=[level, level],
+            mode="lines",
+            line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash},
+            name=name,
+            showlegend=False,
+            hovertemplate=f"{name}: {looks.number(mode, level)}<extra></extra>",
+            row=row,
+            col=1,
+        )
         found.append(EndLabel(edge, level, name, strong=False, row=row))
     return found
 
 
 def _line(
-    figure: go.Figure, line: pd.DataFrame, whose: tuple[str, str], mode: str, colours: Mapping[str, str], labels: Mapping[str, str],
-    controls: Collection[str], row: int,
-) -> None:  # fmt: skip
+    figure: go.Figure,
+    line: pd.DataFrame,
+    whose: tuple[str, str],
+    mode: str,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str],
+    controls: Collection[str],
+    row: int,
+) -> None:
     model, pooling = whose
     colour, where = colours.get(model, theme.NEUTRAL), {"row": row, "col": 1, "legendgroup": model}
     looks.band(figure, line, line["x"], colour, **where)
@@ -103,12 +123,19 @@ def _line(
     places = [f"layer {layer}{' (embeddings)' if layer == 0 else ''}" for layer in line["layer"]]
     rows: list[dict[str, Any]] = line.to_dict("records")
     figure.add_scatter(
-        x=line["x"], y=line["value"], mode="lines+markers", name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(pooling, pooling)}",
-        showlegend=False, cliponaxis=False, line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(pooling, "solid")},
-        marker=looks.marker(model, colour, controls), error_y=looks.whiskers(line, colour),
+        x=line["x"],
+        y=line["value"],
+        mode="lines+markers",
+        name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(pooling, pooling)}",
+        showlegend=False,
+        cliponaxis=False,
+        line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(pooling, "solid")},
+        marker=looks.marker(model, colour, controls),
+        error_y=looks.whiskers(line, colour),
         hovertext=[looks.hover(one, name, mode, place) for one, place in zip(rows, places, strict=True)],
-        hovertemplate="%{hovertext}<extra></extra>", **where,
-    )  # fmt: skip
+        hovertemplate="%{hovertext}<extra></extra>",
+        **where,
+    )
 
 
 def _extent(mine: pd.DataFrame) -> tuple[float, float]:

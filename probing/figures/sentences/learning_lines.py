@@ -35,29 +35,44 @@ def learning_lines(
         if len(levels):
             level = float(levels.iloc[0])
             figure.add_scatter(
-                x=[sizes[0], sizes[-1]], y=[level, level], mode="lines", line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash},
-                name=name, showlegend=False, hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
-            )  # fmt: skip
+                x=[sizes[0], sizes[-1]],
+                y=[level, level],
+                mode="lines",
+                line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash},
+                name=name,
+                showlegend=False,
+                hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
+            )
             ends.append(EndLabel(_log(sizes[-1]), level, name, strong=False))
     for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
         line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
         name = (labels or {}).get(str(model), str(model))
         looks.band(figure, line, line["n_train"], colour, legendgroup=str(model))
         figure.add_scatter(
-            x=line["n_train"], y=line["value"], mode="lines+markers", cliponaxis=False, showlegend=False, legendgroup=str(model),
+            x=line["n_train"],
+            y=line["value"],
+            mode="lines+markers",
+            cliponaxis=False,
+            showlegend=False,
+            legendgroup=str(model),
             name=f"{theme.plain(name)}, {looks.POOLING_NAMES.get(str(pooling), str(pooling))}",
             line={"color": colour, "width": 2.2, "dash": looks.DASHES.get(str(pooling), "solid")},
             marker=looks.marker(str(model), colour, controls, size=9),
             hovertext=[looks.hover(one, name, "value", f"layer {int(one['layer'])}") for one in line.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
-        )  # fmt: skip
+        )
     looks.legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=400)
     figure.update_layout(legend_groupclick="togglegroup")
     figure.update_xaxes(
-        type="log", title_text="training sentences", tickmode="array", tickvals=sizes, ticktext=[f"{size:,}" for size in sizes],
-        range=[_log(sizes[0]) - 0.06, _log(sizes[-1]) + 0.02], showgrid=False,
-    )  # fmt: skip
+        type="log",
+        title_text="training sentences",
+        tickmode="array",
+        tickvals=sizes,
+        ticktext=[f"{size:,}" for size in sizes],
+        range=[_log(sizes[0]) - 0.06, _log(sizes[-1]) + 0.02],
+        showgrid=False,
+    )
     figure.update_yaxes(title_text=looks.MODES["value"], ticksuffix=" %")
     columns = [name for name in points if str(name).startswith("drawn_") and "seed" not in str(name)]
     low, high = float(points[columns].min().min()), float(points[columns].max().max())

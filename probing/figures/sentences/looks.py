@@ -49,9 +49,14 @@ def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
         return None
     up, down = line["drawn_seed_high"] - line["value"], line["value"] - line["drawn_seed_low"]
     return {
-        "type": "data", "symmetric": False, "array": up.clip(lower=0), "arrayminus": down.clip(lower=0), "color": colour, "thickness": 1.2,
+        "type": "data",
+        "symmetric": False,
+        "array": up.clip(lower=0),
+        "arrayminus": down.clip(lower=0),
+        "color": colour,
+        "thickness": 1.2,
         "width": 4,
-    }  # fmt: skip
+    }
 
 
 def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **where: Any) -> None:
@@ -61,9 +66,17 @@ def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **whe
         return
     xs = list(x[there.index])
     figure.add_scatter(
-        x=[*xs, *xs[::-1]], y=[*there["drawn_high"], *there["drawn_low"][::-1]], fill="toself", mode="lines",
-        fillcolor=theme.faint(colour, 0.12), line={"width": 0}, hoverinfo="skip", showlegend=False, name="95 % interval", **where,
-    )  # fmt: skip
+        x=[*xs, *xs[::-1]],
+        y=[*there["drawn_high"], *there["drawn_low"][::-1]],
+        fill="toself",
+        mode="lines",
+        fillcolor=theme.faint(colour, 0.12),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        name="95 % interval",
+        **where,
+    )
 
 
 def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
@@ -88,11 +101,20 @@ def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], 
     for model in dict.fromkeys(points["model"]):
         colour = colours.get(model, theme.NEUTRAL)
         figure.add_scatter(
-            x=[None], y=[None], mode="lines+markers", name=theme.plain(labels.get(model, model)), legendgroup=model,
-            line={"color": colour, "width": 2.5}, marker=marker(model, colour, controls),
-        )  # fmt: skip
+            x=[None],
+            y=[None],
+            mode="lines+markers",
+            name=theme.plain(labels.get(model, model)),
+            legendgroup=model,
+            line={"color": colour, "width": 2.5},
+            marker=marker(model, colour, controls),
+        )
     for pooling in dict.fromkeys(points["pooling"]):
         figure.add_scatter(
-            x=[None], y=[None], mode="lines", name=POOLING_NAMES.get(pooling, pooling), legendgroup=f"pooling {pooling}",
+            x=[None],
+            y=[None],
+            mode="lines",
+            name=POOLING_NAMES.get(pooling, pooling),
+            legendgroup=f"pooling {pooling}",
             line={"color": theme.NEUTRAL, "width": 2.5, "dash": DASHES.get(pooling, "solid")},
-        )  # fmt: skip
+        )

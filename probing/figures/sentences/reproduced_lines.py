@@ -29,9 +29,14 @@ class Drawn(NamedTuple):
 
 
 def reproduced_lines(
-    points: pd.DataFrame, levels: pd.DataFrame, stars: pd.DataFrame, *, drawn: Drawn, colours: Mapping[str, str],
+    points: pd.DataFrame,
+    levels: pd.DataFrame,
+    stars: pd.DataFrame,
+    *,
+    drawn: Drawn,
+    colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """One line per model, with whiskers over the 95 % interval if it is known.
 
     Args:
@@ -48,15 +53,24 @@ def reproduced_lines(
     panels = list(dict.fromkeys(points["panel"]))
     height = _FRAME + (_PANEL + _GAP) * len(panels)
     figure = make_subplots(
-        rows=len(panels), cols=1, vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
+        rows=len(panels),
+        cols=1,
+        vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
         subplot_titles=[theme.plain(str(panel)) for panel in panels] if panels != [""] else None,
-    )  # fmt: skip
+    )
     named: set[str] = set()
     for row, panel in enumerate(panels, start=1):
         for one in levels[levels["panel"].eq(panel) & levels["value"].notna()].itertuples():
-            figure.add_hline(y=one.value * drawn.scale, line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"}, row=row, col=1,
-                             # Levels come before the lines, and plotly leaves out what is added to a panel without any.
-                             exclude_empty_subplots=False, annotation_text=theme.plain(str(one.name)), annotation_font_size=11)  # fmt: skip
+            figure.add_hline(
+                y=one.value * drawn.scale,
+                line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"},
+                row=row,
+                col=1,
+                # Levels come before the lines, and plotly leaves out what is added to a panel without any.
+                exclude_empty_subplots=False,
+                annotation_text=theme.plain(str(one.name)),
+                annotation_font_size=11,
+            )
         for (line, dashed), mine in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
             name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
             _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)
@@ -79,15 +93,26 @@ def _add(figure: go.Figure, rows: pd.DataFrame, look: tuple[str, str, bool | Non
     name, colour, dashed = look
     label, known = theme.plain(name), rows["low"].notna().any()
     whiskers = {
-        "type": "data", "array": (rows["high"] - rows["value"]) * drawn.scale, "arrayminus": (rows["value"] - rows["low"]) * drawn.scale,
-        "symmetric": False, "thickness": 1, "width": 2, "color": colour,
-    }  # fmt: skip
+        "type": "data",
+        "array": (rows["high"] - rows["value"]) * drawn.scale,
+        "arrayminus": (rows["value"] - rows["low"]) * drawn.scale,
+        "symmetric": False,
+        "thickness": 1,
+        "width": 2,
+        "color": colour,
+    }
     figure.add_scatter(
-        x=rows["x"], y=rows["value"] * drawn.scale, name=label, legendgroup=name, showlegend=name not in named,
+        x=rows["x"],
+        y=rows["value"] * drawn.scale,
+        name=label,
+        legendgroup=name,
+        showlegend=name not in named,
         mode="markers" if dashed is None else "lines+markers",
         line={"color": colour, "width": 2.2, "dash": "dash" if dashed else "solid"},
         marker={"size": 9 if dashed is None else 6, "symbol": "star-open" if dashed is None else "circle", "color": colour},
         error_y=whiskers if known and dashed is not None else None,
-        hovertemplate=f"<b>{label}</b><br>%{{x}}: %{{y:{'+' if drawn.signed else ''}.2f}}<extra></extra>", row=row, col=1,
-    )  # fmt: skip
+        hovertemplate=f"<b>{label}</b><br>%{{x}}: %{{y:{'+' if drawn.signed else ''}.2f}}<extra></extra>",
+        row=row,
+        col=1,
+    )
     named.add(name)

@@ -25,10 +25,18 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
     places = list(range(len(names)))
     figure = go.Figure()
     figure.add_heatmap(
-        z=shares.T, x=list(range(1, len(shares) + 1)), y=places, zmin=0, zmax=maximum, colorscale=_SCALE, xgap=1, ygap=1,
-        customdata=[[name] * len(shares) for name in names], colorbar=_bar("share", ".2f"),
+        z=shares.T,
+        x=list(range(1, len(shares) + 1)),
+        y=places,
+        zmin=0,
+        zmax=maximum,
+        colorscale=_SCALE,
+        xgap=1,
+        ygap=1,
+        customdata=[[name] * len(shares) for name in names],
+        colorbar=_bar("share", ".2f"),
         hovertemplate="layer %{x}: %{z:.3f} to <b>%{customdata}</b><extra></extra>",
-    )  # fmt: skip
+    )
     theme.apply(figure, height=_AROUND + _ROW * max(len(names), 4))
     _layers(figure, len(shares))
     labels = [f"<b>{name}</b>" if place == marked else name for place, name in enumerate(names)]
@@ -51,22 +59,40 @@ def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked
     layers, heads = values.shape
     figure = go.Figure()
     figure.add_heatmap(
-        z=values.T, x=list(range(1, layers + 1)), y=list(range(1, heads + 1)), zmin=0, zmax=max(maximum, 1e-9), colorscale=_SCALE, xgap=1,
-        ygap=1, hoverinfo="skip", colorbar=_bar(unit, ".1f"),
-    )  # fmt: skip
+        z=values.T,
+        x=list(range(1, layers + 1)),
+        y=list(range(1, heads + 1)),
+        zmin=0,
+        zmax=max(maximum, 1e-9),
+        colorscale=_SCALE,
+        xgap=1,
+        ygap=1,
+        hoverinfo="skip",
+        colorbar=_bar(unit, ".1f"),
+    )
     # A heat map's cells cannot be clicked; points can.
     cells = [(layer, head) for head in range(heads) for layer in range(layers)]
     figure.add_scatter(
-        x=[layer + 1 for layer, _ in cells], y=[head + 1 for _, head in cells], mode="markers", showlegend=False,
-        marker={"symbol": "square", "size": 18, "opacity": 0}, selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}}, customdata=[[head + 1] for _, head in cells],
+        x=[layer + 1 for layer, _ in cells],
+        y=[head + 1 for _, head in cells],
+        mode="markers",
+        showlegend=False,
+        marker={"symbol": "square", "size": 18, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[[head + 1] for _, head in cells],
         text=[f"{values[cell]:.2f} {unit}" for cell in cells],
         hovertemplate=f"layer %{{x}}, head %{{y}}<br>{theme.plain(what)}: %{{text}}<extra></extra>",
-    )  # fmt: skip
+    )
     if marked is not None:
         figure.add_shape(
-            type="rect", x0=0.5, x1=layers + 0.5, y0=marked + 0.5, y1=marked + 1.5, line={"color": theme.PALETTE[1], "width": 2},
-        )  # fmt: skip
+            type="rect",
+            x0=0.5,
+            x1=layers + 0.5,
+            y0=marked + 0.5,
+            y1=marked + 1.5,
+            line={"color": theme.PALETTE[1], "width": 2},
+        )
     theme.apply(figure, height=_AROUND + _ROW * max(heads, 4))
     _layers(figure, layers)
     figure.update_yaxes(title_text="head", dtick=1 if heads <= 16 else 2, range=[heads + 0.5, 0.5], showgrid=False, tickfont_size=11)

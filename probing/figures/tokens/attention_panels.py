@@ -10,9 +10,13 @@ from probing.figures import theme
 
 #: Measure -> title, unit.
 PANELS = {
-    "entropy": ("entropy", "nats"), "distance": ("distance from the base", "tokens"), "first": ("share on the first token", ""),
-    "separator": ("share on separators", ""), "punctuation": ("share on punctuation", ""), "self": ("share on itself", ""),
-}  # fmt: skip
+    "entropy": ("entropy", "nats"),
+    "distance": ("distance from the base", "tokens"),
+    "first": ("share on the first token", ""),
+    "separator": ("share on separators", ""),
+    "punctuation": ("share on punctuation", ""),
+    "self": ("share on itself", ""),
+}
 _PANEL, _FRAME = 150, 140
 
 
@@ -30,26 +34,42 @@ def attention_panels(
     rows = -(-len(drawn) // 2)
     height = _FRAME + rows * _PANEL + (rows - 1) * 60
     figure = make_subplots(
-        rows=rows, cols=2, vertical_spacing=60 / (height - _FRAME) if rows > 1 else 0, horizontal_spacing=0.14,
+        rows=rows,
+        cols=2,
+        vertical_spacing=60 / (height - _FRAME) if rows > 1 else 0,
+        horizontal_spacing=0.14,
         subplot_titles=[theme.plain(PANELS[measure][0] + (f", {PANELS[measure][1]}" if PANELS[measure][1] else "")) for measure in drawn],
-    )  # fmt: skip
+    )
     figure.update_annotations(font_size=12)
     last = int(values["layer"].max())
     for place, measure in enumerate(drawn):
         where = {"row": place // 2 + 1, "col": place % 2 + 1}
         if measure in yardsticks:
             figure.add_scatter(
-                x=[0.5, last + 0.5], y=[yardsticks[measure]] * 2, mode="lines", name="equal attention", legendgroup="equal",
-                line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dot"}, showlegend=measure == next(iter(yardsticks)),
-                hovertemplate="equal attention to all tokens: %{y:.3f}<extra></extra>", **where,
-            )  # fmt: skip
+                x=[0.5, last + 0.5],
+                y=[yardsticks[measure]] * 2,
+                mode="lines",
+                name="equal attention",
+                legendgroup="equal",
+                line={"color": theme.NEUTRAL, "width": 1.5, "dash": "dot"},
+                showlegend=measure == next(iter(yardsticks)),
+                hovertemplate="equal attention to all tokens: %{y:.3f}<extra></extra>",
+                **where,
+            )
         for name, line in values[values["measure"] == measure].groupby("name", sort=False):
             line, label = line.sort_values("layer"), theme.plain(str(name))
             figure.add_scatter(
-                x=line["layer"], y=line["value"], name=label, legendgroup=label, mode="lines+markers", showlegend=measure == drawn[0],
+                x=line["layer"],
+                y=line["value"],
+                name=label,
+                legendgroup=label,
+                mode="lines+markers",
+                showlegend=measure == drawn[0],
                 line={"color": colours.get(str(name), theme.NEUTRAL), "width": 2, "dash": dashes.get(str(name), "solid")},
-                marker={"size": 6}, hovertemplate=f"<b>{label}</b><br>layer %{{x}}: %{{y:.3f}}<extra></extra>", **where,
-            )  # fmt: skip
+                marker={"size": 6},
+                hovertemplate=f"<b>{label}</b><br>layer %{{x}}: %{{y:.3f}}<extra></extra>",
+                **where,
+            )
         figure.update_yaxes(rangemode="tozero", nticks=4, **where)
     theme.apply(figure, height=height)
     figure.update_layout(legend_y=1 + 36 / (height - _FRAME), margin_t=80)

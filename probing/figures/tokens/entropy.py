@@ -20,9 +20,12 @@ def entropy_by_layer(layers: pd.DataFrame) -> go.Figure:
     layers = layers.sort_values("layer")
     figure = go.Figure()
     figure.add_bar(
-        x=layers["layer"], y=layers["entropy"], marker={"color": theme.faint(theme.PALETTE[0], 0.75)}, showlegend=False,
+        x=layers["layer"],
+        y=layers["entropy"],
+        marker={"color": theme.faint(theme.PALETTE[0], 0.75)},
+        showlegend=False,
         hovertemplate="layer %{x}: %{y:.2f} nats<extra></extra>",
-    )  # fmt: skip
+    )
     theme.apply(figure, height=300)
     layer_axis.horizontal(figure, int(layers["layer"].max()))
     figure.update_yaxes(title_text="entropy, nats", rangemode="tozero")

@@ -32,16 +32,25 @@ def rank_lines(
     worst = max(int(lines["rank"].max()), 100)
     ticks = [10**power for power in range(7) if 10**power <= worst * 1.5]
     figure.update_yaxes(
-        type="log", title_text="rank (log scale, best on top)", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks],
-        autorange=False, range=[log10(worst) + 0.1, -0.15],
-    )  # fmt: skip
+        type="log",
+        title_text="rank (log scale, best on top)",
+        tickvals=ticks,
+        ticktext=[f"{tick:,}" for tick in ticks],
+        autorange=False,
+        range=[log10(worst) + 0.1, -0.15],
+    )
     figure.add_hline(y=10, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
     if best:
         inner = lines[lines["layer"] >= 1].sort_values(["rank", "layer"]).drop_duplicates("name")
         figure.add_scatter(
-            x=inner["layer"], y=inner["rank"], mode="markers", name="best layer", hoverinfo="skip", cliponaxis=False,
+            x=inner["layer"],
+            y=inner["rank"],
+            mode="markers",
+            name="best layer",
+            hoverinfo="skip",
+            cliponaxis=False,
             marker={"size": 17, "symbol": "circle-open", "color": theme.NEUTRAL, "line": {"width": 2}},
-        )  # fmt: skip
+        )
     return figure
 
 

@@ -41,9 +41,13 @@ def tint(probability: float, *, dark: bool = False) -> str:
 
 
 def token_grid(
-    tokens: pd.DataFrame, *, columns: int = 5, names: Sequence[str] = (), rows: Sequence[str] = (),
+    tokens: pd.DataFrame,
+    *,
+    columns: int = 5,
+    names: Sequence[str] = (),
+    rows: Sequence[str] = (),
     dark: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """A heat-map with the tokens written into its cells.
 
     Args:
@@ -62,26 +66,34 @@ def token_grid(
     shade = tokens.assign(step=tokens["probability"].map(step)).pivot(index="layer", columns="place", values="step")
     figure = go.Figure()
     figure.add_heatmap(
-        z=shade.values, x=list(shade.columns), y=list(shade.index), zmin=0, zmax=1, xgap=3, ygap=3, hoverinfo="skip",
-        colorscale=list(_DARK_TINTS if dark else _TINTS), colorbar=_legend(last + 1, below=bool(names)),
-    )  # fmt: skip
+        z=shade.values,
+        x=list(shade.columns),
+        y=list(shade.index),
+        zmin=0,
+        zmax=1,
+        xgap=3,
+        ygap=3,
+        hoverinfo="skip",
+        colorscale=list(_DARK_TINTS if dark else _TINTS),
+        colorbar=_legend(last + 1, below=bool(names)),
+    )
     figure.add_scatter(
-        x=tokens["place"], y=tokens["layer"], mode="text", showlegend=False,
-        text=[
-            f"{_word(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>"
-            for one in tokens.itertuples()
-        ],
+        x=tokens["place"],
+        y=tokens["layer"],
+        mode="text",
+        showlegend=False,
+        text=[f"{_word(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>" for one in tokens.itertuples()],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate=f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
         "probability %{customdata[1]:.4f}<extra></extra>",
         textfont={"size": 12, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
         cliponaxis=False,
-    )  # fmt: skip
+    )
     look = {"type": "rect", "line": {"color": _FRAME, "width": 2.5}, "layer": "above"}
     framed = tokens[tokens["framed"]].itertuples() if "framed" in tokens else ()
-    across.add(figure, [
-        {"x0": one.place - 0.48, "x1": one.place + 0.48, "y0": one.layer - 0.45, "y1": one.layer + 0.45, **look} for one in framed
-    ])  # fmt: skip
+    across.add(
+        figure, [{"x0": one.place - 0.48, "x1": one.place + 0.48, "y0": one.layer - 0.45, "y1": one.layer + 0.45, **look} for one in framed]
+    )
     # Space for the axis, the stamp and the legend, and for names above.
     theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
     if rows:

@@ -35,14 +35,27 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
         scale = [_GREY, _GREY] if number is None else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
         square = mine.pivot(index="place", columns="layer", values="sure").reindex(index=range(len(rows)), columns=range(last + 1))
         figure.add_heatmap(
-            z=square.astype(object).where(square.notna(), None).to_numpy().tolist(), x=list(range(last + 1)), y=list(range(len(rows))),
-            zmin=0, zmax=1, xgap=2, ygap=2, hoverinfo="skip", showscale=False, colorscale=[[0, scale[0]], [1, scale[1]]],
-        )  # fmt: skip
+            z=square.astype(object).where(square.notna(), None).to_numpy().tolist(),
+            x=list(range(last + 1)),
+            y=list(range(len(rows))),
+            zmin=0,
+            zmax=1,
+            xgap=2,
+            ygap=2,
+            hoverinfo="skip",
+            showscale=False,
+            colorscale=[[0, scale[0]], [1, scale[1]]],
+        )
     figure.add_scatter(
-        x=cells["layer"], y=cells["place"], mode="text", showlegend=False, textfont={"size": 10},
-        text=[_words(one.label, one.p, last) for one in cells.itertuples()], hovertext=cells["hover"],
+        x=cells["layer"],
+        y=cells["place"],
+        mode="text",
+        showlegend=False,
+        textfont={"size": 10},
+        text=[_words(one.label, one.p, last) for one in cells.itertuples()],
+        hovertext=cells["hover"],
         hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    )
     names = [f"{theme.plain(titles[task]).replace(' ', '<br>', 1)}<br>({pooling})" for task, pooling in rows]
     theme.apply(figure, height=_AROUND + _ROW * max(len(rows), 2))
     figure.update_layout(hoverdistance=60, margin_t=38)

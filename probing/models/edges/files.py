@@ -102,10 +102,16 @@ def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:
     for name, tensor in unpacked(probes.flat, probes.shape).items():
         arrays |= _stored(name, tensor.numpy(), bits)
     about = {
-        "version": _VERSION, "task": probes.task, "title": probes.title, "labels": list(probes.labels),
-        "counts": list(probes.counts), "weights": probes.weights, "recipe": probes.recipe, "f1": list(probes.f1),
+        "version": _VERSION,
+        "task": probes.task,
+        "title": probes.title,
+        "labels": list(probes.labels),
+        "counts": list(probes.counts),
+        "weights": probes.weights,
+        "recipe": probes.recipe,
+        "f1": list(probes.f1),
         "shape": vars(probes.shape),
-    }  # fmt: skip
+    }
     about["crc32"] = _sum_of(arrays, about)
     path = folder / FILE
     with atomic_file(path) as temporary:
@@ -135,9 +141,16 @@ def read_probes(path: Path) -> TaskProbes:
                 raise ValueError(f"{name} has the shape {values.shape} or values that are not numbers")
             parts.append(torch.from_numpy(values.reshape(layers, -1)))
         return TaskProbes(
-            about["task"], about["title"], tuple(about["labels"]), tuple(about["counts"]), about["weights"], about["recipe"],
-            tuple(about["f1"]), shape, torch.cat(parts, 1),
-        )  # fmt: skip
+            about["task"],
+            about["title"],
+            tuple(about["labels"]),
+            tuple(about["counts"]),
+            about["weights"],
+            about["recipe"],
+            tuple(about["f1"]),
+            shape,
+            torch.cat(parts, 1),
+        )
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise HeadError(f"cannot read the probes in {path}: {error}; delete the file and train them again") from error
 

@@ -37,9 +37,11 @@ class Parts(NamedTuple):
 
 
 _AS_BERT = Parts(
-    "cls.predictions.transform.dense", "cls.predictions.transform.transform_act_fn", "cls.predictions.transform.LayerNorm",
+    "cls.predictions.transform.dense",
+    "cls.predictions.transform.transform_act_fn",
+    "cls.predictions.transform.LayerNorm",
     "cls.predictions.decoder",
-)  # fmt: skip
+)
 _AS_ROBERTA = Parts("lm_head.dense", "gelu", "lm_head.layer_norm", "lm_head.decoder")
 
 #: Model type -> the parts of its head.
@@ -67,9 +69,12 @@ PARTS = {
 }
 #: DeBERTa's head if its configuration has ``legacy`` off, as the released checkpoints hold it: the matrix is that of the word embeddings.
 _DEBERTA = Parts(
-    "lm_predictions.lm_head.dense", "lm_predictions.lm_head.transform_act_fn", "lm_predictions.lm_head.LayerNorm",
-    "deberta.embeddings.word_embeddings", "lm_predictions.lm_head.bias",
-)  # fmt: skip
+    "lm_predictions.lm_head.dense",
+    "lm_predictions.lm_head.transform_act_fn",
+    "lm_predictions.lm_head.LayerNorm",
+    "deberta.embeddings.word_embeddings",
+    "lm_predictions.lm_head.bias",
+)
 
 
 class DecodingHead(nn.Module):

@@ -118,9 +118,11 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
         layers[place] = donors[place]
     recipe = f"{fine_tuned.identity}+{where} {n} of {base.identity} as {base.configuration}"
     return replace(
-        fine_tuned, name=f"{fine_tuned.name} ({where} {n} of {base.name})", body=body,
+        fine_tuned,
+        name=f"{fine_tuned.name} ({where} {n} of {base.name})",
+        body=body,
         identity=hashlib.sha256(recipe.encode()).hexdigest() if places else fine_tuned.identity,
-    )  # fmt: skip
+    )
 
 
 def replaced_states(

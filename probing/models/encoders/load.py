@@ -91,9 +91,14 @@ class Encoder:
     def provenance(self) -> dict[str, Any]:
         """The fields of ``core.provenance.Provenance`` that say which model it is."""
         return {
-            "model": self.name, "weights": self.identity, "configuration": self.configuration, "casing": self.casing,
-            "model_revision": self.revision, "hub_id": self.hub_id, "base_source": self.base_source,
-        }  # fmt: skip
+            "model": self.name,
+            "weights": self.identity,
+            "configuration": self.configuration,
+            "casing": self.casing,
+            "model_revision": self.revision,
+            "hub_id": self.hub_id,
+            "base_source": self.base_source,
+        }
 
     def head_owner(self) -> "Encoder":
         """The model whose last layer the head was trained on: itself, or the base whose head it uses.

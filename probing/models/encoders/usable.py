@@ -175,13 +175,17 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
     longest_first = Regex("|".join(re.escape(token) for token in sorted(vocabulary, key=len, reverse=True)))
     fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(longest_first, "isolated")])
     fast.post_processor = processors.TemplateProcessing(
-        single=f"{first} $A {last}", pair=f"{first} $A {last} $B:0 {last}:0",
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:0 {last}:0",
         special_tokens=[(token, vocabulary[token]) for token in (first, last)],
-    )  # fmt: skip
+    )
     made = PreTrainedTokenizerFast(
-        tokenizer_object=fast, model_max_length=tokenizer.model_max_length, name_or_path=tokenizer.name_or_path,
-        model_input_names=tokenizer.model_input_names, **tokenizer.special_tokens_map,
-    )  # fmt: skip
+        tokenizer_object=fast,
+        model_max_length=tokenizer.model_max_length,
+        name_or_path=tokenizer.name_or_path,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
     return made
 
 

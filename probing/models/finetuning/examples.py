@@ -58,9 +58,14 @@ def question_rows(questions: Sequence[Question], tokenizer: PreTrainedTokenizerB
     """
     asked = [_cut(q.question, tokenizer, min(LONGEST_QUESTION, limit // 2)) for q in questions]
     encoded = tokenizer(
-        asked, [q.context for q in questions], truncation="only_second", max_length=limit, stride=stride,
-        return_overflowing_tokens=True, return_offsets_mapping=True,
-    )  # fmt: skip
+        asked,
+        [q.context for q in questions],
+        truncation="only_second",
+        max_length=limit,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
     rows = []
     for row, origin in enumerate(encoded["overflow_to_sample_mapping"]):
         sides = encoded.sequence_ids(row)

@@ -118,6 +118,7 @@ class _Trainer(Trainer):
     """Decodes masked positions only, if the task is masked language modelling; evaluates by the task's own score."""
 
     masked_language_modelling = False
+    bfloat16 = False
     development_score: Callable[[], float] | None = None
     replay: Replay | None = None
     replayed_share = 0.0
@@ -135,6 +136,11 @@ class _Trainer(Trainer):
         return metrics
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        # The Trainer's own option wraps the model's ``forward``, which a masked loss goes past.
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=self.bfloat16):
+            return self._loss(model, inputs, return_outputs, num_items_in_batch)
+
+    def _loss(self, model, inputs, return_outputs, num_items_in_batch):
         if self.replay is None:
             return self._task_loss(model, inputs, return_outputs, num_items_in_batch)
         loss = self._task_loss(model, without_replayed(inputs), False, num_items_in_batch)
@@ -266,9 +272,15 @@ def finetune(
         every = max(1, len(data) // recipe.looks)
         # The best and the last checkpoint are kept, and a resumed training knows how long the score has not risen.
         choice = {
-            "eval_strategy": "steps", "eval_steps": every, "save_steps": every, "save_total_limit": 2, "load_best_model_at_end": True,
-            "metric_for_best_model": "score", "greater_is_better": True, "restore_callback_states_from_checkpoint": True,
-        }  # fmt: skip
+            "eval_strategy": "steps",
+            "eval_steps": every,
+            "save_steps": every,
+            "save_total_limit": 2,
+            "load_best_model_at_end": True,
+            "metric_for_best_model": "score",
+            "greater_is_better": True,
+            "restore_callback_states_from_checkpoint": True,
+        }
         watched += [EarlyStoppingCallback(recipe.patience)] if recipe.patience else []
     arguments = TrainingArguments(
         output_dir=str(folder),
@@ -298,9 +310,10 @@ def finetune(
     held = data if recipe.looks else None
     trainer = _Trainer(
         model=model, args=arguments, train_dataset=data, eval_dataset=held, data_collator=lambda items: items[0], callbacks=watched
-    )  # fmt: skip
+    )
     trainer.development_score = development_score
     trainer.masked_language_modelling = data.kind == "mlm"
+    trainer.bfloat16 = recipe.bfloat16
     trainer.replay, trainer.replayed_share = data.replay, recipe.replay
     torch.manual_seed(recipe.seed)
     trainer.train(resume_from_checkpoint=_last_whole_checkpoint(folder))

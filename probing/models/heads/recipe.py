@@ -18,9 +18,18 @@ from probing.core.options import spelled
 #: Settings that are younger than the first shipped heads. At their default they are left out of the canonical form, so that the
 #: recipes of shipped heads stay the same.
 LATER = (
-    "pieces_per_block", "blocks_per_step", "precision", "states_dtype", "steps", "validate_every", "patience", "tolerance", "ridge",
-    "start_positions", "version",
-)  # fmt: skip
+    "pieces_per_block",
+    "blocks_per_step",
+    "precision",
+    "states_dtype",
+    "steps",
+    "validate_every",
+    "patience",
+    "tolerance",
+    "ridge",
+    "start_positions",
+    "version",
+)
 #: Settings of gradient steps, which a closed form does not have.
 OF_STEPS = (
     "epochs", "batch", "learning_rate", "warm_up", "weight_decay", "start", "blocks_per_step", "precision", "steps", "validate_every",

@@ -52,11 +52,20 @@ class Verdicts:
             for layer, right in enumerate(probes.right[place]):
                 number = int(self.label[place, layer])
                 yield {
-                    "model": model, "task": probes.task, "title": probes.title, "pooling": pooling, "layer": layer,
-                    "label": probes.labels[number], "number": number, "p": float(self.p[place, layer].max()),
-                    "margin": float(self.margin[place, layer]), "accuracy": float(right / probes.tested), "majority": majority,
-                    "classes": len(probes.labels), "chance": not above_majority(int(right), probes.tested, majority),
-                }  # fmt: skip
+                    "model": model,
+                    "task": probes.task,
+                    "title": probes.title,
+                    "pooling": pooling,
+                    "layer": layer,
+                    "label": probes.labels[number],
+                    "number": number,
+                    "p": float(self.p[place, layer].max()),
+                    "margin": float(self.margin[place, layer]),
+                    "accuracy": float(right / probes.tested),
+                    "majority": majority,
+                    "classes": len(probes.labels),
+                    "chance": not above_majority(int(right), probes.tested, majority),
+                }
 
 
 def verdicts(probes: TaskProbes, vectors: np.ndarray) -> Verdicts:

@@ -61,9 +61,14 @@ def fit_probes(
     (poolings, layers, _, hidden), outputs = train.shape, outputs_of(classes)
     mean, scale = own_scale(train)
     found = Probes(
-        np.empty((poolings, layers, outputs, hidden), np.float32), np.empty((poolings, layers, outputs), np.float32), mean, scale,
-        np.empty((poolings, layers)), np.empty((poolings, layers), np.int64), classes,
-    )  # fmt: skip
+        np.empty((poolings, layers, outputs, hidden), np.float32),
+        np.empty((poolings, layers, outputs), np.float32),
+        mean,
+        scale,
+        np.empty((poolings, layers)),
+        np.empty((poolings, layers), np.int64),
+        classes,
+    )
     if raw:
         # Centred vectors give the same weights, and the solver needs fewer steps.
         scale[np.isfinite(scale)] = 1

@@ -91,8 +91,11 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
             if not found.solved:
                 log.warning(
                     "logistic regression with C = %g ended after %d evaluations at a gradient of %.1e, expected at most %.0e",
-                    c, found.evaluations, found.gradient, GRADIENT,
-                )  # fmt: skip
+                    c,
+                    found.evaluations,
+                    found.gradient,
+                    GRADIENT,
+                )
             point = found.point
             weights[number], bias[number] = point[:-1].T.float().numpy(), point[-1].float().numpy()
             gradient[number], evaluations[number], solved[number] = found.gradient, found.evaluations, found.solved

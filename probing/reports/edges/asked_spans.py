@@ -72,12 +72,19 @@ def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFram
         ]
         rows += [
             (
-                panel, title, place, label_in_words(trace.task, trace.labels[number]), layer, shares[layer, number],
-                trace.p[layer, number], best[layer], trace.settled,
+                panel,
+                title,
+                place,
+                label_in_words(trace.task, trace.labels[number]),
+                layer,
+                shares[layer, number],
+                trace.p[layer, number],
+                best[layer],
+                trace.settled,
             )
             for place, number in enumerate(trace.distinguished(PANEL_LABELS), start=1)
             for layer in range(len(trace.p))
-        ]  # fmt: skip
+        ]
     return pd.DataFrame(rows, columns=["panel", "title", "place", "label", "layer", "share", "p", "best", "settled"])
 
 

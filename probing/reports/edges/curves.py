@@ -101,9 +101,14 @@ def newest_runs(
 
 
 def curves(
-    db: Database, part: str, kind: str = CUMULATIVE, unseen: bool = False, labels: str = TASK, models: Sequence[str] | None = None,
+    db: Database,
+    part: str,
+    kind: str = CUMULATIVE,
+    unseen: bool = False,
+    labels: str = TASK,
+    models: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
-) -> list[EdgeCurve]:  # fmt: skip
+) -> list[EdgeCurve]:
     """The curves of one kind on a part of the data, by model, task and encoder.
 
     Each draw takes as many seeds as there are, with replacement, and each sentence a Poisson number of times with mean 1. This number

@@ -21,9 +21,17 @@ SUMMARY = (
 )  # fmt: skip
 #: A LaTeX table has intervals, too.
 LATEX = (
-    *SUMMARY[:7], "f1_last_low", "f1_last_high", "gain", "gain_low", "gain_high", "gain_above_memory", "gain_above_memory_low",
-    "gain_above_memory_high", *(name for name in SUMMARY[7:] if name != "gain_above_memory"),
-)  # fmt: skip
+    *SUMMARY[:7],
+    "f1_last_low",
+    "f1_last_high",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "gain_above_memory",
+    "gain_above_memory_low",
+    "gain_above_memory_high",
+    *(name for name in SUMMARY[7:] if name != "gain_above_memory"),
+)
 
 
 def _summary(db: Database, choice: Choice) -> pd.DataFrame:
@@ -93,7 +101,14 @@ EDGES = Reports(
     "edges",
     (
         Report(
-            "edges", "summary", "per model, encoder, task and part", _summary, SUMMARY, shown=SUMMARY, latex=LATEX, note=_dev,
+            "edges",
+            "summary",
+            "per model, encoder, task and part",
+            _summary,
+            SUMMARY,
+            shown=SUMMARY,
+            latex=LATEX,
+            note=_dev,
             figure="places",
         ),
         Report("edges", "scores", "every probe", _scores, SCORES, rows=of_trained, note=_dev, figure="curves"),
@@ -114,4 +129,4 @@ EDGES = Reports(
     ),
     _refuse,
     together=("scores", "summary"),
-)  # fmt: skip
+)

@@ -14,9 +14,16 @@ from probing.store.database import Database
 from probing.store.edges import queries
 
 _NUMBERS = (
-    "f1_first", "f1_last", "f1_last_low", "f1_last_high", "centre_of_gravity", "expected_layer", "expected_layer_low",
-    "expected_layer_high", "k_gains",
-)  # fmt: skip
+    "f1_first",
+    "f1_last",
+    "f1_last_low",
+    "f1_last_high",
+    "centre_of_gravity",
+    "expected_layer",
+    "expected_layer_low",
+    "expected_layer_high",
+    "k_gains",
+)
 COLUMNS = ("model", "encoder", "task", "part", "label", "counts", "n", "seeds", "last", *_NUMBERS, "expected_layer_reason")
 
 

@@ -22,9 +22,14 @@ _CODES = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "value",
 
 
 def f1_by_layer(
-    db: Database, kind: str = CUMULATIVE, *, part: str = "dev", unseen: bool = False, models: Sequence[str] | None = None,
+    db: Database,
+    kind: str = CUMULATIVE,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
+    models: Sequence[str] | None = None,
     tasks: Sequence[str] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Micro F1 of every probe, mean over seeds, with its interval over seeds and sentences.
 
     Returns:

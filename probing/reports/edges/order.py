@@ -36,9 +36,14 @@ def tasks_in_order(
 
 
 def models_in_order(
-    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, *, part: str = "dev", unseen: bool = False,
+    db: Database,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
     encoder: str = TRAINED,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The models on each task, pair by pair; expected layers are shares of the depth, and all tasks are one family.
 
     The variation over seeds of a model is pooled over all its stored tasks that have several seeds.

@@ -34,11 +34,20 @@ def summary() -> pd.DataFrame:
             assert of_task is not None
             rows.append(
                 {
-                    "model": shown, "encoder": "trained", "task": task, "part": "dev", "last": len(f1) - 1, "f1_first": f1[0],
-                    "f1_last": f1[-1], "centre_of_gravity": of_task.centre_of_gravity.get(name), "k_weights": of_task.k_weights.get(name),
-                    "expected_layer": float(expected_layer(f1)), "expected_layer_low": None, "expected_layer_high": None,
+                    "model": shown,
+                    "encoder": "trained",
+                    "task": task,
+                    "part": "dev",
+                    "last": len(f1) - 1,
+                    "f1_first": f1[0],
+                    "f1_last": f1[-1],
+                    "centre_of_gravity": of_task.centre_of_gravity.get(name),
+                    "k_weights": of_task.k_weights.get(name),
+                    "expected_layer": float(expected_layer(f1)),
+                    "expected_layer_low": None,
+                    "expected_layer_high": None,
                     "k_gains": float(k_gains(f1)),
                 }
-            )  # fmt: skip
+            )
     numbers = ("centre_of_gravity", "expected_layer_low", "expected_layer_high", "k_weights")
     return pd.DataFrame(rows).astype(dict.fromkeys(numbers, "float64"))

@@ -17,18 +17,32 @@ from probing.store.edges import queries
 NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
 #: F1, its yardsticks on the same targets (the ceiling: on all targets), and the difference from control labels.
 NUMBERS = (
-    "f1", "memory", "majority", "ceiling", "random", "random_body", "control", "selectivity", "compression", "f1_top",
+    "f1",
+    "memory",
+    "majority",
+    "ceiling",
+    "random",
+    "random_body",
+    "control",
+    "selectivity",
+    "compression",
+    "f1_top",
     "selectivity_seen",
-)  # fmt: skip
+)
 #: How the training of a probe ended.
 ENDS = ("steps", "stopped")
 _PROBE = ["run_id", "part", "layer"]
 
 
 def scores(
-    db: Database, *, unseen: bool = False, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None,
-    parts: Sequence[str] = PARTS, kinds: Sequence[str] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    db: Database,
+    *,
+    unseen: bool = False,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    parts: Sequence[str] = PARTS,
+    kinds: Sequence[str] | None = None,
+) -> pd.DataFrame:
     """Every probe with its own seed.
 
     Returns:

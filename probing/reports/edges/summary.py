@@ -30,9 +30,13 @@ MARKS = ("expected_layer_reason", "weights_near_uniform", "probes", "probes_stop
 
 
 def summary(
-    db: Database, *, unseen: bool = False, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None,
+    db: Database,
+    *,
+    unseen: bool = False,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
     parts: Sequence[str] = PARTS,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """The cumulative probes on task labels, mean over seeds.
 
     Places are computed from the mean F1s and the mean weights. Expected layer and K(Δ) are empty if F1(L) - F1(0) is below one point, its

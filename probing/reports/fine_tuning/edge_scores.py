@@ -37,11 +37,7 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
         return _table(rows)
     for kind in KINDS:
         there = {*wanted, *(bases[model] for model in wanted)}
-        known = {
-            (one.model, one.task): one
-            for one in curves(db, part, kind, models=sorted(there))
-            if one.encoder == TRAINED
-        }  # fmt: skip
+        known = {(one.model, one.task): one for one in curves(db, part, kind, models=sorted(there)) if one.encoder == TRAINED}
         for model in [one for one in wanted if one not in {row[0] for row in rows}]:
             both = [
                 (known[model, task], known[bases[model], task])

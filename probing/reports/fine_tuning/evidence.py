@@ -22,16 +22,25 @@ from probing.store.sentences.queries import sentence_runs, sentence_tasks
 
 #: Panels; those of sentence probes are named ``PROBE`` followed by the task.
 FACTS, EDGES, ENTROPY, DISTANCE, PERPLEXITY, DRIFT, LIKENESS = (
-    "facts", "edges", "entropy", "distance", "perplexity", "drift", "likeness",
-)  # fmt: skip
+    "facts",
+    "edges",
+    "entropy",
+    "distance",
+    "perplexity",
+    "drift",
+    "likeness",
+)
 PROBE = "probe:"
 #: The line of a panel that has only one.
 ONLY = ""
 #: Measure -> panel and line.
 MEASURED = {
-    "entropy-first": (ENTROPY, ONLY), "emd-first": (DISTANCE, ONLY), "cka-mean": (LIKENESS, "cka-mean"),
-    "cka-first": (LIKENESS, "cka-first"), "same-token-cosine": (LIKENESS, "same-token-cosine"),
-}  # fmt: skip
+    "entropy-first": (ENTROPY, ONLY),
+    "emd-first": (DISTANCE, ONLY),
+    "cka-mean": (LIKENESS, "cka-mean"),
+    "cka-first": (LIKENESS, "cka-first"),
+    "same-token-cosine": (LIKENESS, "same-token-cosine"),
+}
 COLUMNS = (
     "panel", "line", "layer", "value", "low", "high", "base_value", "change", "change_low", "change_high", "q", "control_value",
     "control_change", "seed_low", "seed_high", "seeds", "inside_control", "within_seeds", "n", "of",
@@ -112,9 +121,11 @@ def _measured(db: Database, model: str) -> pd.DataFrame:
     table = values(db, [model], list(MEASURED))
     before = no_change(table)
     return table.assign(
-        change=table["value"] - before, control_change=table["control_value"] - before,
-        panel=table["measure"].map(lambda name: MEASURED[name][0]), line=table["measure"].map(lambda name: MEASURED[name][1]),
-    )  # fmt: skip
+        change=table["value"] - before,
+        control_change=table["control_value"] - before,
+        panel=table["measure"].map(lambda name: MEASURED[name][0]),
+        line=table["measure"].map(lambda name: MEASURED[name][1]),
+    )
 
 
 def _perplexity(db: Database, model: str) -> pd.DataFrame:
@@ -132,10 +143,16 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
     # Differences between blocks do not make the change uncertain, so the intervals are those of the difference from the base.
     ends = {end: table["base_perplexity"] * np.exp(table[f"change_{end}"]) for end in ("low", "high")}
     return table.assign(
-        panel=PERPLEXITY, line=table["replaced"], value=table["perplexity"], base_value=table["base_perplexity"], n=table["masked"],
-        change=table["log_change"], control_change=table["control_log_change"], control_value=control,
+        panel=PERPLEXITY,
+        line=table["replaced"],
+        value=table["perplexity"],
+        base_value=table["base_perplexity"],
+        n=table["masked"],
+        change=table["log_change"],
+        control_change=table["control_log_change"],
+        control_value=control,
         **ends,
-    )  # fmt: skip
+    )
 
 
 def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:

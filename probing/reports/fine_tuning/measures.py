@@ -98,8 +98,14 @@ def _row(rows: pd.DataFrame) -> dict[str, object]:
     other = first["stands"] != first["model"]
     role = (CONTROL_SEED if other else CONTROL) if first["control"] else (SEED if other else TUNED)
     return {
-        **{name: first[name] for name in ("model", "base", "objective", "stands")}, "role": role,
-        "probes_first": -upper["probes_lost_first"].mean(), "probes_mean": -upper["probes_lost_mean"].mean(),
-        "facts_lost": top["facts_lost"].mean(), "emd": above["emd"].mean(), "entropy_change": above["entropy_change"].mean(),
-        "cka_last": 1 - top["cka_lost"].mean(), "drift": above["drift"].mean(), "tasks": rows["tasks"].max(),
-    }  # fmt: skip
+        **{name: first[name] for name in ("model", "base", "objective", "stands")},
+        "role": role,
+        "probes_first": -upper["probes_lost_first"].mean(),
+        "probes_mean": -upper["probes_lost_mean"].mean(),
+        "facts_lost": top["facts_lost"].mean(),
+        "emd": above["emd"].mean(),
+        "entropy_change": above["entropy_change"].mean(),
+        "cka_last": 1 - top["cka_lost"].mean(),
+        "drift": above["drift"].mean(),
+        "tasks": rows["tasks"].max(),
+    }

@@ -17,9 +17,15 @@ PARTS = (KEPT, *WAYS, NOT_RECOVERED)
 #: Yardstick -> prefix of its columns.
 _YARDSTICKS = {WRONG: "wrong", NEVER_KNOWN: "never"}
 OUTCOME = (
-    *KEYS, "control", "part", "n", "known", "per_100", "verdict",
+    *KEYS,
+    "control",
+    "part",
+    "n",
+    "known",
+    "per_100",
+    "verdict",
     *(f"{prefix}{end}" for prefix in _YARDSTICKS.values() for end in ("_excess", "_low", "_high")),
-)  # fmt: skip
+)
 
 
 def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:

@@ -138,11 +138,14 @@ def events(db: Database, models: Sequence[str] | None = None, probe_sets: Sequen
         rows.append(
             dict(zip([*OF, "k"], key, strict=True))
             | {
-                "facts": len(some), "never_lost": int((~lost).sum()), "lost_for_good": int((lost & ~some["known_last"]).sum()),
-                "came_back": int((lost & some["known_last"]).sum()), "several": int((some["events"] > 1).sum()),
+                "facts": len(some),
+                "never_lost": int((~lost).sum()),
+                "lost_for_good": int((lost & ~some["known_last"]).sum()),
+                "came_back": int((lost & some["known_last"]).sum()),
+                "several": int((some["events"] > 1).sum()),
                 "half_lost_step": half if np.isfinite(half) else np.nan,
             }
-        )  # fmt: skip
+        )
     names = [*OF, "k", "facts", "never_lost", "lost_for_good", "came_back", "several", "half_lost_step"]
     return pd.DataFrame(rows, columns=names)
 

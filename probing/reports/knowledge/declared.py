@@ -26,9 +26,16 @@ from probing.store.database import Database
 CHANGED = ("lost", "kept", "gained")
 #: ``other`` is the name of ``swapped`` up to version 0.2.
 _PRECISION_MORE = (
-    "other", "chance", "matched", "above_majority", "above_majority_low", "above_majority_high", "above_swapped", "above_swapped_low",
+    "other",
+    "chance",
+    "matched",
+    "above_majority",
+    "above_majority_low",
+    "above_majority_high",
+    "above_swapped",
+    "above_swapped_low",
     "above_swapped_high",
-)  # fmt: skip
+)
 _PRECISION = (
     "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
 )  # fmt: skip
@@ -36,9 +43,17 @@ _TOTAL = (
     "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
 )  # fmt: skip
 _TOTAL_MORE = (
-    "last_low", "last_high", "total_low", "total_high", "intermediate_share", "seeds", "seed_union", "majority", "matched_last",
+    "last_low",
+    "last_high",
+    "total_low",
+    "total_high",
+    "intermediate_share",
+    "seeds",
+    "seed_union",
+    "majority",
+    "matched_last",
     "swapped_last",
-)  # fmt: skip
+)
 _FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
 _TRANSITIONS = (
     "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",

@@ -14,8 +14,17 @@ from probing.store.knowledge.forgetting_queries import layers_stored, one_sided,
 _COUNTS = (*PARTS, *FATES, "relocated_known_there")
 _SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
 _NUMBERS = (
-    "n", "only_base", "only_model", *PARTS, *_SHARES, "relocated", "relocated_known_there", "suppressed", "displaced", "not_read",
-)  # fmt: skip
+    "n",
+    "only_base",
+    "only_model",
+    *PARTS,
+    *_SHARES,
+    "relocated",
+    "relocated_known_there",
+    "suppressed",
+    "displaced",
+    "not_read",
+)
 COLUMNS = (*PAIR, "k", *_NUMBERS)
 RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
 

@@ -133,8 +133,11 @@ def judged_by(rule: Rule, evidence: Evidence) -> Finding:
     """The finding of a rule. Models that are not shown to have learned their task decide nothing; those that did partly are named."""
     models = evidence.models_of(None if rule.every else rule.needs)
     found = _judged_by(rule, evidence, models)
-    partly = [f"{_said(one, evidence, 'has learned its task only partly')}; this rests on it."
-              for one in models if evidence.learned.get(one) == PARTLY]  # fmt: skip
+    partly = [
+        f"{_said(one, evidence, 'has learned its task only partly')}; this rests on it."
+        for one in models
+        if evidence.learned.get(one) == PARTLY
+    ]
     return replace(found, numbers=" ".join([found.numbers, *partly])) if partly else found
 
 

@@ -23,9 +23,13 @@ _KEYS = ("task", *CELL)
 
 
 def accuracies(
-    db: Database, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None, protocol: str = OURS,
-    readings: Sequence[str] | None = (OWN,), portions: Sequence[int] | None = (1,),
-) -> pd.DataFrame:  # fmt: skip
+    db: Database,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    protocol: str = OURS,
+    readings: Sequence[str] | None = (OWN,),
+    portions: Sequence[int] | None = (1,),
+) -> pd.DataFrame:
     """Test accuracy of every probe.
 
     Args:

@@ -88,8 +88,11 @@ def where_gone_shares(db: Database, models: Sequence[str] | None = None, protoco
 
 
 _TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "base_quarter", "majority"), "float64") | {
-    "counted": "bool", "layer": "int64", "best_layer": "Int64", "needed": "Int64",
-}  # fmt: skip
+    "counted": "bool",
+    "layer": "int64",
+    "best_layer": "Int64",
+    "needed": "Int64",
+}
 
 
 @dataclass(frozen=True)

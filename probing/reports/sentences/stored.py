@@ -115,9 +115,7 @@ def counted(row: Mapping[str, int]) -> PairedCounts:
 
 def cell_of(row: Mapping, prefix: str = "") -> Cell:
     """The probe in a row's columns with a prefix."""
-    return Cell(
-        str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"])
-    )  # fmt: skip
+    return Cell(str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"]))
 
 
 def share(hits: int, n: int) -> float:

@@ -8,7 +8,14 @@ from probing.store.tables import changes as tables
 
 #: Shared with the runs on whole sentences, whose card describes both.
 CHANGES = Kind(
-    "changes", ChangeRunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
-    listed=change_runs, command="changes measure",
-    title="changes", line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
-)  # fmt: skip
+    "changes",
+    ChangeRunConfig,
+    tables.TABLES,
+    rules.RULES,
+    rules.SCANS,
+    about=tables.__doc__,
+    listed=change_runs,
+    command="changes measure",
+    title="changes",
+    line="changes {against}{sentences:,} sentences, {blocks:,} blocks, seed {seed}",
+)

@@ -9,9 +9,17 @@ from probing.store.rules import edges as rules
 from probing.store.tables import edges as tables
 
 EDGES = Kind(
-    "edges", EdgeRunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
-    listed=edge_runs, command="edges train", title="probes",
-    of_tasks=("edge_labels", "edge_targets"), open_tasks=dict.fromkeys(EDGE_TASKS, True),
+    "edges",
+    EdgeRunConfig,
+    tables.TABLES,
+    rules.RULES,
+    rules.SCANS,
+    about=tables.__doc__,
+    listed=edge_runs,
+    command="edges train",
+    title="probes",
+    of_tasks=("edge_labels", "edge_targets"),
+    open_tasks=dict.fromkeys(EDGE_TASKS, True),
     counts={"edge_sentence_counts and edge_traces": count_edges},
     line="edges {task:<18} {kind} probes, {encoder} encoder, {labels} labels, seed {seed}",
     card=Card(
@@ -24,4 +32,4 @@ EDGES = Kind(
         columns={"task": "task", "probes": "kind"} | {name: name for name in ("encoder", "labels", "seed", "layers", "width")},
         named="Sentences whose words may not be published are named by the sha256 of their text.",
     ),
-)  # fmt: skip
+)

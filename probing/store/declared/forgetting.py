@@ -15,13 +15,24 @@ _CARD = Card(
     first=("forgetting_facts",),
     of_runs=" of `forgetting_runs`. Facts are named by the hash of their text.",
     columns={
-        "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]), "templates": "template_set",
-        "known with rank": lambda run: f"<= {run['k']}", "seeds": "seeds", "known by the base": lambda run: f"{run['known']:,}",
+        "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]),
+        "templates": "template_set",
+        "known with rank": lambda run: f"<= {run['k']}",
+        "seeds": "seeds",
+        "known by the base": lambda run: f"{run['known']:,}",
         "lost": lambda run: f"{run['lost']:,}",
     },
-)  # fmt: skip
+)
 FORGETTING = Kind(
-    "forgetting", ForgettingRunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__, card=_CARD, listed=forgetting_runs,
-    command="forgetting recover", title="recoveries of lost facts",
+    "forgetting",
+    ForgettingRunConfig,
+    tables.TABLES,
+    rules.RULES,
+    rules.SCANS,
+    about=tables.__doc__,
+    card=_CARD,
+    listed=forgetting_runs,
+    command="forgetting recover",
+    title="recoveries of lost facts",
     line="forgetting {against}{probe_set} {template_set}, rank <= {k}: {lost:,} of {known:,} known facts lost{left}",
-)  # fmt: skip
+)

@@ -8,7 +8,14 @@ from probing.store.tables import series as tables
 
 #: Shared with the runs on whole sentences, as what fine-tuning changed is; their card describes all.
 SERIES = Kind(
-    "series", SeriesRunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
-    listed=series_runs, command="series follow",
-    title="series", line="series {against}{states:,} states of a training, {facts:,} facts of {probe_set}",
-)  # fmt: skip
+    "series",
+    SeriesRunConfig,
+    tables.TABLES,
+    rules.RULES,
+    rules.SCANS,
+    about=tables.__doc__,
+    listed=series_runs,
+    command="series follow",
+    title="series",
+    line="series {against}{states:,} states of a training, {facts:,} facts of {probe_set}",
+)

@@ -51,9 +51,15 @@ class TargetFilter:
         """Values of ``_TARGETS``."""
         later, earlier = self.out_of_order or (None, None)
         return {
-            "task": self.task, "label": self.label, "unseen": self.unseen, "kind": self.kind, "settled": self.settled,
-            "threshold": AMBIGUOUS, "later": later, "earlier": earlier,
-        }  # fmt: skip
+            "task": self.task,
+            "label": self.label,
+            "unseen": self.unseen,
+            "kind": self.kind,
+            "settled": self.settled,
+            "threshold": AMBIGUOUS,
+            "later": later,
+            "earlier": earlier,
+        }
 
 
 #: Every traced target of the runs, with its sentence; ``passes`` states whether the filters keep it.
@@ -150,8 +156,9 @@ def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFra
             """,
             {"part": part, "hashes": list(hashes)},
         ),
-        "task", "text_sha256",
-    )  # fmt: skip
+        "task",
+        "text_sha256",
+    )
 
 
 def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **filters: Any) -> pd.DataFrame:

@@ -28,7 +28,8 @@ RULES = (
     Rule(
         "values",
         f"SELECT run_id AS id FROM {ASKED} ANTI JOIN change_values USING (run_id) ANTI JOIN perplexity USING (run_id)",
-        "it has no values", blocks=True,
+        "it has no values",
+        blocks=True,
     ),
     Rule(
         "perplexities",
@@ -40,18 +41,21 @@ RULES = (
         "unchanged model",
         f"""SELECT run_id AS id, count(*) FILTER (replaced = 'none') AS n FROM perplexity JOIN {ASKED} USING (run_id)
             GROUP BY run_id HAVING n <> 1""",
-        "{n} perplexities are of the unchanged model, expected 1", blocks=True,
+        "{n} perplexities are of the unchanged model, expected 1",
+        blocks=True,
     ),
     Rule(
         "masked tokens",
         f"""SELECT run_id AS id FROM perplexity JOIN {ASKED} USING (run_id) GROUP BY run_id
             HAVING count(DISTINCT masked) > 1 OR count(DISTINCT masked_by_block::VARCHAR) > 1""",
-        "its perplexities are of other masked pieces than the run's other perplexities", blocks=True,
+        "its perplexities are of other masked pieces than the run's other perplexities",
+        blocks=True,
     ),
     Rule(
         "blocks",
         f"{_PERPLEXITY} WHERE len(p.by_block) <> r.blocks OR len(p.masked_by_block) <> r.blocks",
-        f"{_WHERE} is of {{n_sums:,}} blocks, the run of {{blocks:,}}", blocks=True,
+        f"{_WHERE} is of {{n_sums:,}} blocks, the run of {{blocks:,}}",
+        blocks=True,
     ),
     Rule(
         "base",
@@ -106,6 +110,7 @@ RULES = (
     Rule(
         "epochs",
         "SELECT model AS id FROM epoch_perplexity GROUP BY model HAVING count(DISTINCT masked) > 1 OR count(DISTINCT blocks) > 1",
-        "its epochs are of different blocks", of="model",
+        "its epochs are of different blocks",
+        of="model",
     ),
-)  # fmt: skip
+)

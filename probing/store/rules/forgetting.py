@@ -32,24 +32,28 @@ RULES = (
     Rule(
         "known facts",
         f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts",
-        "{known:,} of {facts:,} facts are known", blocks=True,
+        "{known:,} of {facts:,} facts are known",
+        blocks=True,
     ),
     Rule(
         "base",
         f"SELECT run_id AS id FROM {ASKED} WHERE coalesce(base, '') IN ('', model)",
-        "it names no base that the facts could have been lost from", blocks=True,
+        "it names no base that the facts could have been lost from",
+        blocks=True,
     ),
     Rule(
         "kept and lost by relation",
         f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING (run_id)
             WHERE c.kept + c.lost <> c.known""",
-        f"{{relation}}: {_COUNTS}", blocks=True,
+        f"{{relation}}: {_COUNTS}",
+        blocks=True,
     ),
     Rule(
         "relations",
         f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost), 0)::BIGINT AS gone
             FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR gone <> r.lost""",
-        "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}", blocks=True,
+        "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}",
+        blocks=True,
     ),
     Rule(
         "lost facts",
@@ -57,12 +61,14 @@ RULES = (
             SELECT run_id, relation, lost::BIGINT AS lost, 0 AS n FROM forgetting_relations
             UNION ALL SELECT run_id, relation, 0, 1 FROM forgetting_facts
             ) JOIN (SELECT run_id FROM {ASKED}) USING (run_id) GROUP BY ALL HAVING sum(lost) <> sum(n)""",
-        "{relation}: {n:,} rows of lost facts, expected {lost:,}", blocks=True,
+        "{relation}: {n:,} rows of lost facts, expected {lost:,}",
+        blocks=True,
     ),
     Rule(
         "ways of facts",
         f"SELECT *, {_CHEAPEST} AS wanted FROM ({_FACT}) f WHERE f.way <> wanted",
-        "the fact {fact_id} has the way {way}, by its other columns the cheapest is {wanted}", blocks=True,
+        "the fact {fact_id} has the way {way}, by its other columns the cheapest is {wanted}",
+        blocks=True,
     ),
     Rule(
         "levels of facts",
@@ -77,19 +83,22 @@ RULES = (
     Rule(
         "shares of all bins",
         f"SELECT * FROM {_OF_ALL} WHERE all_bins <> 1",
-        f"{_PLACE}, {{asked}}: {{all_bins}} shares over all bins of confidence, expected 1", blocks=True,
+        f"{_PLACE}, {{asked}}: {{all_bins}} shares over all bins of confidence, expected 1",
+        blocks=True,
     ),
     Rule(
         "bins",
         f"SELECT * FROM {_OF_ALL} WHERE n <> in_bins",
-        f"{_PLACE}, {{asked}}: the bins have {{in_bins:,}} facts, expected {{n:,}}", blocks=True,
+        f"{_PLACE}, {{asked}}: the bins have {{in_bins:,}} facts, expected {{n:,}}",
+        blocks=True,
     ),
     Rule(
         "shares of ways",
         f"""SELECT r.run_id AS id, w.way, {LOST!r} AS asked FROM {ASKED} r, (SELECT unnest({list(WAYS)}) AS way) w
             ANTI JOIN (SELECT id AS run_id, way FROM {_OF_ALL} WHERE asked = {LOST!r} AND protocol = {RIGHT!r}) s
             ON s.run_id = r.run_id AND s.way = w.way""",
-        "it has no share of {asked} facts by the way {way}", blocks=True,
+        "it has no share of {asked} facts by the way {way}",
+        blocks=True,
     ),
     Rule(
         "intervals of shares",
@@ -108,4 +117,4 @@ RULES = (
             ANTI JOIN {_OF_ALL} s ON s.id = e.run_id AND s.way = e.way AND s.level = e.level AND s.protocol = e.protocol""",
         f"{_PLACE}: an excess without a share",
     ),
-)  # fmt: skip
+)

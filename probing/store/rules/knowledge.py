@@ -76,17 +76,20 @@ RULES = (
         "SELECT run_id AS id, n, n_probed * layers AS wanted, n_probed, layers, repeated, strange, "
         "if(layers = 1, 'layer', 'layers') AS of_layers FROM per_run WHERE n <> wanted",
         "{n} predictions, expected {wanted} ({n_probed} facts x {layers} {of_layers}); {repeated} of them repeat a fact and layer, "
-        "{strange} of its facts are not stored", blocks=True,
+        "{strange} of its facts are not stored",
+        blocks=True,
     ),
     Rule(
         "repeated predictions",
         "SELECT run_id AS id, repeated FROM per_run WHERE repeated > 0",
-        "{repeated} predictions are duplicates of a fact and layer", blocks=True,
+        "{repeated} predictions are duplicates of a fact and layer",
+        blocks=True,
     ),
     Rule(
         "stored facts",
         "SELECT run_id AS id, strange FROM per_run WHERE strange > 0",
-        "{strange} facts of its predictions are in no facts file", blocks=True,
+        "{strange} facts of its predictions are in no facts file",
+        blocks=True,
     ),
     Rule(
         "facts counted",
@@ -95,14 +98,16 @@ RULES = (
                 coalesce(g.n, 0) AS n, coalesce(w.n, 0) AS wanted
             FROM (SELECT * FROM groups SEMI JOIN (SELECT run_id FROM {ASKED} WHERE counted) USING (run_id)) g
             FULL JOIN wanted_groups w USING (run_id, name, layer, k) WHERE coalesce(g.n, 0) <> coalesce(w.n, 0)""",
-        "{place}: counts of {n:,} facts, expected {wanted:,}", blocks=True,
+        "{place}: counts of {n:,} facts, expected {wanted:,}",
+        blocks=True,
     ),
     Rule(
         "relations counted",
         f"""SELECT c.run_id AS id, min(c.relation) AS relation FROM (SELECT DISTINCT run_id, relation FROM layer_counts) c
             JOIN {ASKED} r USING (run_id) WHERE r.counted
             AND (r.probe_set, c.relation) NOT IN (SELECT (probe_set, relation) FROM facts) GROUP BY c.run_id""",
-        "no facts file has the relation {relation} of its counts", blocks=True,
+        "no facts file has the relation {relation} of its counts",
+        blocks=True,
     ),
     Rule(
         "layers of predictions",
@@ -161,4 +166,4 @@ RULES = (
             ),
         )
     ),
-)  # fmt: skip
+)

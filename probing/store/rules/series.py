@@ -32,13 +32,15 @@ RULES = (
         """SELECT run_id AS id, states, len(steps) AS n FROM series_asked
             WHERE states <> len(steps) OR len(at_layers) = 0 OR list_max(at_layers) >= layers
                 OR steps <> list_sort(list_distinct(steps))""",
-        "it has {states} states, and its configuration {n}, or layers that the model does not have", blocks=True,
+        "it has {states} states, and its configuration {n}, or layers that the model does not have",
+        blocks=True,
     ),
     Rule(
         "asked steps",
         """SELECT run_id AS id, any_value(r.steps) AS wanted, coalesce(list(s.step ORDER BY s.step) FILTER (s.asked), [])::BIGINT[] AS found
             FROM series_asked r LEFT JOIN series_steps s USING (run_id) GROUP BY run_id HAVING found <> wanted""",
-        "its steps say that the states {found} were asked, expected {wanted}", blocks=True,
+        "its steps say that the states {found} were asked, expected {wanted}",
+        blocks=True,
     ),
     Rule(
         "every state and layer",
@@ -46,13 +48,15 @@ RULES = (
                 count(k.run_id) FILTER (list_contains(r.steps, k.step) AND list_contains(r.at_layers, k.layer)) AS found,
                 count(k.run_id) AS n
             FROM series_asked r LEFT JOIN series_known k USING (run_id) GROUP BY r.run_id HAVING found <> wanted OR n <> wanted""",
-        "{found} of {n} counts are of its states and layers, expected {wanted}", blocks=True,
+        "{found} of {n} counts are of its states and layers, expected {wanted}",
+        blocks=True,
     ),
     Rule(
         "facts",
         "SELECT k.run_id AS id, k.step, k.layer, k.asked, r.facts FROM series_known k JOIN series_asked r USING (run_id) "
         "WHERE k.asked <> r.facts",
-        "step {step}, layer {layer}: {asked:,} facts were asked, the run says {facts:,}", blocks=True,
+        "step {step}, layer {layer}: {asked:,} facts were asked, the run says {facts:,}",
+        blocks=True,
     ),
     Rule(
         "flow",
@@ -61,7 +65,8 @@ RULES = (
             JOIN (SELECT run_id, steps[1] AS first FROM series_asked) r ON r.run_id = c.run_id AND b.step = r.first
             JOIN {ASKED} a ON a.run_id = c.run_id
             WHERE c.known <> c.kept + c.returned + c.gained OR b.known <> c.kept + c.returned + c.lost OR c.before_paired <> b.own""",
-        "step {step}, layer {layer}, {relation}: kept, lost, returned and gained facts do not add up to the known ones", blocks=True,
+        "step {step}, layer {layer}, {relation}: kept, lost, returned and gained facts do not add up to the known ones",
+        blocks=True,
     ),
     Rule(
         "steps",
@@ -85,4 +90,4 @@ RULES = (
             GROUP BY r.run_id, r.facts HAVING n > r.facts""",
         "it has {n:,} facts, more than were asked",
     ),
-)  # fmt: skip
+)

@@ -23,7 +23,8 @@ TABLES = (
             *col.RUN,
             col.text("variant", "the same for models that differ by the seed of their fine-tuning alone"),
             col.whole("tuned_seed", "seed of the fine-tuning").or_empty(),
-            col.SEED, col.LAYERS,
+            col.SEED,
+            col.LAYERS,
             col.small("heads", "attention heads per layer", 1),
             col.count("width", "size of a hidden state", 1),
             col.count("sentences", "sentences that were read for attention and similarity"),
@@ -73,7 +74,8 @@ TABLES = (
         "Perplexity of a model while it was fine-tuned, with the base's own head.",
         "model step",
         (
-            col.MODEL, col.BASE,
+            col.MODEL,
+            col.BASE,
             col.real("epoch", "passes through the data; 0: before", 0),
             col.count("step", "training steps"),
             col.count("blocks", "number of blocks"),
@@ -82,4 +84,4 @@ TABLES = (
         ),
         per="model",
     ),
-)  # fmt: skip
+)

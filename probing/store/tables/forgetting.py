@@ -50,7 +50,8 @@ TABLES = (
         "How many facts of one relation the base knows, and the fine-tuned model keeps and loses.",
         "run_id relation",
         (
-            col.RUN_ID, _RELATION,
+            col.RUN_ID,
+            _RELATION,
             col.count("known", "facts that the base knows", 1),
             col.count("kept", "facts that both know"),
             col.count("lost", "facts that only the base knows"),
@@ -81,7 +82,10 @@ TABLES = (
         "Share of some facts that come back by one way, with its 95 % interval (subjects and seeds).",
         "run_id way level protocol asked bin",
         (
-            col.RUN_ID, _WAY, _LEVEL, _PROTOCOL,
+            col.RUN_ID,
+            _WAY,
+            _LEVEL,
+            _PROTOCOL,
             col.text("asked", "the facts that are asked for", GROUPS),
             col.Column("bin", col.LAYER.type, "bin of the base's probability of the answer; 255 for all", among=(*range(BINS), ALL_BINS)),
             col.count("n", "number of facts", 1),
@@ -96,7 +100,10 @@ TABLES = (
         "Share of lost facts that come back by one way, and that of a yardstick, with the 95 % interval of the difference.",
         "run_id way level protocol yardstick relation",
         (
-            col.RUN_ID, _WAY, _LEVEL, _PROTOCOL,
+            col.RUN_ID,
+            _WAY,
+            _LEVEL,
+            _PROTOCOL,
             col.text("yardstick", "what the lost facts are compared with", YARDSTICKS),
             col.text("relation", "the relation, or the pool of those with few facts; empty for all"),
             col.real("share", "share of the lost facts", 0, 1),
@@ -108,4 +115,4 @@ TABLES = (
         ),
         per="run_id",
     ),
-)  # fmt: skip
+)

@@ -27,7 +27,7 @@ _RUN = (
     col.text("tokenizer", "id of the tokenizer, in ``vocabulary``"),
     col.text("dtype", "the precision that it was computed in").or_empty(),
     *col.MADE,
-)  # fmt: skip
+)
 _OF_COUNTS = (
     col.RUN_ID,
     col.text("relation", "relation of the facts"),

@@ -31,7 +31,8 @@ TABLES = (
         "One task by one protocol.",
         "task protocol",
         (
-            _TASK, _PROTOCOL,
+            _TASK,
+            _PROTOCOL,
             col.text("title", "name of the task for readers"),
             col.text("level", "surface, syntactic, semantic, discourse or own"),
             col.text("source", "the data sets"),
@@ -53,7 +54,8 @@ TABLES = (
         "One test sentence, in the order of predictions.",
         "task protocol place",
         (
-            _TASK, _PROTOCOL,
+            _TASK,
+            _PROTOCOL,
             col.count("place", "number of the sentence, from 0"),
             col.text("example", "first 16 digits of the sha256 of text, pair and label"),
             col.small("label", "number of its gold label"),
@@ -71,7 +73,10 @@ TABLES = (
             *col.RUN,
             col.text("variant", "the same for models that differ by the seed of their fine-tuning alone"),
             col.whole("tuned_seed", "seed of the fine-tuning").or_empty(),
-            _TASK, _PROTOCOL, col.SEED, col.LAYERS,
+            _TASK,
+            _PROTOCOL,
+            col.SEED,
+            col.LAYERS,
             col.count("width", "size of a hidden state", 1),
             col.count("n_test", "test sentences that the model and its base can take"),
             col.LEFT_OUT,
@@ -126,4 +131,4 @@ TABLES = (
         many=True,
         longest=col.MOST_ROWS,
     ),
-)  # fmt: skip
+)

@@ -82,11 +82,12 @@ TABLES = (
                     "buckets",
                     f"bucket of the rank at every state and layer, the layers of a state together; bucket n ends at the n-th of the ranks "
                     f"{', '.join(map(str, ENDS))}, counted from 0",
-                    0, len(ENDS),
+                    0,
+                    len(ENDS),
                 )
             ),
         ),
         per="run_id",
         longest=col.MOST_ROWS,
     ),
-)  # fmt: skip
+)

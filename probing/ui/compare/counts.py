@@ -30,12 +30,21 @@ def draw(view: View, pair: Pair) -> None:
     yardsticks.say_size(table, probe_set)
     blocks.figure(
         drawing(
-            layer_curve, table, title=f"P@{k}, micro", unit="share", colours=view.colours, names={probe_set: set_name(probe_set)},
-            labels=yardsticks.labels(view), controls=view.controls,
-        ), table=table, stamp=pair.stamp(view, f"P@{k}, micro, of counts"), name="counted-curves",
+            layer_curve,
+            table,
+            title=f"P@{k}, micro",
+            unit="share",
+            colours=view.colours,
+            names={probe_set: set_name(probe_set)},
+            labels=yardsticks.labels(view),
+            controls=view.controls,
+        ),
+        table=table,
+        stamp=pair.stamp(view, f"P@{k}, micro, of counts"),
+        name="counted-curves",
         caption=f"Each model on all facts that it was asked; bands are 95 % intervals. {majority_words(table)}{swapped_words(table)}",
         alt=f"P@{k} by layer of both models",
-    )  # fmt: skip
+    )
 
 
 def _sentence(view: View, row: pd.Series) -> Markdown:
@@ -44,18 +53,25 @@ def _sentence(view: View, row: pd.Series) -> Markdown:
         filled(
             "At its last layer {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the facts that each was asked{mean}: "
             "a loss of **{lost:.1f} points** ({low:.1f} to {high:.1f}; the interval treats the models as independent).",
-            mean=yardsticks.averaged("micro"), model=view.called(row["model"]), base=view.called(row["base"]), value=row["value"] * 100,
+            mean=yardsticks.averaged("micro"),
+            model=view.called(row["model"]),
+            base=view.called(row["base"]),
+            value=row["value"] * 100,
             base_value=row["base_value"] * 100,
-            lost=row["lost"] * 100, low=row["lost_low"] * 100, high=row["lost_high"] * 100,
+            lost=row["lost"] * 100,
+            low=row["lost_low"] * 100,
+            high=row["lost_high"] * 100,
         )
-    ]  # fmt: skip
+    ]
     if pd.notna(row["lost_above"]):
         words.append(
             filled(
-                "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}).", lost=row["lost_above"] * 100,
-                low=row["lost_above_low"] * 100, high=row["lost_above_high"] * 100,
+                "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}).",
+                lost=row["lost_above"] * 100,
+                low=row["lost_above_low"] * 100,
+                high=row["lost_above_high"] * 100,
             )
-        )  # fmt: skip
+        )
     if pd.notna(row["majority"]):
         words.append(
             filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)

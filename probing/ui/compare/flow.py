@@ -72,14 +72,17 @@ def draw_flow(view: View, pair: Pair) -> None:
         never=selection.of(CompareSelection).never,
     )
     blocks.figure(
-        drawn, table=table, stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"), name="flow",
+        drawn,
+        table=table,
+        stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"),
+        name="flow",
         caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
         "(still first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an "
         "inner layer), not read at any layer. Click a part to open its facts. "
         f"{mark_key(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
-    )  # fmt: skip
+    )
     with st.container(horizontal=True, key="flow.links"):
         for part in PARTS:
             if int(row[part]):
@@ -197,10 +200,13 @@ def draw_family(view: View, pair: Pair) -> None:
     if len(table):
         _retention(view, pair, table, together)
     blocks.figure(
-        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=lost,
-        stamp=family_stamp(view, pair, together, f"P@{k} lost at the last layer, micro"), name="points-lost",
-        caption=LOST_WORDS, alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by model",
-    )  # fmt: skip
+        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        table=lost,
+        stamp=family_stamp(view, pair, together, f"P@{k} lost at the last layer, micro"),
+        name="points-lost",
+        caption=LOST_WORDS,
+        alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by model",
+    )
     _by_relation(view, pair)
 
 
@@ -209,16 +215,16 @@ def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFra
     k, here = view.chosen.k, of_pair(view, pair)
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=table,
-        stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"), name="retention",
+        drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        table=table,
+        stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"),
+        name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         f"what the model knows now. One seed per model: another seed may lose more or fewer. {_of_base(view, pair)}"
         f"{_of_controls(list(together['model']), view.controls)}Click to open the facts. {mark_key(view, table['model'])}",
         alt="Kept, gained and lost by model",
-        on_point=lambda point: facts_link.go(
-            here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
-        ),
-    )  # fmt: skip
+        on_point=lambda point: facts_link.go(here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k),
+    )
 
 
 def _by_relation(view: View, pair: Pair) -> None:
@@ -243,18 +249,23 @@ def _by_relation(view: View, pair: Pair) -> None:
                 facts_link.go(here, relation=str(table["relation"].iloc[rows[0]]), versus=pair.base["model"], part="lost", part_k=k)
 
         blocks.table_with_download(
-            table[shown], stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"), name="relation-transitions", key=key,
-            on_select=picked, selection_mode="single-row",
+            table[shown],
+            stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"),
+            name="relation-transitions",
+            key=key,
+            on_select=picked,
+            selection_mode="single-row",
             column_order=[*_FIRST, *(name for name in shown if name not in _FIRST)],
             column_config={
-                "label": st.column_config.TextColumn("relation", pinned=True), "relation": "id",
+                "label": st.column_config.TextColumn("relation", pinned=True),
+                "relation": "id",
                 **{name: outcome_words(name) for name in FATES},
                 "base_value": number("base", format="percent", width=70, help=_last_layer(k, view.called(pair.base["model"]))),
                 "value": number("model", format="percent", width=70, help=_last_layer(k, view.called(pair.model["model"]))),
                 **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
                 "p_value": number("p", format="%.2g", width=80),
             },
-        )  # fmt: skip
+        )
 
 
 def _of_base(view: View, pair: Pair) -> str:

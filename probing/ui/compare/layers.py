@@ -30,14 +30,21 @@ def draw_answers(view: View, pair: Pair) -> None:
     view.contents.section("What they answer instead")
     blocks.figure(
         drawing(
-            answer_shares, table, kinds=KINDS, names=KIND_LABELS, models=(pair.base["model"], pair.model["model"]),
+            answer_shares,
+            table,
+            kinds=KINDS,
+            names=KIND_LABELS,
+            models=(pair.base["model"], pair.model["model"]),
             labels=yardsticks.labels(view),
-        ), table=table, stamp=pair.stamp(view, "kinds of top-ranked tokens by layer"), name="answer-kinds",
+        ),
+        table=table,
+        stamp=pair.stamp(view, "kinds of top-ranked tokens by layer"),
+        name="answer-kinds",
         caption="The token that a layer ranks first for a fact counts as the first kind that fits, from bottom to top. “Right” is P@1 over "
         "facts. "
         f"{mark_key(view, (pair.base['model'], pair.model['model']))}",
         alt="Share of each kind of top-ranked token by layer, for both models",
-    )  # fmt: skip
+    )
 
 
 def draw_weights(view: View, pair: Pair) -> None:
@@ -67,13 +74,13 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
     left, right = st.columns([3, 2])
     with left:
         blocks.figure(
-            drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=drift,
+            drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+            table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption="How far each layer's weights moved, in per cent of their norm in the base. "
-            f"{mark_key(view, drift['model'])}",
+            caption=f"How far each layer's weights moved, in per cent of their norm in the base. {mark_key(view, drift['model'])}",
             alt="Relative change of weights by layer and model",
-        )  # fmt: skip
+        )
     if together.empty:
         return
     lost = view.report(transitions, together, (k,))
@@ -86,13 +93,15 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             )
             return
         blocks.figure(
-            drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)), table=points,
-            stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"), name="drift-loss",
+            drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)),
+            table=points,
+            stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"),
+            name="drift-loss",
             caption="Did the models that moved most forget most? Vertical: share of the base's facts that were lost. With so few points "
             "this is a hint, not evidence. "
             f"{mark_key(view, points['model'])}",
             alt="Mean change of weights against share of facts lost, one point per model",
-        )  # fmt: skip
+        )
 
 
 def draw_early_exit(view: View, pair: Pair) -> None:
@@ -111,10 +120,14 @@ def draw_early_exit(view: View, pair: Pair) -> None:
     }
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
     blocks.table_with_download(
-        shown, shown=shown.assign(model=shown["model"].map(view.label)),
-        stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"), name="early-exit",
+        shown,
+        shown=shown.assign(model=shown["model"].map(view.label)),
+        stamp=pair.stamp(view, f"early exit, rank ≤ {view.chosen.k}, micro"),
+        name="early-exit",
         column_config={
-            **percent, "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),
-            "p_value": st.column_config.NumberColumn("p", format="%.2g"), "model": st.column_config.TextColumn(pinned=True),
+            **percent,
+            "n": st.column_config.NumberColumn("facts", help="Facts that were scored."),
+            "p_value": st.column_config.NumberColumn("p", format="%.2g"),
+            "model": st.column_config.TextColumn(pinned=True),
         },
-    )  # fmt: skip
+    )

@@ -111,9 +111,14 @@ def choose(view: View) -> Pair | None:
         )
     with second:
         selection.bound(
-            st.selectbox, "compared with", "versus_model", view.page, value=versus, options=others,
+            st.selectbox,
+            "compared with",
+            "versus_model",
+            view.page,
+            value=versus,
+            options=others,
             format_func=lambda name: f"{view.label(name)} (its base)" if name == its_base else view.label(name),
-        )  # fmt: skip
+        )
     if common.empty:
         st.info(
             filled(
@@ -133,9 +138,14 @@ def choose(view: View) -> Pair | None:
     with fourth:
         selection.bound(st.selectbox, "Probe set", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
     selection.bound(
-        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        st.segmented_control,
+        "A fact counts as known with rank",
+        "k",
+        view.page,
+        options=list(selection.RANKS),
+        required=True,
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )  # fmt: skip
+    )
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
     assert view.database is not None
     return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database))
@@ -185,10 +195,17 @@ def draw_curves(view: View, pair: Pair) -> None:
     said = filled(
         "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts{mean}: a "
         "difference of **{difference:+.1f} points** ({low:+.1f} to {high:+.1f}), McNemar p {p}.",
-        **who, layer=int(deepest["layer"]), value=deepest["value"] * 100, base_value=deepest["base_value"] * 100, n=int(deepest["n"]),
-        difference=deepest["difference"] * 100, low=deepest["difference_low"] * 100, high=deepest["difference_high"] * 100,
-        p=p_words(deepest["p_value"]), mean=yardsticks.averaged("micro"),
-    )  # fmt: skip
+        **who,
+        layer=int(deepest["layer"]),
+        value=deepest["value"] * 100,
+        base_value=deepest["base_value"] * 100,
+        n=int(deepest["n"]),
+        difference=deepest["difference"] * 100,
+        low=deepest["difference_low"] * 100,
+        high=deepest["difference_high"] * 100,
+        p=p_words(deepest["p_value"]),
+        mean=yardsticks.averaged("micro"),
+    )
     st.markdown(joined(" ", [said, beside_both(deepest, again), loss_minus_swapped(deepest)]))
     yardsticks.say_size(table, pair.model["probe_set"])
     mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
@@ -198,13 +215,16 @@ def draw_curves(view: View, pair: Pair) -> None:
     )
     minus = f" minus {MODES[mode]}" if MODES[mode] else ""
     blocks.figure(
-        drawn, table=table, stamp=pair.stamp(view, f"P@{k}{minus}, micro"), name="paired-curves",
+        drawn,
+        table=table,
+        stamp=pair.stamp(view, f"P@{k}{minus}, micro"),
+        name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
         f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. {_of_shuffled(table)}Click a point to open "
         f"its facts. {mark_key(view, (base, model))}",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
-    )  # fmt: skip
+    )
 
 
 def _of_shuffled(table: pd.DataFrame) -> str:
@@ -276,9 +296,10 @@ def swapped_of(row: Mapping[str, Any], sides: Mapping[str, Markdown], number: Ca
     still = (filled("{who} **{given}**", who=who, given=one) for who, one in zip(called, given["swapped"], strict=True))
     return filled(
         "Asked about a **swapped subject**, {still} of the {n} facts that have one; asked about their own, {matched}.",
-        still=joined(" and ", still), n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
+        still=joined(" and ", still),
+        n=" and ".join(f"{n:,}" for n in dict.fromkeys(sizes.values())),
         matched=joined(" and ", given["matched"]),
-    )  # fmt: skip
+    )
 
 
 def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
@@ -291,10 +312,18 @@ def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
         return Markdown("")
     return filled(
         "Minus the swapped subject the loss is **{lost:.1f} points** ({low:.1f} to {high:.1f}){there}; over all facts it is {all:.1f}.",
-        lost=-row["more"] * 100, low=-row["more_high"] * 100, high=-row["more_low"] * 100, all=-row["difference"] * 100,
-        there=filled(" of {whole:.1f} on the {n:,} facts with such a subject", whole=(row["base_matched"] - row["matched"]) * 100,
-                     n=int(row["swapped_n"])) if row["swapped_n"] == row["base_swapped_n"] else Markdown(""),
-    )  # fmt: skip
+        lost=-row["more"] * 100,
+        low=-row["more_high"] * 100,
+        high=-row["more_low"] * 100,
+        all=-row["difference"] * 100,
+        there=filled(
+            " of {whole:.1f} on the {n:,} facts with such a subject",
+            whole=(row["base_matched"] - row["matched"]) * 100,
+            n=int(row["swapped_n"]),
+        )
+        if row["swapped_n"] == row["base_swapped_n"]
+        else Markdown(""),
+    )
 
 
 def lead_on(view: View, pair: Pair) -> None:

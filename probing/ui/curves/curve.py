@@ -33,14 +33,25 @@ _DOES = {
 def controls(view: View) -> None:
     """Metric, average and panels."""
     selection.bound(
-        st.segmented_control, "Metric", "metric", view.page, options=list(SHOWN), required=True, wrap=True,
+        st.segmented_control,
+        "Metric",
+        "metric",
+        view.page,
+        options=list(SHOWN),
+        required=True,
+        wrap=True,
         format_func=lambda name: METRICS[name].label,
-    )  # fmt: skip
+    )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
-            st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
+            st.segmented_control,
+            "Mean over",
+            "average",
+            view.page,
+            options=list(selection.AVERAGES),
+            required=True,
             format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-        )  # fmt: skip
+        )
         selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 
@@ -78,12 +89,16 @@ def _headline(view: View, table: pd.DataFrame) -> Markdown:
     if metric not in _DOES:
         return filled(
             "At its last layer, {layer}, {who}{head} has {metric} **{value:.3f}** on the {n:,} facts of {set}{mean}.",
-            **where, metric=METRICS[metric].label, value=row["value"],
-        )  # fmt: skip
+            **where,
+            metric=METRICS[metric].label,
+            value=row["value"],
+        )
     said = filled(
         "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
-        **where, does=_DOES[metric], value=row["value"] * 100,
-    )  # fmt: skip
+        **where,
+        does=_DOES[metric],
+        value=row["value"] * 100,
+    )
     named, average = yardsticks.again(view, row["model"]), view.chosen.average
     beside = yardsticks.beside(row.to_dict(), named, majority=metric in WITH_MAJORITY, average=average)
     return joined(" ", [said, beside])
@@ -98,15 +113,26 @@ def draw(view: View, table: pd.DataFrame) -> None:
     mode = yardsticks.choose(view, "minus", why)
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     drawn = drawing(
-        metric_curve, table, metric=own.metric, average=chosen.average, mode=mode, colours=view.colours, labels=yardsticks.labels(view),
-        panels=own.panels, controls=view.controls,
-    )  # fmt: skip
+        metric_curve,
+        table,
+        metric=own.metric,
+        average=chosen.average,
+        mode=mode,
+        colours=view.colours,
+        labels=yardsticks.labels(view),
+        panels=own.panels,
+        controls=view.controls,
+    )
     filters = f"{metric.label}{minus}, {chosen.average}, {view.filter_words()}"
     blocks.figure(
-        drawn, table=table, stamp=view.stamp(filters, tuple(table["run_id"].unique())), name="layer-curves",
-        caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(), on_point=_remember,
+        drawn,
+        table=table,
+        stamp=view.stamp(filters, tuple(table["run_id"].unique())),
+        name="layer-curves",
+        caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(),
+        on_point=_remember,
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
-    )  # fmt: skip
+    )
 
 
 def _caption(metric: str, table: pd.DataFrame, mode: str) -> str:

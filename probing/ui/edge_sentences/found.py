@@ -36,29 +36,55 @@ def filters(shown: Shown) -> None:
     first = st.columns(3)
     with first[0]:
         selection.bound(
-            st.selectbox, "Task", "trace_task", page, value=shown.task, options=["", *titles], resets={**reset, "trace_label": ""},
+            st.selectbox,
+            "Task",
+            "trace_task",
+            page,
+            value=shown.task,
+            options=["", *titles],
+            resets={**reset, "trace_label": ""},
             format_func=lambda task: titles.get(task, "all tasks"),
-        )  # fmt: skip
+        )
     labels = shown.labels()
     with first[1]:
         selection.bound(
-            st.selectbox, "Right label", "trace_label", page, value=own.trace_label if own.trace_label in labels else "",
-            options=["", *labels], resets=reset, disabled=not labels, format_func=lambda label: label or "any",
+            st.selectbox,
+            "Right label",
+            "trace_label",
+            page,
+            value=own.trace_label if own.trace_label in labels else "",
+            options=["", *labels],
+            resets=reset,
+            disabled=not labels,
+            format_func=lambda label: label or "any",
             help="" if labels else "Choose a task first.",
-        )  # fmt: skip
+        )
     last = int(shown.runs["layers"].max()) - 1
     with first[2]:
         selection.bound(
-            st.selectbox, "Settled at layer", "settled", page, options=[None, *range(last + 1)], placeholder="any", resets=reset,
+            st.selectbox,
+            "Settled at layer",
+            "settled",
+            page,
+            options=[None, *range(last + 1)],
+            placeholder="any",
+            resets=reset,
             format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The first layer from which the most probable label stays right up to the last.",
-        )  # fmt: skip
+        )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
-            st.segmented_control, "Targets", "trace_kind", page, options=list(KINDS), required=True, format_func=_KINDS.__getitem__,
-            resets=reset, help="Ambiguous: for more than one target of the sentence, no label has a mean share above 0.7 over the layers "
+            st.segmented_control,
+            "Targets",
+            "trace_kind",
+            page,
+            options=list(KINDS),
+            required=True,
+            format_func=_KINDS.__getitem__,
+            resets=reset,
+            help="Ambiguous: for more than one target of the sentence, no label has a mean share above 0.7 over the layers "
             "(the paper's rule). Revised: the most probable label changes at some layer.",
-        )  # fmt: skip
+        )
         selection.bound(st.selectbox, "Order", "trace_order", page, options=list(ORDERS), format_func=_ORDERS.__getitem__, resets=reset)
     if len(titles) > 1:
         _out_of_order(shown, reset)
@@ -79,9 +105,15 @@ def _out_of_order(shown: Shown, reset: dict) -> None:
 def _one_task(shown: Shown, label: Markdown, field: str, reset: dict) -> None:
     value = getattr(shown.own, field)
     selection.bound(
-        st.selectbox, label, field, shown.view.page, value=value if value in shown.tasks else "", options=["", *shown.tasks], resets=reset,
+        st.selectbox,
+        label,
+        field,
+        shown.view.page,
+        value=value if value in shown.tasks else "",
+        options=["", *shown.tasks],
+        resets=reset,
         format_func=lambda task: shown.tasks.get(task, "any"),
-    )  # fmt: skip
+    )
 
 
 def listing(shown: Shown) -> str:
@@ -114,15 +146,25 @@ def listing(shown: Shown) -> str:
 
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[["sentence", "targets", "ambiguous", "revisions"]]
     st.dataframe(
-        top, hide_index=True, height=min(38 + 35 * len(top), 250), key=key, on_select=picked, selection_mode="single-row",
-        placeholder=blocks.EMPTY, column_config=tables.fitted(top, _HEADINGS),
-    )  # fmt: skip
+        top,
+        hide_index=True,
+        height=min(38 + 35 * len(top), 250),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        placeholder=blocks.EMPTY,
+        column_config=tables.fitted(top, _HEADINGS),
+    )
     say_missing(shown.view, shown.part, table, Markdown("Sentences without words are shown by the sha256 of their text"))
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
-            "CSV of this page of the list", lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")), "edge-sentences.csv",
-            "text/csv", key="edge-sentences.csv", on_click="ignore",
-        )  # fmt: skip
+            "CSV of this page of the list",
+            lambda: blocks.export.csv_bytes(table, shown.stamp("sentences")),
+            "edge-sentences.csv",
+            "text/csv",
+            key="edge-sentences.csv",
+            on_click="ignore",
+        )
     return own.text_hash or keys[0]
 
 
@@ -136,13 +178,21 @@ def _head(total: int, page: int, pages: int) -> None:
         st.markdown(filled("**{sentences}**", sentences=count(total, "sentence")))
         if pages > 1:
             st.button(
-                "Back", key="edge_sentences.back", icon=":material/chevron_left:", disabled=page == 1, on_click=selection.update,
+                "Back",
+                key="edge_sentences.back",
+                icon=":material/chevron_left:",
+                disabled=page == 1,
+                on_click=selection.update,
                 kwargs={"trace_page": page - 1, "text_hash": ""},
-            )  # fmt: skip
+            )
             st.button(
-                "More", key="edge_sentences.more", icon=":material/chevron_right:", disabled=page == pages, on_click=selection.update,
+                "More",
+                key="edge_sentences.more",
+                icon=":material/chevron_right:",
+                disabled=page == pages,
+                on_click=selection.update,
                 kwargs={"trace_page": page + 1, "text_hash": ""},
-            )  # fmt: skip
+            )
             st.caption(filled("page {page:,} of {pages:,}", page=page, pages=pages), width="content")
 
 

@@ -125,16 +125,35 @@ def _controls(view: View, models: list[str], model: str, parts: list[str], part:
     restart = {"trace_page": 1, "text_hash": ""}
     if len(models) > 1:
         selection.bound(
-            st.selectbox, "Model", "trace_model", page, value=model, options=models, format_func=view.label, help=mark_key(view, models),
+            st.selectbox,
+            "Model",
+            "trace_model",
+            page,
+            value=model,
+            options=models,
+            format_func=view.label,
+            help=mark_key(view, models),
             resets={"trace_page": 1},
-        )  # fmt: skip
+        )
     if len(parts) > 1:
         selection.bound(
-            st.segmented_control, "Sentences", "trace_part", page, value=part, options=parts, required=True, resets=restart,
-            format_func=PART_NAMES.__getitem__, help="Our own sentences were written for this page. The dev part of the tasks' data "
+            st.segmented_control,
+            "Sentences",
+            "trace_part",
+            page,
+            value=part,
+            options=parts,
+            required=True,
+            resets=restart,
+            format_func=PART_NAMES.__getitem__,
+            help="Our own sentences were written for this page. The dev part of the tasks' data "
             "also decided when training stopped; the test part did not.",
-        )  # fmt: skip
+        )
     selection.bound(
-        st.toggle, "Only spans not seen in training", "trace_unseen", page, resets=restart,
+        st.toggle,
+        "Only spans not seen in training",
+        "trace_unseen",
+        page,
+        resets=restart,
         help="Lists only targets whose span text (of both spans, if there are two) does not occur in the training part.",
-    )  # fmt: skip
+    )

@@ -38,16 +38,22 @@ def draw(shown: Shown, sentence: str) -> None:
     passing = int(targets["passes"].sum())
     if passing < len(targets):
         selection.bound(
-            st.toggle, filled("All {n} targets of the sentence", n=len(targets)), "every_target", shown.view.page,
+            st.toggle,
+            filled("All {n} targets of the sentence", n=len(targets)),
+            "every_target",
+            shown.view.page,
             help="Off: only those that pass the filters.",
-        )  # fmt: skip
+        )
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
     st.markdown(_said(shown, kept))
     panels = panels_of(shown, kept)
     drawn = most_revised(panels)
     more = panels["panel"].nunique() - MAX_PANELS
     blocks.figure(
-        drawing(trace_bars, drawn), table=panels, stamp=shown.stamp(f"text {sentence[:12]}"), name="edge-traces",
+        drawing(trace_bars, drawn),
+        table=panels,
+        stamp=shown.stamp(f"text {sentence[:12]}"),
+        name="edge-traces",
         caption=filled(
             "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over all layers. Each bar is a "
             "label's probability as a share of the sum over all labels, as the probe scores labels independently. Dotted line: from here "
@@ -55,7 +61,7 @@ def draw(shown: Shown, sentence: str) -> None:
             more=f" Only the {MAX_PANELS} panels with most revisions are drawn; {count(more, 'other')} in the table." if more > 0 else "",
         ),
         alt="Share of the right label and of the best wrong one by layer, one panel per target",
-    )  # fmt: skip
+    )
     _table(shown, kept)
     whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
     navigation.link("pipeline", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
@@ -89,16 +95,21 @@ def _said(shown: Shown, rows: pd.DataFrame) -> Markdown:
     said = filled(
         "At the last layer the most probable label is right for **{right} of {all}**; the memory baseline, which knows span texts only, "
         "gives exactly the right labels for {memory}.",
-        right=int(at_end["right"].sum()), all=count(len(targets), "target"), memory=int(targets["memory_right"].sum()),
-    )  # fmt: skip
+        right=int(at_end["right"].sum()),
+        all=count(len(targets), "target"),
+        memory=int(targets["memory_right"].sum()),
+    )
     settled = targets[targets["settled"] > 0].sort_values("settled", kind="stable")
     if settled.empty:
         return said
     last = settled.iloc[-1].to_dict()
     return filled(
-        "{said} Last to settle: {what} as {label}, at layer {layer}.", said=said, what=title_of_target(shown, last),
-        label=" + ".join(last["gold"]), layer=int(last["settled"]),
-    )  # fmt: skip
+        "{said} Last to settle: {what} as {label}, at layer {layer}.",
+        said=said,
+        what=title_of_target(shown, last),
+        label=" + ".join(last["gold"]),
+        layer=int(last["settled"]),
+    )
 
 
 def title_of_target(shown: Shown, row: Mapping[str, Any]) -> str:
@@ -125,12 +136,21 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
             p = row["p_gold"][place] if len(row["p_gold"]) > place else 0
             found.append(
                 {
-                    "panel": f"{row['task']}.{row['target']}.{place}", "title": title_of_target(shown, row), "task": row["task"],
-                    "gold": gold or "(no label)", "wrong": row["wrong"], "layer": int(row["layer"]), "p_gold": p / total,
-                    "p_wrong": row["p_wrong"] / total, "sigmoid_gold": p / _STEPS, "sigmoid_wrong": row["p_wrong"] / _STEPS,
-                    "right": row["right"], "settled": _settled(row), "revisions": int(row["revisions"]),
+                    "panel": f"{row['task']}.{row['target']}.{place}",
+                    "title": title_of_target(shown, row),
+                    "task": row["task"],
+                    "gold": gold or "(no label)",
+                    "wrong": row["wrong"],
+                    "layer": int(row["layer"]),
+                    "p_gold": p / total,
+                    "p_wrong": row["p_wrong"] / total,
+                    "sigmoid_gold": p / _STEPS,
+                    "sigmoid_wrong": row["p_wrong"] / _STEPS,
+                    "right": row["right"],
+                    "settled": _settled(row),
+                    "revisions": int(row["revisions"]),
                 }
-            )  # fmt: skip
+            )
     return pd.DataFrame(found).astype({"settled": "float64"})
 
 
@@ -151,21 +171,29 @@ def _table(shown: Shown, rows: pd.DataFrame) -> None:
     table = pd.DataFrame(
         [
             {
-                "target": title_of_target(shown, row), "right": " + ".join(row["gold"]), "last layer": ends[row["task"], row["target"]],
-                "memory": " + ".join(row["memory"]), "settled": _settled(row),
-                "revisions": row["revisions"], "mean share": row["strongest_mean"], "in training": bool(row["seen"]),
+                "target": title_of_target(shown, row),
+                "right": " + ".join(row["gold"]),
+                "last layer": ends[row["task"], row["target"]],
+                "memory": " + ".join(row["memory"]),
+                "settled": _settled(row),
+                "revisions": row["revisions"],
+                "mean share": row["strongest_mean"],
+                "in training": bool(row["seen"]),
             }
             for row in targets.to_dict("records")
         ]
-    ).astype({"settled": "Int64"})  # fmt: skip
+    ).astype({"settled": "Int64"})
     column = st.column_config
     blocks.table_with_download(
-        table, stamp=shown.stamp("targets"), name="edge-targets",
+        table,
+        stamp=shown.stamp("targets"),
+        name="edge-targets",
         column_config={
-            "target": column.TextColumn(pinned=True), "last layer": column.TextColumn(help="The most probable label at the last layer."),
+            "target": column.TextColumn(pinned=True),
+            "last layer": column.TextColumn(help="The most probable label at the last layer."),
             "memory": column.TextColumn(help="The commonest training label of the same span text; the majority label if there is none."),
             "settled": column.NumberColumn(help="The layer from which the right label stays the most probable one; empty: never."),
             "mean share": column.NumberColumn(format="%.2f", help="Greatest mean share of a label; ambiguous if at most 0.70."),
             "in training": column.CheckboxColumn(help="Whether the text of the span (of both spans) occurs in training."),
         },
-    )  # fmt: skip
+    )

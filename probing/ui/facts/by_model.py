@@ -44,9 +44,15 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
     options = [name for name in view.colours if name in set(runs["model"]) and name not in first]
     if options:
         selection.bound(
-            st.multiselect, filled("Compare with {names}", names=" and ".join(map(view.label, first))), "fact_models", view.page,
-            options=options, format_func=view.label, max_selections=MAX_MODELS - len(first), placeholder="other models",
-        )  # fmt: skip
+            st.multiselect,
+            filled("Compare with {names}", names=" and ".join(map(view.label, first))),
+            "fact_models",
+            view.page,
+            options=options,
+            format_func=view.label,
+            max_selections=MAX_MODELS - len(first),
+            placeholder="other models",
+        )
     if beyond := [name for name in selection.of(FactsSelection).fact_models if name in options][MAX_MODELS - len(first) :]:
         words = "At most {most} models fit side by side. Ignored: {names}"
         st.info(filled(words, most=MAX_MODELS, names=listing([view.label(name) for name in beyond])), icon=":material/link_off:")
@@ -67,14 +73,16 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
     tokens = table.assign(place=[models.index(model) + 1 for model in table["model"]], framed=table["rank of the answer"] == 1)
     labels = [view.label(model) for model in models]
     blocks.figure(
-        drawing(token_grid, tokens, names=labels, dark=blocks.dark()), table=table, name="fact-models",
+        drawing(token_grid, tokens, names=labels, dark=blocks.dark()),
+        table=table,
+        name="fact-models",
         stamp=view.stamp(f"{', '.join(labels)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption=filled(
             "The best token of every layer, model by model. The right answer is framed; a stronger tint means a higher probability. {key}",
             key=mark_key(view, models),
         ),
         alt=f"Best token of every layer of {', '.join(labels)} for: {fact['prompt']}",
-    )  # fmt: skip
+    )
 
 
 def fates(view: View, runs: pd.DataFrame, rows: pd.DataFrame) -> None:

@@ -81,9 +81,12 @@ def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
         st.markdown(
             filled(
                 "At the last layer of {model} the right word, **{object}**, has rank {rank:,}. {words}",
-                model=view.called(view.chosen.model), object=fact["object"], rank=int(rows["gold_rank"].iloc[-1]), words=words,
+                model=view.called(view.chosen.model),
+                object=fact["object"],
+                rank=int(rows["gold_rank"].iloc[-1]),
+                words=words,
             )
-        )  # fmt: skip
+        )
 
 
 def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
@@ -111,14 +114,16 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" This run stores {count(stored, 'token')} per layer; “Ask live” shows more."
     more = more if stored < 5 else ""
     blocks.figure(
-        drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()), table=tokens.drop(columns="framed"),
-        stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)), name="fact-tokens",
+        drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()),
+        table=tokens.drop(columns="framed"),
+        stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)),
+        name="fact-tokens",
         caption=filled(
             "The predictions of each layer, best first. The right answer is framed; a stronger tint means a higher probability.{more}",
             more=more,
         ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",
-    )  # fmt: skip
+    )
 
 
 def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, beside: list[str]) -> None:
@@ -126,11 +131,15 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
     table = rank_table(chosen, rows)
     labels = {model: view.label(model) for model in chosen["model"]}
     blocks.figure(
-        drawing(run_rank_lines, table, colours=view.colours, labels=labels, controls=view.controls), table=table,
-        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(chosen["run_id"])), name="fact-ranks",
+        drawing(run_rank_lines, table, colours=view.colours, labels=labels, controls=view.controls),
+        table=table,
+        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(chosen["run_id"])),
+        name="fact-ranks",
         caption=filled(
             "Rank of “{object}” in each layer's ranking of the whole vocabulary; rank 1 is on top, and rings mark the layers with the best "
-            "rank. {key}", object=fact["object"], key=mark_key(view, chosen["model"]),
+            "rank. {key}",
+            object=fact["object"],
+            key=mark_key(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
-    )  # fmt: skip
+    )

@@ -18,19 +18,30 @@ from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROWS = 50
 _SHOWN = {
-    "subject": "subject", "object": "answer", "label": "relation", "first_layer": "first known", "last_layer": "last known",
-    "best_rank": "best rank", "last_rank": "last rank", "exposure": "exposure", "prompt": "prompt",
-}  # fmt: skip
+    "subject": "subject",
+    "object": "answer",
+    "label": "relation",
+    "first_layer": "first known",
+    "last_layer": "last known",
+    "best_rank": "best rank",
+    "last_rank": "last rank",
+    "exposure": "exposure",
+    "prompt": "prompt",
+}
 _HEADINGS = {
     "first known": st.column_config.NumberColumn("first", help="The first layer that knows it."),
     "last known": st.column_config.NumberColumn("last", help="The last layer that knows it."),
     "prompt": st.column_config.TextColumn(width="large"),
-}  # fmt: skip
+}
 _ORDER_WORDS = {
-    "layers known": "known at most layers first", "fact": "by name", "first layer": "known earliest first",
+    "layers known": "known at most layers first",
+    "fact": "by name",
+    "first layer": "known earliest first",
     "last layer": "known latest first",
-    "best rank": "best rank first", "last rank": "best last rank first", "worst last rank": "worst last rank first",
-}  # fmt: skip
+    "best rank": "best rank first",
+    "last rank": "best last rank first",
+    "worst last rank": "worst last rank first",
+}
 _KNOWN = {"any": "known or not", "ever": "known at some layer", "never": "known at no layer"}
 
 
@@ -120,9 +131,14 @@ def _relation(view: View, first_page: dict) -> None:
     table = table[table["probe_set"] == view.chosen.probe_set]
     labels = dict(zip(table["relation"], table["label"], strict=True))
     selection.bound(
-        st.selectbox, "Relation", "relation", view.page, options=["", *labels], resets=first_page,
+        st.selectbox,
+        "Relation",
+        "relation",
+        view.page,
+        options=["", *labels],
+        resets=first_page,
         format_func=lambda name: "all relations" if not name else labels[name] if labels[name] == name else f"{labels[name]} ({name})",
-    )  # fmt: skip
+    )
 
 
 def listing(view: View) -> str:
@@ -150,15 +166,24 @@ def listing(view: View) -> str:
 
     table = found[list(_SHOWN)].rename(columns=_SHOWN)
     st.dataframe(
-        table, hide_index=True, height=min(38 + 35 * len(found), 250), key=key, on_select=picked, selection_mode="single-row",
+        table,
+        hide_index=True,
+        height=min(38 + 35 * len(found), 250),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
         placeholder=blocks.EMPTY,
         column_config=tables.fitted(table, _HEADINGS),
-    )  # fmt: skip
+    )
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
-            "CSV of this list page", lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
-            "facts.csv", "text/csv", key="facts.csv", on_click="ignore",
-        )  # fmt: skip
+            "CSV of this list page",
+            lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
+            "facts.csv",
+            "text/csv",
+            key="facts.csv",
+            on_click="ignore",
+        )
     return chosen.fact or ids[0]
 
 
@@ -175,9 +200,11 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pag
         fact = rocky(view)
         if fact is not None:
             st.button(
-                "Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update,
+                "Rocky Balboa",
+                icon=":material/sports_mma:",
+                on_click=selection.update,
                 kwargs={"afresh": True, **selection.ALL_FACTS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
-            )  # fmt: skip
+            )
         else:
             navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)
         if pages > 1:
@@ -191,9 +218,13 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pag
             )
             st.caption(filled("page {page:,} of {pages:,}", page=page, pages=pages), width="content")
             st.button(
-                "More", key="facts.more", icon=":material/chevron_right:", disabled=page == pages, on_click=selection.update,
+                "More",
+                key="facts.more",
+                icon=":material/chevron_right:",
+                disabled=page == pages,
+                on_click=selection.update,
                 kwargs={"list_page": page + 1, "fact": ""},
-            )  # fmt: skip
+            )
 
 
 def title_of(fact: pd.Series) -> Markdown:

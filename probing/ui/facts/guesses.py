@@ -48,5 +48,7 @@ def _swapped(fact: Mapping[str, Any], rows: pd.DataFrame) -> Markdown:
         return Markdown("")
     return filled(
         "Asked about a swapped subject, {layer} gives {object} rank {rank:,}.",
-        layer="the last layer" if layer == last else f"layer {layer}", object=fact["object"], rank=int(rank),
-    )  # fmt: skip
+        layer="the last layer" if layer == last else f"layer {layer}",
+        object=fact["object"],
+        rank=int(rank),
+    )

@@ -71,22 +71,38 @@ def choose_part(view: View) -> None:
             with versus:
                 shown = own.versus if own.versus in others else ""
                 selection.bound(
-                    st.selectbox, "Compared with", "versus", view.page, value=shown, options=["", *others], resets=_FIRST_PAGE,
+                    st.selectbox,
+                    "Compared with",
+                    "versus",
+                    view.page,
+                    value=shown,
+                    options=["", *others],
+                    resets=_FIRST_PAGE,
                     format_func=lambda name: view.label(name) if name else "no other model",
-                )  # fmt: skip
+                )
             with part:
                 selection.bound(
-                    st.selectbox, "Facts that were", "part", view.page, options=list(PARTS), resets=_FIRST_PAGE,
+                    st.selectbox,
+                    "Facts that were",
+                    "part",
+                    view.page,
+                    options=list(PARTS),
+                    resets=_FIRST_PAGE,
                     format_func=lambda name: f"lost: {outcome_words(name)}" if name in FATES else name or "any",
                     help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are relocated (first "
                     "at an inner layer), suppressed (still among the first 100 at the last layer), displaced (among the first 100 only at "
                     "an inner layer) or not read at any layer (among the first 100 at none).",
-                )  # fmt: skip
+                )
             with k:
                 selection.bound(
-                    st.segmented_control, "Known up to rank", "part_k", view.page, options=list(selection.RANKS), required=True,
+                    st.segmented_control,
+                    "Known up to rank",
+                    "part_k",
+                    view.page,
+                    options=list(selection.RANKS),
+                    required=True,
                     resets=_FIRST_PAGE,
-                )  # fmt: skip
+                )
     if not own.part:
         return
     if against(view) is not None:

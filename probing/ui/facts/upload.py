@@ -52,9 +52,12 @@ def show(view: View) -> None:
         )
     with right:
         head = st.selectbox(
-            "Head", ["", *live_models.HEADS], key="own.head", format_func=live_models.head_name,
+            "Head",
+            ["", *live_models.HEADS],
+            key="own.head",
+            format_func=live_models.head_name,
             help="default: tied or, if none are trained, logit_lens",
-        )  # fmt: skip
+        )
     asked = _with_base(view, offered[model], offered)
     if file is None:
         return
@@ -86,9 +89,11 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
         return choice
     st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
     base = st.selectbox(
-        filled("{name} was fine-tuned from", name=view.label(choice.name)), ["", *live_models.bases(offered, choice)],
-        format_func=lambda name: view.label(name) if name else "choose its base", key=f"own.base.{choice.name}",
-    )  # fmt: skip
+        filled("{name} was fine-tuned from", name=view.label(choice.name)),
+        ["", *live_models.bases(offered, choice)],
+        format_func=lambda name: view.label(name) if name else "choose its base",
+        key=f"own.base.{choice.name}",
+    )
     return replace(choice, base=base)
 
 

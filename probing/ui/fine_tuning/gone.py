@@ -34,15 +34,26 @@ MEANS = {
 }
 #: Step -> the name of its probe.
 _STEPS = {
-    "frozen": "the base's probe, frozen", "rescaled": "the base's probe, rescaled", "aligned": "the base's probe, aligned",
-    "own": "the own probe", "mean": "the own probe of the mean of tokens", "best": "the own probe of the best layer",
+    "frozen": "the base's probe, frozen",
+    "rescaled": "the base's probe, rescaled",
+    "aligned": "the base's probe, aligned",
+    "own": "the own probe",
+    "mean": "the own probe of the mean of tokens",
+    "best": "the own probe of the best layer",
     "mlp": "the neural probe",
-}  # fmt: skip
+}
 _ACCURACIES = {
-    "base_accuracy": "base's probe on the base", "frozen": "base's probe, frozen", "rescaled": "rescaled", "aligned": "aligned",
-    "own": "own probe", "quarter": "own, a quarter", "mean": "own, mean of tokens", "best": "own, best layer", "mlp": "neural",
+    "base_accuracy": "base's probe on the base",
+    "frozen": "base's probe, frozen",
+    "rescaled": "rescaled",
+    "aligned": "aligned",
+    "own": "own probe",
+    "quarter": "own, a quarter",
+    "mean": "own, mean of tokens",
+    "best": "own, best layer",
+    "mlp": "neural",
     "majority": "majority label",
-}  # fmt: skip
+}
 
 
 def draw(shown: Shown) -> None:
@@ -59,7 +70,7 @@ def draw(shown: Shown) -> None:
             "below 0.",
             points=-100 * BOUND,
         )
-    )  # fmt: skip
+    )
     lacking = {why: dict.fromkeys(shown.gone.loc[shown.gone["why"] == why, "task"]) for why in (NO_PREDICTIONS, NOT_TRAINED)}
     for why, missing in lacking.items():
         if missing:
@@ -72,11 +83,14 @@ def draw(shown: Shown) -> None:
         st.markdown(joined("\n", [filled("- **{fate}**: {words}", fate=fate, words=words) for fate, words in MEANS.items()]))
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
-        drawing(fate_bars, shares, titles=shown.titles), table=shares, stamp=shown.stamp("where properties are read"), name="where-gone",
+        drawing(fate_bars, shares, titles=shown.titles),
+        table=shares,
+        stamp=shown.stamp("where properties are read"),
+        name="where-gone",
         caption="Numbers count layers. Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe "
         "holds; hatched: none here does; grey: not decided.",
         alt="Share of each fate by task and vector",
-    )  # fmt: skip
+    )
     _cells(shown, counts.reset_index(drop=True))
 
 
@@ -101,15 +115,21 @@ def _cells(shown: Shown, cells: pd.DataFrame) -> None:
         {"property": cells["task"].map(lambda one: shown.titles.get(one, one)), "vector": cells["pooling"].map(POOLING_NAMES)}
         | {"layer": cells["layer"], "fate": cells["fate"]}
         | {words: cells[name] for name, words in _ACCURACIES.items()}
-    )  # fmt: skip
+    )
     blocks.table_with_download(
-        cells, shown=top, name="where-gone-cells", height=min(38 + 35 * len(top), 320), key=key, on_select=picked,
-        selection_mode="single-row", stamp=shown.stamp("fates of properties"),
+        cells,
+        shown=top,
+        name="where-gone-cells",
+        height=min(38 + 35 * len(top), 320),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        stamp=shown.stamp("fates of properties"),
         column_config={
             "property": st.column_config.TextColumn(pinned=True),
             **{words: st.column_config.NumberColumn(words, format="percent") for words in _ACCURACIES.values()},
         },
-    )  # fmt: skip
+    )
     _one(shown, cells)
 
 
@@ -121,16 +141,28 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
     st.markdown(
         filled(
             "**{title}, {pooling}, layer {layer}: {fate}**: {words}. {needed}The base's probe had {before:.1f} % right, the model's own "
-            "has {after:.1f} % (majority baseline {majority:.1f} %).", title=shown.titles.get(row["task"], row["task"]),
-            pooling=POOLING_NAMES[row["pooling"]], layer=int(row["layer"]), fate=row["fate"], words=MEANS[row["fate"]], needed=_needed(row),
-            before=row["base_accuracy"] * 100, after=row["own"] * 100, majority=row["majority"] * 100,
+            "has {after:.1f} % (majority baseline {majority:.1f} %).",
+            title=shown.titles.get(row["task"], row["task"]),
+            pooling=POOLING_NAMES[row["pooling"]],
+            layer=int(row["layer"]),
+            fate=row["fate"],
+            words=MEANS[row["fate"]],
+            needed=_needed(row),
+            before=row["base_accuracy"] * 100,
+            after=row["own"] * 100,
+            majority=row["majority"] * 100,
         )
-    )  # fmt: skip
+    )
     navigation.link(
-        "sentence_probes", "The sentences of this cell that turned right or wrong", tuned_model=shown.model, turned_task=row["task"],
-        turned_pooling=row["pooling"], turned_layer=int(row["layer"]), turned_example="",
+        "sentence_probes",
+        "The sentences of this cell that turned right or wrong",
+        tuned_model=shown.model,
+        turned_task=row["task"],
+        turned_pooling=row["pooling"],
+        turned_layer=int(row["layer"]),
+        turned_example="",
         sentence_protocol="" if shown.protocol == "ours" else shown.protocol,
-    )  # fmt: skip
+    )
 
 
 def _needed(row: Mapping[Hashable, Any]) -> str:

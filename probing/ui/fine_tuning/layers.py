@@ -24,7 +24,7 @@ _WORDS = {
     panels.PROBE: "Sentence probes: the model's own probes minus those of its base, on the same sentences.",
     panels.PERPLEXITY: "Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the dotted line is the "
     "unchanged model.",
-}  # fmt: skip
+}
 #: The quantities of the panels, in their order.
 _METRICS = ("attention_entropy", "attention_movers_distance", "masked_perplexity", "weight_drift", "cka", "same_token_cosine")
 
@@ -44,13 +44,14 @@ def _intro(shown: Shown, called: Markdown) -> Markdown:
     view = shown.view
     said = filled("{model} was fine-tuned from {base}.", model=called, base=view.called(shown.base))
     beside = (
-        filled("Grey is {control}, which was trained for as long on the base's own text, without a task.",
-               control=view.called(shown.control))
+        filled(
+            "Grey is {control}, which was trained for as long on the base's own text, without a task.", control=view.called(shown.control)
+        )
         if shown.control
         else Markdown("It is the control itself: it was trained further on its base's own text.")
         if shown.model in shown.controls
         else Markdown("No control is stored, so nothing here shows how much any further training would change.")
-    )  # fmt: skip
+    )
     words = [said, task_words(view, shown.model), beside]
     return joined(" ", [one for one in words if one])
 
@@ -61,8 +62,10 @@ def _figure(shown: Shown) -> None:
     colours = [view.all_colours[shown.model], view.all_colours.get(shown.base, "#0072B2")]
     seeds = bool((found["seeds"].fillna(1) > 1).any())
     blocks.figure(
-        drawing(evidence_panels, found, names=names, colours=colours, tasks=shown.titles), table=found,
-        stamp=shown.stamp("what fine-tuning changed by layer"), name="fine-tuning-layers",
+        drawing(evidence_panels, found, names=names, colours=colours, tasks=shown.titles),
+        table=found,
+        stamp=shown.stamp("what fine-tuning changed by layer"),
+        name="fine-tuning-layers",
         caption=filled(
             "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds}{panels} {key}",
             panels=" ".join(["", *[words for panel, words in _WORDS.items() if found["panel"].str.startswith(panel).any()]])
@@ -72,7 +75,7 @@ def _figure(shown: Shown) -> None:
             key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
-    )  # fmt: skip
+    )
     with st.expander("What the panels measure", icon=":material/info:"):
         lines = [
             filled("- **{name}** ({unit}): {words}", name=one.label, unit=one.unit, words=one.definition)
@@ -94,14 +97,16 @@ def _edge_words(shown: Shown) -> str:
 def _missing(shown: Shown) -> None:
     """The evidence that is not stored for the model, and the commands that make it."""
     there = tuple(set(shown.found["panel"])) if len(shown.found) else ()
-    lacking = {
-        name: command for name, (wanted, command) in _KINDS.items() if not any(panel.startswith(wanted) for panel in there)
-    }  # fmt: skip
+    lacking = {name: command for name, (wanted, command) in _KINDS.items() if not any(panel.startswith(wanted) for panel in there)}
     if not lacking:
         return
     st.info(
-        filled("Not measured for {model}: {what}. {these} it:", model=shown.view.called(shown.model), what=joined("; ", lacking),
-               these="This command measures" if len(set(lacking.values())) == 1 else "These commands measure"),
+        filled(
+            "Not measured for {model}: {what}. {these} it:",
+            model=shown.view.called(shown.model),
+            what=joined("; ", lacking),
+            these="This command measures" if len(set(lacking.values())) == 1 else "These commands measure",
+        ),
         icon=":material/info:",
-    )  # fmt: skip
+    )
     st.code("\n".join(dict.fromkeys(f"{command} {shown.model}" for command in lacking.values())), language="shell", wrap_lines=True)

@@ -63,11 +63,9 @@ def draw_table(shown: Shown) -> None:
     top = table.assign(id=table["model"], model=table["model"].map(view.label), verdict=table["verdict"].map(_verdict))
     top[list(_POINTS)] *= 100
     headings = {
-        name: st.column_config.NumberColumn(
-            words, help=escape(what), format=_FORMATS.get(name, "%.2f")
-        )
+        name: st.column_config.NumberColumn(words, help=escape(what), format=_FORMATS.get(name, "%.2f"))
         for name, (words, what) in MEASURES.items()
-    }  # fmt: skip
+    }
     blocks.table_with_download(
         table, shown=top, stamp=shown.stamp("measures of what fine-tuning changed", whole=True), name="fine-tuning-models",
         height="content",
@@ -97,18 +95,25 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         st.caption(
             filled(
                 "Rank correlations need the same two measures for at least {least} fine-tuned models, without the control and other seeds; "
-                "here at most {models} {have} two in common.", least=FEWEST, models=count(n := _most_together(table), "model"),
+                "here at most {models} {have} two in common.",
+                least=FEWEST,
+                models=count(n := _most_together(table), "model"),
                 have="has" if n == 1 else "have",
             )
-        )  # fmt: skip
+        )
         return
     clear = found[found["q"] <= 0.05]
     said = (
-        joined("; ", [filled("{first} and {second}: {rho:+.2f}", first=_name(row.first), second=_name(row.second), rho=row.rho)
-                      for row in clear.itertuples()])
+        joined(
+            "; ",
+            [
+                filled("{first} and {second}: {rho:+.2f}", first=_name(row.first), second=_name(row.second), rho=row.rho)
+                for row in clear.itertuples()
+            ],
+        )
         if len(clear)
         else Markdown("none is significant at q ≤ 0.05")
-    )  # fmt: skip
+    )
     most = count(int(found["n"].max()), "model")
     with st.expander(
         filled("Which measures correlate over models? ({pairs}, n at most {most})", pairs=count(len(found), "pair"), most=most),
@@ -122,15 +127,18 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
                 said=filled("Significant at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
                 pairs=len(found),
             )
-        )  # fmt: skip
+        )
         words = found.assign(first=found["first"].map(_name), second=found["second"].map(_name))
         blocks.table_with_download(
-            found, shown=words, stamp=shown.stamp("rank correlations over models", whole=True), name="fine-tuning-correlations",
+            found,
+            shown=words,
+            stamp=shown.stamp("rank correlations over models", whole=True),
+            name="fine-tuning-correlations",
             column_config={
                 **{name: st.column_config.NumberColumn(name, format="%.2f") for name in ("rho", "p", "q")},
                 "n": st.column_config.NumberColumn("models"),
             },
-        )  # fmt: skip
+        )
 
 
 def _most_together(table: pd.DataFrame) -> int:
@@ -154,25 +162,40 @@ def draw_plane(shown: Shown) -> None:
     view.contents.section("Drift against loss")
     wish = selection.of(FineTuningSelection).plane_loss
     loss = selection.bound(
-        st.segmented_control, "What was lost", "plane_loss", view.page, value=wish if wish in losses else losses[0], options=losses,
-        required=True, wrap=True, format_func=lambda name: PLANE[name][2],
-    )  # fmt: skip
+        st.segmented_control,
+        "What was lost",
+        "plane_loss",
+        view.page,
+        value=wish if wish in losses else losses[0],
+        options=losses,
+        required=True,
+        wrap=True,
+        format_func=lambda name: PLANE[name][2],
+    )
     title, factor, _ = PLANE[loss]
     points = table.dropna(subset=["drift", loss]).reset_index(drop=True)
     st.markdown(_tendency(shown, points, loss))
     blocks.figure(
         drawing(
-            drift_plane, points, loss=loss, title=title, factor=factor, colours=view.all_colours,
-            labels={model: view.label(model) for model in points["model"]}, controls=shown.controls,
+            drift_plane,
+            points,
+            loss=loss,
+            title=title,
+            factor=factor,
+            colours=view.all_colours,
+            labels={model: view.label(model) for model in points["model"]},
+            controls=shown.controls,
         ),
-        table=points[["model", "layer", "drift", loss]], stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
+        table=points[["model", "layer", "drift", loss]],
+        stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
         name="fine-tuning-plane",
         caption=filled(
             "One point per model and layer, labelled with the layer; 0 is the embeddings. A layer's states depend on all weights below "
-            "it, so a layer can lose something although its own weights did not move. {key}", key=mark_key(view, points["model"]),
+            "it, so a layer can lose something although its own weights did not move. {key}",
+            key=mark_key(view, points["model"]),
         ),
         alt=f"Change of weights against {title}, one point per model and layer",
-    )  # fmt: skip
+    )
 
 
 def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
@@ -184,9 +207,11 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
     up = tuned[tuned["rho"] > 0]
     said = filled(
         "In {clear} of the {models}, the layers that moved more surely lost more (rank correlation over layers above 0 with p ≤ 0.05). "
-        "It is above 0 in {up}; layers of one model are not independent", clear=int((up["p"] <= 0.05).sum()) or "none",
-        models=count(len(tuned), "fine-tuned model"), up=len(up) or "none",
-    )  # fmt: skip
+        "It is above 0 in {up}; layers of one model are not independent",
+        clear=int((up["p"] <= 0.05).sum()) or "none",
+        models=count(len(tuned), "fine-tuned model"),
+        up=len(up) or "none",
+    )
     control = found[found["model"].isin(shown.controls)]
     if control.empty:
         return filled("{said}.", said=said)

@@ -79,9 +79,16 @@ def open_results(view: View) -> Shown | None:
     model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
-            st.selectbox, "Model", "changed_model", view.page, value=model, options=models, format_func=view.label,
-            help=mark_key(view, models), resets={"gone_task": "", "gone_pooling": "", "gone_layer": None},
-        )  # fmt: skip
+            st.selectbox,
+            "Model",
+            "changed_model",
+            view.page,
+            value=model,
+            options=models,
+            format_func=view.label,
+            help=mark_key(view, models),
+            resets={"gone_task": "", "gone_pooling": "", "gone_layer": None},
+        )
         facts = _facts(view, model)
     return Shown(Reading(view).report, model, facts, view)
 
@@ -102,7 +109,12 @@ def _facts(view: View, model: str) -> FactRuns | None:
     if len(sets) > 1:
         selection.bound(st.selectbox, "Facts of", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
     selection.bound(
-        st.segmented_control, "Known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        st.segmented_control,
+        "Known with rank",
+        "k",
+        view.page,
+        options=list(selection.RANKS),
+        required=True,
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )  # fmt: skip
+    )
     return FactRuns(str(head), str(probe_set), chosen.k)

@@ -27,14 +27,25 @@ def draw(shown: Shown) -> None:
     relations = sorted(shown.report(places.relations, runs).query("lost > 0")["relation"])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
-            st.selectbox, "How they come back", "lost_way", shown.view.page, options=["", *_PARTS], resets={"lost_fact": ""},
+            st.selectbox,
+            "How they come back",
+            "lost_way",
+            shown.view.page,
+            options=["", *_PARTS],
+            resets={"lost_fact": ""},
             format_func=lambda way: f"{way} ({int(shown.parts.loc[way, 'n']):,})" if way else "all",
-        )  # fmt: skip
+        )
         relation = own.lost_relation if own.lost_relation in relations else ""
         selection.bound(
-            st.selectbox, "Relation", "lost_relation", shown.view.page, value=relation, options=["", *relations],
-            resets={"lost_fact": ""}, format_func=lambda name: name or "all",
-        )  # fmt: skip
+            st.selectbox,
+            "Relation",
+            "lost_relation",
+            shown.view.page,
+            value=relation,
+            options=["", *relations],
+            resets={"lost_fact": ""},
+            format_func=lambda name: name or "all",
+        )
     wanted = ((own.lost_way,) if own.lost_way else None, (relation,) if relation else None)
     table = shown.report(places.facts, shown.run["run_id"], *wanted)
     if table.empty:
@@ -47,10 +58,15 @@ def draw(shown: Shown) -> None:
             selection.update(lost_fact=str(table["fact_id"].iloc[rows[0]]))
 
     blocks.table_with_download(
-        table, shown=table[list(_COLUMNS)].rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
-        stamp=shown.stamp("lost facts"), name="forgetting-facts", key=key, on_select=picked, selection_mode="single-row",
+        table,
+        shown=table[list(_COLUMNS)].rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
+        stamp=shown.stamp("lost facts"),
+        name="forgetting-facts",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
         height=min(38 + 35 * len(table), 320),
-    )  # fmt: skip
+    )
     chosen = table[table["fact_id"] == own.lost_fact]
     _story(shown, (chosen if len(chosen) else table).iloc[0].to_dict())
 
@@ -62,10 +78,12 @@ def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
     subject, answer = (str(fact[name]) if named else "" for name in ("subject", "object"))
     st.markdown(
         filled(
-            "**{subject} → {answer}**: {story}", subject=subject or fact["fact_id"], answer=answer or fact["relation"],
+            "**{subject} → {answer}**: {story}",
+            subject=subject or fact["fact_id"],
+            answer=answer or fact["relation"],
             story=_words(fact, int(run["seeds"])),
         )
-    )  # fmt: skip
+    )
     if named and pd.notna(fact["prompt"]):
         st.caption(filled("{prompt}", prompt=fact["prompt"]))
     table = shown.report(ranks_by_layer, fact["fact_id"], (run["base"], shown.model))
@@ -75,9 +93,13 @@ def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
         return
     top = table.assign(model=table["model"].map(view.label))
     blocks.table_with_download(
-        table, shown=top, stamp=shown.stamp("rank of the right answer by layer"), name="forgetting-story", height="content",
+        table,
+        shown=top,
+        stamp=shown.stamp("rank of the right answer by layer"),
+        name="forgetting-story",
+        height="content",
         column_config={"model": st.column_config.TextColumn(pinned=True)},
-    )  # fmt: skip
+    )
     navigation.link(
         "facts", "This fact on the page Facts", afresh=True, model=shown.model, probe_set=run["probe_set"], fact=fact["fact_id"]
     )
@@ -95,6 +117,7 @@ def _words(fact: Mapping[Hashable, Any], seeds: int) -> Markdown:
     if pd.notna(fact["steps"]):
         ways.append(filled("it is {way} after {steps} steps on other facts", way=RELEARNED, steps=int(fact["steps"])))
     if not ways:
-        return filled("not recovered by any of these ways; relearning brings it back in {n} of {seeds} seeds.",
-                      n=int(fact["seeds_back"]), seeds=seeds)  # fmt: skip
+        return filled(
+            "not recovered by any of these ways; relearning brings it back in {n} of {seeds} seeds.", n=int(fact["seeds_back"]), seeds=seeds
+        )
     return filled("{ways}.", ways=joined("; ", ways))

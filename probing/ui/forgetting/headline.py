@@ -25,11 +25,12 @@ def draw(shown: Shown) -> None:
     st.markdown(_sentence(shown))
     blocks.figure(
         drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
-        table=shown.outcome, stamp=shown.stamp("outcome of known facts", whole=True), name="forgetting-outcome",
-        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong "
-        "answers.",
+        table=shown.outcome,
+        stamp=shown.stamp("outcome of known facts", whole=True),
+        name="forgetting-outcome",
+        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong answers.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
-    )  # fmt: skip
+    )
     _ways(shown)
 
 
@@ -40,9 +41,14 @@ def _sentence(shown: Shown) -> Markdown:
     return filled(
         "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
         "**{others:.0f}** come back, but so do wrong answers, and **{left:.0f}** are not recovered by any of these ways. {yardstick}",
-        base=shown.view.called(run["base"]), model=shown.view.called(shown.model), kept=parts.loc[KEPT, "per_100"], above=above,
-        others=others, left=parts.loc[NOT_RECOVERED, "per_100"], yardstick=_yardstick(parts.loc[RELEARNED]),
-    )  # fmt: skip
+        base=shown.view.called(run["base"]),
+        model=shown.view.called(shown.model),
+        kept=parts.loc[KEPT, "per_100"],
+        above=above,
+        others=others,
+        left=parts.loc[NOT_RECOVERED, "per_100"],
+        yardstick=_yardstick(parts.loc[RELEARNED]),
+    )
 
 
 def _yardstick(row: pd.Series) -> Markdown:
@@ -53,13 +59,16 @@ def _yardstick(row: pd.Series) -> Markdown:
     if points["low"] <= 0 <= points["high"]:
         return filled(
             "A wrong answer is a guess; whether relearning brings right answers back more often than equally confident wrong ones: cannot "
-            "tell ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).", **points,
-        )  # fmt: skip
+            "tell ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).",
+            **points,
+        )
     more = "more" if points["low"] > 0 else "less"
     return filled(
         "A wrong answer is a guess; relearning brings right answers back {more} often than equally confident wrong ones, by {excess:+.1f} "
-        "points ({low:+.1f} to {high:+.1f}).", more=more, **points,
-    )  # fmt: skip
+        "points ({low:+.1f} to {high:+.1f}).",
+        more=more,
+        **points,
+    )
 
 
 def _ways(shown: Shown) -> None:
@@ -67,19 +76,30 @@ def _ways(shown: Shown) -> None:
     st.markdown(
         filled(
             "A wrong answer, or a fact that neither model knew, cannot have been forgotten. What a way brings back of these shows how much "
-            "comes back for other reasons. Relearning is shown after {steps} steps on other facts of other subjects.", steps=USUAL_STEPS,
+            "comes back for other reasons. Relearning is shown after {steps} steps on other facts of other subjects.",
+            steps=USUAL_STEPS,
         )
-    )  # fmt: skip
+    )
     table = shown.parts.loc[list(WAYS)].reset_index()
-    points = {"wrong_excess": "over wrong answers", "wrong_low": "from", "wrong_high": "to", "never_excess": "over never known",
-              "never_low": "from ", "never_high": "to "}  # fmt: skip
+    points = {
+        "wrong_excess": "over wrong answers",
+        "wrong_low": "from",
+        "wrong_high": "to",
+        "never_excess": "over never known",
+        "never_low": "from ",
+        "never_high": "to ",
+    }
     top = pd.DataFrame({"way": table["part"], "verdict": table["verdict"].map(WORDS), "cheapest for": table["n"]})
     top = top.assign(**{words: 100 * table[name] for name, words in points.items()})
     blocks.table_with_download(
-        table, shown=top, stamp=shown.stamp("ways back next to their yardsticks"), name="forgetting-ways", height="content",
+        table,
+        shown=top,
+        stamp=shown.stamp("ways back next to their yardsticks"),
+        name="forgetting-ways",
+        height="content",
         column_config={
             "way": st.column_config.TextColumn(pinned=True),
             "cheapest for": st.column_config.NumberColumn(format="%d facts"),
             **{words: st.column_config.NumberColumn(words.strip(), format="%+.1f") for words in points.values()},
         },
-    )  # fmt: skip
+    )

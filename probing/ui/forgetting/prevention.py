@@ -40,7 +40,10 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
     ids = runs.loc[(runs["base"] == base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     seeds = shown.loc[~shown["control"], "seeds"]
     blocks.figure(
-        drawing(prevention_points, shown), table=shown, stamp=stamp(tuple(ids)), name="prevention",
+        drawing(prevention_points, shown),
+        table=shown,
+        stamp=stamp(tuple(ids)),
+        name="prevention",
         caption=filled(
             "Up and to the right is better: more facts kept, a better score. Each point is a recipe, over {seeds}; whiskers reach from the "
             "smallest to the largest value. Diamond: without protection. Cross: the control, whose score is of another task. Grey: another "
@@ -48,4 +51,4 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
             seeds="1 seed" if seeds.max() == 1 else f"{seeds.min()} to {seeds.max()} seeds",
         ),
         alt="Score on the task against facts kept, by recipe",
-    )  # fmt: skip
+    )

@@ -75,17 +75,31 @@ def open_results(view: View) -> Shown | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if len(models) > 1:
             selection.bound(
-                st.selectbox, "Model", "lost_model", view.page, value=model, options=models, format_func=view.label, resets=resets,
+                st.selectbox,
+                "Model",
+                "lost_model",
+                view.page,
+                value=model,
+                options=models,
+                format_func=view.label,
+                resets=resets,
                 help=mark_key(view, models),
-            )  # fmt: skip
+            )
         if len(sets) > 1:
             selection.bound(
                 st.selectbox, "Facts of", "lost_set", view.page, value=probe_set, options=sets, format_func=set_name, resets=resets
-            )  # fmt: skip
+            )
         if len(ks) > 1:
             selection.bound(
-                st.segmented_control, "Known with rank", "lost_k", view.page, value=k, options=ks, required=True, resets=resets,
+                st.segmented_control,
+                "Known with rank",
+                "lost_k",
+                view.page,
+                value=k,
+                options=ks,
+                required=True,
+                resets=resets,
                 format_func=lambda one: "1" if one == 1 else f"≤ {one}",
-            )  # fmt: skip
+            )
     reading = Reading(view)
     return Shown(view, runs, model, reading.report(outcome, runs))

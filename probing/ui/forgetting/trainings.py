@@ -40,7 +40,12 @@ def _training(view: View, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
     value = own if own in named else next(iter(named))
     if len(named) > 1:
         selection.bound(
-            st.selectbox, "Training", "lost_training", view.page, value=value, options=list(named),
+            st.selectbox,
+            "Training",
+            "lost_training",
+            view.page,
+            value=value,
+            options=list(named),
             format_func=lambda name: f"{view.label(named[name][0])}, {set_name(named[name][1])}",
-        )  # fmt: skip
+        )
     return named[value]

@@ -73,18 +73,24 @@ def _flow(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
     names = [shown.label(name) if name else "" for name in (shown.model, control)]
     last = table[table["model"] == shown.model].iloc[-1]
     blocks.figure(
-        drawing(over_training, table, logged, model=shown.model, control=control, names=names), table=table, stamp=stamp,
+        drawing(over_training, table, logged, model=shown.model, control=control, names=names),
+        table=table,
+        stamp=stamp,
         name="forgotten-by-step",
         caption=filled(
             "At the last layer, by the head of the base. After {step:,} steps {model} has lost {lost:,} of the {before:,} facts known "
             "before; {own} of all facts are known beyond the swapped subject.{control}",
-            step=last["step"], model=names[0], lost=last["lost"], before=last["kept"] + last["returned"] + last["lost"],
+            step=last["step"],
+            model=names[0],
+            lost=last["lost"],
+            before=last["kept"] + last["returned"] + last["lost"],
             own=f"{100 * last['own_minus_swapped']:.1f} %",
-            control=f" Thin and dashed: {names[1]}, which was trained on the base's own text." if control
+            control=f" Thin and dashed: {names[1]}, which was trained on the base's own text."
+            if control
             else " No series of a control is stored, so nothing here shows what any further training would do.",
         ),
         alt="Facts kept, lost, returned and gained by training step, with score and loss",
-    )  # fmt: skip
+    )
 
 
 def _events(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
@@ -94,31 +100,41 @@ def _events(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
     mine = events[events["model"] == shown.model]
     half = mine["half_lost_step"].iloc[0] if len(mine) else float("nan")
     blocks.figure(
-        drawing(event_bars, events, labels={name: shown.label(name) for name in both}), table=events, stamp=stamp, name="forgetting-events",
+        drawing(event_bars, events, labels={name: shown.label(name) for name in both}),
+        table=events,
+        stamp=stamp,
+        name="forgetting-events",
         caption=filled(
             "{half} {several:,} facts were forgotten twice or more.",
-            half=f"Half of the facts known before were lost once by step {half:,.0f}." if half == half
+            half=f"Half of the facts known before were lost once by step {half:,.0f}."
+            if half == half
             else "More than half of the facts known before were never lost.",
             several=int(mine["several"].sum()),
         ),
         alt="Facts that are never lost, come back, or stay lost",
-    )  # fmt: skip
+    )
 
 
 def _maps(shown: Training, stamp: Stamp) -> None:
     deepest = int(read(series.runs, shown.db).query("model == @shown.model")["layers"].max())
     layers = read(series.steps, shown.db, (shown.model,), (shown.probe_set,), shown.k, tuple(range(deepest)))
     blocks.figure(
-        drawing(kept_map, layers, by="layer"), table=layers, stamp=stamp, name="kept-by-layer",
+        drawing(kept_map, layers, by="layer"),
+        table=layers,
+        stamp=stamp,
+        name="kept-by-layer",
         caption="Of the facts that a layer knows before the training, those that it knows at a step.",
         alt="Facts kept by layer and training step",
-    )  # fmt: skip
+    )
     relations = read(series.relations, shown.db, (shown.model,), (shown.probe_set,), shown.k)
     blocks.figure(
-        drawing(kept_map, relations, by="relation"), table=relations, stamp=stamp, name="kept-by-relation",
+        drawing(kept_map, relations, by="relation"),
+        table=relations,
+        stamp=stamp,
+        name="kept-by-relation",
         caption="Of the facts of a relation that the last layer knows before the training, those that it knows at a step.",
         alt="Facts kept by relation and training step",
-    )  # fmt: skip
+    )
 
 
 def _one_fact(shown: Training, stamp: Stamp) -> None:
@@ -134,7 +150,10 @@ def _one_fact(shown: Training, stamp: Stamp) -> None:
     chosen = st.selectbox("One fact", list(words), format_func=words.__getitem__, key="forgetting.when.fact")
     cells = read(series.ranks_of_fact, shown.db, shown.model, shown.probe_set, chosen)
     blocks.figure(
-        drawing(rank_map, cells), table=cells, stamp=stamp, name="fact-by-step",
+        drawing(rank_map, cells),
+        table=cells,
+        stamp=stamp,
+        name="fact-by-step",
         caption="Rank of the right answer by training step and layer.",
         alt="Rank of one fact's answer by training step and layer",
-    )  # fmt: skip
+    )

@@ -35,20 +35,29 @@ def _relations(shown: Shown) -> None:
     st.markdown(
         filled(
             "Choose a relation to list its facts. The excess is that of relearning over wrong answers of equal confidence, in points. "
-            "{pooled} relations with fewer than {few} lost facts or wrong answers share one excess.", pooled=pooled, few=FEW,
+            "{pooled} relations with fewer than {few} lost facts or wrong answers share one excess.",
+            pooled=pooled,
+            few=FEW,
         )
-    )  # fmt: skip
+    )
     top = table.assign(label=table["label"].fillna(table["relation"]), **{name: 100 * table[name] for name in ("excess", "low", "high")})
     names = {column: way for way, column in BACK_COLUMNS.items()}
     blocks.table_with_download(
-        table, shown=top, stamp=shown.stamp("lost facts by relation"), name="forgetting-relations", key=key, on_select=picked,
-        selection_mode="single-row", height=min(38 + 35 * len(top), 320),
+        table,
+        shown=top,
+        stamp=shown.stamp("lost facts by relation"),
+        name="forgetting-relations",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        height=min(38 + 35 * len(top), 320),
         column_order=["relation", "label", "known", "kept", "lost", *names, "excess", "low", "high", "pooled"],
         column_config={
-            "relation": st.column_config.TextColumn(pinned=True), **names,
+            "relation": st.column_config.TextColumn(pinned=True),
+            **names,
             **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("excess", "low", "high")},
         },
-    )  # fmt: skip
+    )
 
 
 def _layers(shown: Shown) -> None:
@@ -57,12 +66,14 @@ def _layers(shown: Shown) -> None:
     if table.empty:
         return
     blocks.figure(
-        drawing(layer_bars, table, lost=int(shown.run["lost"]), layers=int(shown.run["layers"])), table=table,
-        stamp=shown.stamp("layers at which lost facts come back"), name="forgetting-layers",
+        drawing(layer_bars, table, lost=int(shown.run["lost"]), layers=int(shown.run["layers"])),
+        table=table,
+        stamp=shown.stamp("layers at which lost facts come back"),
+        name="forgetting-layers",
         caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer. Right ({LAYERS_BACK}): "
         "the fewest last layers of the base that bring it back. Facts that a cheaper way brings back, too, are counted.",
         alt="Numbers of lost facts by the layer that reads them and by the number of layers put back",
-    )  # fmt: skip
+    )
 
 
 def _exposures(shown: Shown) -> None:
@@ -74,6 +85,10 @@ def _exposures(shown: Shown) -> None:
         "The base's training text states some of these facts and not others. A right answer about a fact it does not state is a guess."
     )
     blocks.table_with_download(
-        table, shown=table.drop(columns=["model", "base", "probe_set", "k"]), stamp=shown.stamp("lost facts by exposure"),
-        name="forgetting-exposure", height="content", column_config={column: way for way, column in BACK_COLUMNS.items()},
-    )  # fmt: skip
+        table,
+        shown=table.drop(columns=["model", "base", "probe_set", "k"]),
+        stamp=shown.stamp("lost facts by exposure"),
+        name="forgetting-exposure",
+        height="content",
+        column_config={column: way for way, column in BACK_COLUMNS.items()},
+    )

@@ -43,9 +43,11 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
         st.info(
             filled(
                 "Only counts are stored for this run, no single facts: {model}, {head} heads, {facts}. This command probes it:",
-                model=view.called(run["model"]), head=run["head"], facts=set_name(run["probe_set"]),
+                model=view.called(run["model"]),
+                head=run["head"],
+                facts=set_name(run["probe_set"]),
             ),
             icon=":material/info:",
-        )  # fmt: skip
+        )
         st.code(probe_command(run), language="shell", wrap_lines=True)
     return bool(found)

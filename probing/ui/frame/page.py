@@ -253,30 +253,52 @@ def _controls(view: View) -> None:
         _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
     if "model" in used:
         selection.bound(
-            st.selectbox, "Model", "model", view.page, value=chosen.model, options=list(view.colours), format_func=view.label,
-            help=mark_key(view, view.colours), resets_dependents=True,
-        )  # fmt: skip
+            st.selectbox,
+            "Model",
+            "model",
+            view.page,
+            value=chosen.model,
+            options=list(view.colours),
+            format_func=view.label,
+            help=mark_key(view, view.colours),
+            resets_dependents=True,
+        )
         of_model = runs[runs["model"] == chosen.model]
         if not _any_head(view.page):
             selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
             of_model = of_model[of_model["head"] == chosen.head]
         sets = sorted(of_model["probe_set"].unique(), key=set_order)
         selection.bound(
-            st.selectbox, "Probe set", "probe_set", view.page, value=chosen.probe_set, options=sets, format_func=set_name,
+            st.selectbox,
+            "Probe set",
+            "probe_set",
+            view.page,
+            value=chosen.probe_set,
+            options=sets,
+            format_func=set_name,
             resets_dependents=True,
-        )  # fmt: skip
+        )
     if "exposures" in used:
         selection.bound(
-            st.multiselect, "Exposure", "exposures", view.page, options=list(selection.EXPOSURES), placeholder="all",
+            st.multiselect,
+            "Exposure",
+            "exposures",
+            view.page,
+            options=list(selection.EXPOSURES),
+            placeholder="all",
             help="Whether the model's training text contains the fact, if that text is known: stated in so many words, subject and "
             "answer in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
-        )  # fmt: skip
+        )
     if "in_subject" in used:
         selection.bound(
-            st.segmented_control, "Answer is part of the subject", "in_subject", view.page, options=list(selection.IN_SUBJECT),
+            st.segmented_control,
+            "Answer is part of the subject",
+            "in_subject",
+            view.page,
+            options=list(selection.IN_SUBJECT),
             required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
-        )  # fmt: skip
+        )
 
 
 def _any_head(page: str) -> bool:

@@ -91,13 +91,26 @@ class Offer(NamedTuple):
         """Draws the menus of models and tasks; ``models`` and ``tasks`` are their fields of the page's selection."""
         if len(self.models) > 1:
             selection.bound(
-                st.multiselect, "Models", models, view.page, options=list(self.models), format_func=view.label, max_selections=self.most,
-                value=chosen or self.usual, help=mark_key(view, self.models),
-            )  # fmt: skip
+                st.multiselect,
+                "Models",
+                models,
+                view.page,
+                options=list(self.models),
+                format_func=view.label,
+                max_selections=self.most,
+                value=chosen or self.usual,
+                help=mark_key(view, self.models),
+            )
         if len(self.tasks) > 1:
             selection.bound(
-                st.multiselect, "Tasks", tasks, view.page, options=list(self.tasks), format_func=self.tasks.__getitem__, placeholder="all",
-            )  # fmt: skip
+                st.multiselect,
+                "Tasks",
+                tasks,
+                view.page,
+                options=list(self.tasks),
+                format_func=self.tasks.__getitem__,
+                placeholder="all",
+            )
 
     def taken(self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()) -> tuple[tuple[str, ...], dict]:
         """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a message.

@@ -46,9 +46,17 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
     mode = selection.bound(
-        st.segmented_control, "Show", field, view.page, options=list(MODES), required=True, wrap=True, format_func=MODES.__getitem__,
-        disabled=nothing_else, help=why,
-    )  # fmt: skip
+        st.segmented_control,
+        "Show",
+        field,
+        view.page,
+        options=list(MODES),
+        required=True,
+        wrap=True,
+        format_func=MODES.__getitem__,
+        disabled=nothing_else,
+        help=why,
+    )
     if mode not in undefined:
         return mode
     st.info(filled("{why}", why=undefined[mode]), icon=":material/info:")

@@ -32,9 +32,14 @@ def runs_of(view: View) -> pd.DataFrame:
 def controls(view: View) -> None:
     """The rank up to which a fact counts as known."""
     selection.bound(
-        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        st.segmented_control,
+        "A fact counts as known with rank",
+        "k",
+        view.page,
+        options=list(selection.RANKS),
+        required=True,
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )  # fmt: skip
+    )
 
 
 def points_of(view: View) -> pd.DataFrame:
@@ -57,14 +62,24 @@ def draw_curves(view: View, table: pd.DataFrame) -> None:
     mode = yardsticks.choose(view, "heads_minus", yardsticks.undefined(table, majority=k == 1))
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     drawn = drawing(
-        layer_curve, above(table, mode), title=f"P@{k}{minus}, micro{', points' if minus else ''}", unit="share", colours=view.colours,
-        names={chosen.probe_set: set_name(chosen.probe_set)}, labels=yardsticks.labels(view), controls=view.controls,
-    )  # fmt: skip
+        layer_curve,
+        above(table, mode),
+        title=f"P@{k}{minus}, micro{', points' if minus else ''}",
+        unit="share",
+        colours=view.colours,
+        names={chosen.probe_set: set_name(chosen.probe_set)},
+        labels=yardsticks.labels(view),
+        controls=view.controls,
+    )
     words = above_words(table, mode) if minus else f"{majority_words(table)}{swapped_words(table)}"
     blocks.figure(
-        drawn, table=table, stamp=_stamp(view, f"P@{k}{minus}, micro", table), name="heads-curves",
-        caption=f"Bands are 95 % intervals. {words}", alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
-    )  # fmt: skip
+        drawn,
+        table=table,
+        stamp=_stamp(view, f"P@{k}{minus}, micro", table),
+        name="heads-curves",
+        caption=f"Bands are 95 % intervals. {words}",
+        alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
+    )
 
 
 def _stamp(view: View, what: str, table: pd.DataFrame):
@@ -87,18 +102,27 @@ def _said(view: View, table: pd.DataFrame) -> Markdown:
         first = filled(
             "Through its {head} heads, the best inner layer of {model}, {layer}, gives {right} for **{value:.1f} %** of the {n:,} facts"
             "{mean}.",
-            head=row["head"], model=view.called(model), layer=int(row["layer"]), right=right, value=row["value"] * 100, n=int(row["n"]),
+            head=row["head"],
+            model=view.called(model),
+            layer=int(row["layer"]),
+            right=right,
+            value=row["value"] * 100,
+            n=int(row["n"]),
             mean=yardsticks.averaged("micro"),
-        )  # fmt: skip
+        )
         return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model), majority=k == 1)])
     layer = int(spread.idxmax())
     here = inner[inner["layer"] == layer].sort_values("value")
     least, most = here.iloc[0].to_dict(), here.iloc[-1].to_dict()
     first = filled(
         "The kinds of heads differ most at layer {layer} of {model}: {right} for {least} and {most} of the facts{mean}.",
-        layer=layer, model=view.called(model), right=right, least=_share(least), most=_share(most),
+        layer=layer,
+        model=view.called(model),
+        right=right,
+        least=_share(least),
+        most=_share(most),
         mean=yardsticks.averaged("micro"),
-    )  # fmt: skip
+    )
     return joined(" ", [first, _beside(least, most)])
 
 
@@ -115,15 +139,18 @@ def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
                 "Asked about a **swapped subject** they still give it for {least:.1f} % and {most:.1f} % of the {n:,} facts that have one: "
                 "the subject accounts for {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
                 "({most_low:+.1f} to {most_high:+.1f}).",
-                least=least["swapped"] * 100, most=most["swapped"] * 100, n=int(most["swapped_n"]),
-                above_least=points(least["above_swapped"]), above_most=points(most["above_swapped"]),
+                least=least["swapped"] * 100,
+                most=most["swapped"] * 100,
+                n=int(most["swapped_n"]),
+                above_least=points(least["above_swapped"]),
+                above_most=points(most["above_swapped"]),
                 **{
                     f"{name}_{end}": points(row[f"above_swapped_{end}"])
                     for name, row in (("least", least), ("most", most))
                     for end in ("low", "high")
                 },
             )
-        )  # fmt: skip
+        )
     if pd.notna(most["majority"]):
         words.append(
             filled("Always giving the relation's commonest answer would be right for {share:.1f} %.", share=most["majority"] * 100)
@@ -153,14 +180,19 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
     cost = costs(table)
     st.markdown(_bought(cost))
     blocks.figure(
-        drawing(head_losses, table), table=table, stamp=_stamp(view, "validation loss", runs), name="heads-losses",
+        drawing(head_losses, table),
+        table=table,
+        stamp=_stamp(view, "validation loss", runs),
+        name="heads-losses",
         caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “lens” is the "
         "pre-trained head at every layer, untrained. A low loss means that a head reads a layer's words well, not that it knows facts.",
         alt="Validation loss by layer, one line per kind of head",
-    )  # fmt: skip
+    )
     number = st.column_config.NumberColumn
     blocks.table_with_download(
-        cost, stamp=_stamp(view, "cost of training", runs), name="heads-cost",
+        cost,
+        stamp=_stamp(view, "cost of training", runs),
+        name="heads-cost",
         column_config={
             "start": "training begins at",
             "steps": number(help="Gradient steps of all layers together; a head in closed form takes none."),
@@ -169,7 +201,7 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
             "below_lens": number("below the logit lens", format="%.3f", help="Loss of the logit lens minus this one, as the same mean."),
             "last_loss": number("loss, last layer", format="%.3f"),
         },
-    )  # fmt: skip
+    )
 
 
 def _bought(cost: pd.DataFrame) -> Markdown:
@@ -179,11 +211,14 @@ def _bought(cost: pd.DataFrame) -> Markdown:
         return Markdown("The loss of the logit lens is not stored, so these losses have no yardstick here.")
     parts = [
         filled(
-            "{head} **{below:.2f} nats** ({steps:,} steps{time})", head=row.head, below=row.below_lens, steps=row.steps,
+            "{head} **{below:.2f} nats** ({steps:,} steps{time})",
+            head=row.head,
+            below=row.below_lens,
+            steps=row.steps,
             time=f", {_time(row.seconds)}" if pd.notna(row.seconds) else "",
         )
         for row in trained.itertuples()
-    ]  # fmt: skip
+    ]
     return filled("Averaged over the inner layers, the loss is below that of the logit lens by: {parts}.", parts=joined("; ", parts))
 
 

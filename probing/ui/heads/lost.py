@@ -20,9 +20,13 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 #: Maximum number of models in the headline.
 MAX_NAMED = 3
 _HEADINGS = {
-    "base_value": "base", "value": "model", "lost": "lost", "base_above_swapped": "base minus swapped",
-    "above_swapped": "model minus swapped", "lost_above": "lost minus swapped",
-}  # fmt: skip
+    "base_value": "base",
+    "value": "model",
+    "lost": "lost",
+    "base_above_swapped": "base minus swapped",
+    "above_swapped": "model minus swapped",
+    "lost_above": "lost minus swapped",
+}
 
 
 def table_of(view: View) -> pd.DataFrame:
@@ -41,10 +45,12 @@ def headline(view: View) -> None:
         blocks.missing(
             filled(
                 "{model} was probed on {facts} with {head} heads only, so there is no other read-out to compare with.",
-                model=view.called(view.chosen.model), head=kinds[0], facts=set_name(view.chosen.probe_set),
+                model=view.called(view.chosen.model),
+                head=kinds[0],
+                facts=set_name(view.chosen.probe_set),
             ),
             heads_command({**runs_of(view).iloc[0], "head": added}),
-        )  # fmt: skip
+        )
 
 
 def _sentence(view: View, found: pd.DataFrame) -> Markdown:
@@ -58,15 +64,21 @@ def _sentence(view: View, found: pd.DataFrame) -> Markdown:
         return filled(
             "**The read-out changes no conclusion here**: for none of {models} do the intervals of two kinds of heads lie apart ({where}). "
             "Furthest apart: {one}, minus the swapped subject.",
-            models=count(models, "fine-tuned model"), where=where, one=_one(view, widest),
-        )  # fmt: skip
+            models=count(models, "fine-tuned model"),
+            where=where,
+            one=_one(view, widest),
+        )
     named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
     more = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
     return filled(
         "**The read-out changes the conclusion for {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
         "overlap): {named}{more}; all minus the swapped subject.",
-        changed=len(apart), models=count(models, "fine-tuned model"), where=where, named=named, more=more,
-    )  # fmt: skip
+        changed=len(apart),
+        models=count(models, "fine-tuned model"),
+        where=where,
+        named=named,
+        more=more,
+    )
 
 
 def _one(view: View, row: pd.Series) -> Markdown:
@@ -74,11 +86,12 @@ def _one(view: View, row: pd.Series) -> Markdown:
     verb = {"lost": "loses", "kept": "keeps"}[row["what"]]
     sides = [
         filled(
-            "**{value:.1f} points** ({low:.1f} to {high:.1f}) under {head}", head=row[f"{side}_head"],
+            "**{value:.1f} points** ({low:.1f} to {high:.1f}) under {head}",
+            head=row[f"{side}_head"],
             **{name: points(row[f"{side}_{name}"]) for name in ("value", "low", "high")},
         )
         for side in ("least", "most")
-    ]  # fmt: skip
+    ]
     return filled("{model} {verb} {sides}", model=view.called(row["model"]), verb=verb, sides=joined(" and ", sides))
 
 
@@ -105,16 +118,19 @@ def draw(view: View) -> None:
             "comes from the subject counts."
         )
     blocks.figure(
-        drawing(loss_points, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table, stamp=stamp,
+        drawing(loss_points, table, k=k, colours=view.colours, labels=labels, controls=view.controls),
+        table=table,
+        stamp=stamp,
         name="heads-lost",
         caption=filled(
             "{rows} Lines are 95 % intervals. Those of P@{k} are paired fact by fact if both models' answers are stored. All others, also "
             "those minus the swapped subject, treat the shares as independent (rather too wide). {key}",
-            rows=Markdown("Within a model: one row per kind of head." if len(kinds) > 1 else "One row per model."), k=k,
+            rows=Markdown("Within a model: one row per kind of head." if len(kinds) > 1 else "One row per model."),
+            k=k,
             key=mark_key(view, table["model"]),
         ),
         alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model and kind of head",
-    )  # fmt: skip
+    )
     _numbers(view, table, stamp)
 
 
@@ -134,6 +150,9 @@ def _numbers(view: View, table: pd.DataFrame, stamp) -> None:
         for name in _HEADINGS.values()
     }
     blocks.table_with_download(
-        table, shown=shown, stamp=stamp, name="heads-lost-numbers",
+        table,
+        shown=shown,
+        stamp=stamp,
+        name="heads-lost-numbers",
         column_config={**percent, "fine-tuned model": st.column_config.TextColumn(pinned=True)},
-    )  # fmt: skip
+    )

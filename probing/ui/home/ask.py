@@ -51,9 +51,13 @@ def _line(shown: str) -> None:
     st.session_state[_FIELD] = shown
     with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
-            "A sentence with a gap", key=_FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed",
-            placeholder="The capital of France is [MASK].", width="stretch",
-        )  # fmt: skip
+            "A sentence with a gap",
+            key=_FIELD,
+            max_chars=selection.MAX_TEXT,
+            label_visibility="collapsed",
+            placeholder="The capital of France is [MASK].",
+            width="stretch",
+        )
         st.form_submit_button("Ask", type="primary", on_click=_asked)
 
 
@@ -67,9 +71,13 @@ def _pills(offered: list[dict[str, Any]], own: HomeSelection) -> None:
     numbers = list(range(1, len(offered) + 1))
     st.session_state[_PILLS] = None if own.sentence else min(own.example, len(offered))
     st.pills(
-        "Examples with stored predictions", numbers, key=_PILLS, on_change=_taken, format_func=lambda n: escape(offered[n - 1]["prompt"]),
+        "Examples with stored predictions",
+        numbers,
+        key=_PILLS,
+        on_change=_taken,
+        format_func=lambda n: escape(offered[n - 1]["prompt"]),
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
 
 
 def _taken() -> None:
@@ -92,17 +100,24 @@ def _stored(view: View, example: dict[str, Any]) -> None:
     )
     words = examples.line(example, rows, guesses.guess(view, example["fact_id"], example["run_id"]))
     _grid(
-        view, tokens, view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
-        caption=filled("{words} {reading}", words=words, reading=_READING), alt=f"Best words of every layer for: {example['prompt']}",
-    )  # fmt: skip
+        view,
+        tokens,
+        view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
+        caption=filled("{words} {reading}", words=words, reading=_READING),
+        alt=f"Best words of every layer for: {example['prompt']}",
+    )
 
 
 def _grid(view: View, tokens: pd.DataFrame, stamp: Stamp, *, caption: Markdown, alt: str) -> None:
     columns = min(_TOP, int(tokens["place"].max())) if len(tokens) else 1
     blocks.figure(
-        drawing(token_grid, tokens, columns=columns, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=stamp,
-        name="home-tokens", caption=caption, alt=alt,
-    )  # fmt: skip
+        drawing(token_grid, tokens, columns=columns, dark=blocks.dark()),
+        table=tokens.drop(columns="framed"),
+        stamp=stamp,
+        name="home-tokens",
+        caption=caption,
+        alt=alt,
+    )
 
 
 def _live(view: View, sentence: str, model: str, head: str) -> None:
@@ -125,9 +140,14 @@ def _live(view: View, sentence: str, model: str, head: str) -> None:
     if answer.head != question.head:
         st.caption(filled(live_models.LENS_INSTEAD, names=view.called(choice.name), head=question.head))
     navigation.link(
-        "live", "More on Live: ranks of your own words, several models, changed sentences", prompt=sentence, watch="",
-        live_model=choice.name, live_head=answer.head, mask=1,
-    )  # fmt: skip
+        "live",
+        "More on Live: ranks of your own words, several models, changed sentences",
+        prompt=sentence,
+        watch="",
+        live_model=choice.name,
+        live_head=answer.head,
+        mask=1,
+    )
 
 
 def _answer(choice: live_models.Choice, question: Question) -> Answer:
@@ -150,9 +170,11 @@ def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     of = filled(" This is the first of {gaps} gaps.", gaps=gaps) if gaps > 1 else ""
     st.markdown(headline.says(view, answer, several=True) + of, help=headline.HELP)
     _grid(
-        view, tokens, Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),
+        view,
+        tokens,
+        Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),
         caption=filled(
             "Change the subject and ask again: predictions that stay the same do not depend on the subject. {reading}", reading=_READING
         ),
         alt=f"Best words of every layer of {answer.model} for: {answer.prompt}",
-    )  # fmt: skip
+    )

@@ -81,8 +81,10 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
         words = filled("The right word, **{object}**, comes first at no layer", object=fact["object"])
         at_end = filled(
             ": its best rank is {best:,}, at layer {layer}, and it has rank {rank:,} at the last layer.",
-            best=int(ranks[best]), layer=best, rank=int(ranks[last]),
-        )  # fmt: skip
+            best=int(ranks[best]),
+            layer=best,
+            rank=int(ranks[last]),
+        )
     return joined(" ", [one for one in (joined("", [words, at_end]), guesses.in_words(fact, rows, guess)) if one])
 
 

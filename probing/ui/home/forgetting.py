@@ -48,14 +48,16 @@ def draw(view: View) -> None:
     labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
     blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls), table=table,
-        stamp=view.stamp(filters, tuple(table["run_id"])), name="home-retention",
+        drawing(retention_bars, table, k=k, colours=view.colours, labels=labels, controls=view.controls),
+        table=table,
+        stamp=view.stamp(filters, tuple(table["run_id"])),
+        name="home-retention",
         caption=with_key(view, _CAPTION, labels),
         alt="Kept, gained and lost by fine-tuned model",
         on_point=lambda point: facts_link.go(
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
-    )  # fmt: skip
+    )
     with st.expander("The same in points, and minus the swapped subject", icon=":material/straighten:"):
         _points(view, lost, head, probe_set)
     navigation.link("compare", "Compare any two models, by layer and by fact")
@@ -73,11 +75,16 @@ def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
         filled(
             "{model} loses **{lost:.1f}** ({low:.1f} to {high:.1f}), and minus the swapped subject **{above:.1f}** ({above_low:.1f} to "
             "{above_high:.1f})",
-            model=yardsticks.again(view, row.model), lost=row.lost * 100, low=row.lost_low * 100, high=row.lost_high * 100,
-            above=row.lost_above * 100, above_low=row.lost_above_low * 100, above_high=row.lost_above_high * 100,
+            model=yardsticks.again(view, row.model),
+            lost=row.lost * 100,
+            low=row.lost_low * 100,
+            high=row.lost_high * 100,
+            above=row.lost_above * 100,
+            above_low=row.lost_above_low * 100,
+            above_high=row.lost_above_high * 100,
         )
         for row in rows.itertuples()
-    ]  # fmt: skip
+    ]
     return filled("In points of P@{k}: {parts}.", k=int(rows["k"].iloc[0]), parts=joined("; ", parts))
 
 
@@ -85,11 +92,15 @@ def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
     """Draws every model's loss in points, and the part of it that came from the subject."""
     k = view.chosen.k
     blocks.figure(
-        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls), table=lost,
-        stamp=view.stamp(f"P@{k} lost at the last layer, micro, {set_name(probe_set)}, {head} heads, {view.filter_words()}",
-                         tuple(lost["run_id"])),
-        name="home-points", caption=LOST_WORDS, alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model",
-    )  # fmt: skip
+        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        table=lost,
+        stamp=view.stamp(
+            f"P@{k} lost at the last layer, micro, {set_name(probe_set)}, {head} heads, {view.filter_words()}", tuple(lost["run_id"])
+        ),
+        name="home-points",
+        caption=LOST_WORDS,
+        alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model",
+    )
 
 
 def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
@@ -105,9 +116,11 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
     words = []
     if len(tuned):
         of = filled(
-            "Of the {known:,} {probe_set} facts that {base} knows at its last layer, ", known=_known(tuned.iloc[0]),
-            probe_set=set_name(probe_set), base=view.called(tuned["base"].iloc[0]),
-        )  # fmt: skip
+            "Of the {known:,} {probe_set} facts that {base} knows at its last layer, ",
+            known=_known(tuned.iloc[0]),
+            probe_set=set_name(probe_set),
+            base=view.called(tuned["base"].iloc[0]),
+        )
         words += [of, _losses(view, tuned)]
     if control.any():
         words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
@@ -130,9 +143,13 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
     if len(tuned) == 1:
         return filled("{model} loses **{share:.0f} %**", model=view.called(most["model"]), share=most["share"] * 100)
     return filled(
-        "the {n} fine-tuned models lose from **{most:.0f} %** ({first}) to **{least:.0f} %** ({last})", n=len(tuned),
-        most=most["share"] * 100, first=view.called(most["model"]), least=least["share"] * 100, last=view.called(least["model"]),
-    )  # fmt: skip
+        "the {n} fine-tuned models lose from **{most:.0f} %** ({first}) to **{least:.0f} %** ({last})",
+        n=len(tuned),
+        most=most["share"] * 100,
+        first=view.called(most["model"]),
+        least=least["share"] * 100,
+        last=view.called(least["model"]),
+    )
 
 
 def _guessed(view: View, row: pd.Series) -> Markdown:
@@ -146,8 +163,9 @@ def _guessed(view: View, row: pd.Series) -> Markdown:
     known, hits = view.read(paired_majority, *of, known=view.chosen.k)
     return filled(
         "For {hits:,} of these {known:,} facts, always giving the relation's commonest answer would be right, too.",
-        known=known, hits=hits,
-    )  # fmt: skip
+        known=known,
+        hits=hits,
+    )
 
 
 def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
@@ -156,7 +174,9 @@ def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
     training = "training as long" if same else "further training"
     return filled(
         "{training} on the base's pre-training text ({model}{length}) loses **{share:.0f} %** and gains {gained:.0f} %.",
-        training=f"; {training}" if tuned else training.capitalize(), model=view.called(control["model"]),
-        length="" if same else length.removeprefix(control["model"]), share=control["share"] * 100,
+        training=f"; {training}" if tuned else training.capitalize(),
+        model=view.called(control["model"]),
+        length="" if same else length.removeprefix(control["model"]),
+        share=control["share"] * 100,
         gained=control["gained"] / (control["kept"] + control["lost"]) * 100,
-    )  # fmt: skip
+    )

@@ -60,9 +60,16 @@ def draw(view: View) -> None:
     st.markdown(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
-            st.segmented_control, "Show", "home_minus", view.page, options=list(MODES), required=True, wrap=True,
-            label_visibility="collapsed", format_func=MODES.__getitem__,
-        )  # fmt: skip
+            st.segmented_control,
+            "Show",
+            "home_minus",
+            view.page,
+            options=list(MODES),
+            required=True,
+            wrap=True,
+            label_visibility="collapsed",
+            format_func=MODES.__getitem__,
+        )
         with st.popover("Options", icon=":material/tune:"):
             _options(view)
     minus = selection.of(HomeSelection).home_minus
@@ -75,13 +82,23 @@ def draw(view: View) -> None:
 def _options(view: View) -> None:
     """Draws the choice of rank and average for the bars."""
     selection.bound(
-        st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+        st.segmented_control,
+        "A fact counts as known with rank",
+        "k",
+        view.page,
+        options=list(selection.RANKS),
+        required=True,
         format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )  # fmt: skip
+    )
     selection.bound(
-        st.segmented_control, "Mean over", "average", view.page, options=list(selection.AVERAGES), required=True,
+        st.segmented_control,
+        "Mean over",
+        "average",
+        view.page,
+        options=list(selection.AVERAGES),
+        required=True,
         format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-    )  # fmt: skip
+    )
 
 
 def _whole(view: View, table: pd.DataFrame) -> None:
@@ -89,10 +106,13 @@ def _whole(view: View, table: pd.DataFrame) -> None:
     caption = _CAPTION.format(diamond=_DIAMOND if table["majority"].notna().any() else "")
     filters = f"total knowledge, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     blocks.figure(
-        drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)), table=table,
-        stamp=view.stamp(filters, tuple(table["run_id"])), name="total-knowledge", caption=with_key(view, caption, table["model"]),
+        drawing(total_bars, table, k=k, colours=view.colours, **_named(view, table)),
+        table=table,
+        stamp=view.stamp(filters, tuple(table["run_id"])),
+        name="total-knowledge",
+        caption=with_key(view, caption, table["model"]),
         alt="Total knowledge against the last layer, per probe set and model, with the results of guessing",
-    )  # fmt: skip
+    )
 
 
 def _above(view: View, minus: str) -> None:
@@ -107,10 +127,13 @@ def _above(view: View, minus: str) -> None:
     points = table.rename(columns={f"{column}{end}": f"above{end}" for end in _ENDS})
     filters = f"last layer minus {baseline}, rank ≤ {k}, {view.chosen.average}, {view.filter_words()}"
     blocks.figure(
-        drawing(above_bars, points, baseline=baseline, colours=view.colours, **_named(view, points)), table=table,
-        stamp=view.stamp(filters, tuple(view.overlaid["run_id"])), name="above-guessing", caption=with_key(view, caption, table["model"]),
+        drawing(above_bars, points, baseline=baseline, colours=view.colours, **_named(view, points)),
+        table=table,
+        stamp=view.stamp(filters, tuple(view.overlaid["run_id"])),
+        name="above-guessing",
+        caption=with_key(view, caption, table["model"]),
         alt=f"Last layer minus {baseline}, per probe set and model",
-    )  # fmt: skip
+    )
 
 
 def _beyond(view: View) -> pd.DataFrame:
@@ -138,14 +161,16 @@ def headline(view: View, row: pd.Series) -> Markdown:
     mean = yardsticks.averaged(view.chosen.average)
     words = [
         filled(
-            "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}", model=view.called(row["model"]), right=right,
-            last=row["last"] * 100, probe_set=set_name(row["probe_set"]), mean=mean,
+            "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}",
+            model=view.called(row["model"]),
+            right=right,
+            last=row["last"] * 100,
+            probe_set=set_name(row["probe_set"]),
+            mean=mean,
         )
-    ]  # fmt: skip
+    ]
     if pd.notna(row["majority"]):
-        words.append(
-            filled("; always giving the relation's commonest answer is right for **{most:.1f} %**.", most=row["majority"] * 100)
-        )  # fmt: skip
+        words.append(filled("; always giving the relation's commonest answer is right for **{most:.1f} %**.", most=row["majority"] * 100))
     else:
         words.append(Markdown("."))
     if pd.notna(row["swapped_last"]):
@@ -153,10 +178,11 @@ def headline(view: View, row: pd.Series) -> Markdown:
             filled(
                 " Asked about a swapped subject it still {right} for **{swapped:.1f} %**, compared with {matched:.1f} % for their own "
                 "subject on the same facts.",
-                right="gives that word" if k == 1 else "has that word there", swapped=row["swapped_last"] * 100,
+                right="gives that word" if k == 1 else "has that word there",
+                swapped=row["swapped_last"] * 100,
                 matched=row["matched_last"] * 100,
             )
-        )  # fmt: skip
+        )
     elif not may_be_shown(row["n"]):
         words.append(filled(" {few}", few=yardsticks.few(row["n"])))
     elif pd.isna(row["majority"]):
@@ -184,9 +210,12 @@ def _beside_guess(points: float, low: float, high: float) -> Markdown:
         )
     near, far = sorted((abs(low), abs(high)))
     return filled(
-        "it is **{points:.1f} points {side}** the commonest answer (95 % interval {near:.1f} to {far:.1f})", points=abs(points),
-        side="above" if points > 0 else "below", near=near, far=far,
-    )  # fmt: skip
+        "it is **{points:.1f} points {side}** the commonest answer (95 % interval {near:.1f} to {far:.1f})",
+        points=abs(points),
+        side="above" if points > 0 else "below",
+        near=near,
+        far=far,
+    )
 
 
 def _from_subject(points: float, low: float, high: float) -> Markdown:
@@ -194,9 +223,11 @@ def _from_subject(points: float, low: float, high: float) -> Markdown:
     if low <= 0:
         return filled("none of it clearly comes from the subject ({low:+.1f} to {high:+.1f} points, 95 % interval)", low=low, high=high)
     return filled(
-        "**{points:.1f} points** of its share come from the subject (95 % interval {low:.1f} to {high:.1f})", points=points, low=low,
+        "**{points:.1f} points** of its share come from the subject (95 % interval {low:.1f} to {high:.1f})",
+        points=points,
+        low=low,
         high=high,
-    )  # fmt: skip
+    )
 
 
 def inner_words(row: pd.Series) -> Markdown:
@@ -207,13 +238,15 @@ def inner_words(row: pd.Series) -> Markdown:
         return filled(
             " Some layer has it for {total:.1f} %. A union over layers grows by chance; no swapped subject is stored to show by how much.",
             total=row["total"] * 100,
-        )  # fmt: skip
+        )
     own, swapped, n = int(row["inner_own"]), int(row["inner_swapped"]), int(row["inner_n"])
     return filled(
         " Of all facts that the last layer misses with both their own and the swapped subject, some inner layer finds **{own:.1f} %** with "
         "their own subject and {swapped:.1f} % with the swapped one: {verdict}.",
-        own=own / n * 100, swapped=swapped / n * 100, verdict=_verdict(own, swapped, row["inner_p"]),
-    )  # fmt: skip
+        own=own / n * 100,
+        swapped=swapped / n * 100,
+        verdict=_verdict(own, swapped, row["inner_p"]),
+    )
 
 
 def _verdict(own: int, swapped: int, p: float) -> str:

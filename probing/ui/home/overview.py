@@ -51,9 +51,15 @@ def _fact_link(view: View, fact, kind: str) -> None:
             width="stretch",
         )
         navigation.link(
-            "facts", "Open", afresh=True, model=view.chosen.model, head=view.chosen.head, probe_set=fact.probe_set, fact=fact.fact_id,
+            "facts",
+            "Open",
+            afresh=True,
+            model=view.chosen.model,
+            head=view.chosen.head,
+            probe_set=fact.probe_set,
+            fact=fact.fact_id,
             **selection.ALL_FACTS,
-        )  # fmt: skip
+        )
 
 
 def snapshot(view: View) -> None:

@@ -94,10 +94,13 @@ def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
                     st.markdown(filled("**{model}**", model=view.called(one.model)))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 blocks.figure(
-                    token_grid(tokens, columns=top, dark=blocks.dark()), table=tokens.drop(columns="framed"), stamp=mine,
-                    name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}", caption=_work(one) if len(got) > 1 else "",
+                    token_grid(tokens, columns=top, dark=blocks.dark()),
+                    table=tokens.drop(columns="framed"),
+                    stamp=mine,
+                    name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}",
+                    caption=_work(one) if len(got) > 1 else "",
                     alt=f"Top tokens of every layer of {view.label(one.model)} for: {one.prompt}",
-                )  # fmt: skip
+                )
     st.caption(filled("{caption} {work}", caption=caption, work="" if len(got) > 1 else _work(got[0])))
 
 
@@ -129,10 +132,13 @@ def _followed(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     by_rank = selection.of(LiveSelection).scale == "rank"
     draw_lines = rank_lines if by_rank else probability_lines
     blocks.figure(
-        draw_lines(followed, colours=colours, dashes=dashes), table=table, stamp=stamp, name=f"live-followed{suffix}",
+        draw_lines(followed, colours=colours, dashes=dashes),
+        table=table,
+        stamp=stamp,
+        name=f"live-followed{suffix}",
         caption=RANK_CAPTION if by_rank else "Probability of the word at each layer, over the whole vocabulary.",
         alt="Followed words by layer",
-    )  # fmt: skip
+    )
 
 
 def named(view: View, table: pd.DataFrame, models: list[str]) -> tuple[pd.DataFrame, dict[str, str] | None, dict[str, str] | None]:
@@ -170,7 +176,11 @@ def _entropy(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
     else:
         drawn = entropy_by_layer(entropies)
     blocks.figure(
-        drawn, table=entropies, stamp=stamp, name=f"live-entropy{suffix}",
+        drawn,
+        table=entropies,
+        stamp=stamp,
+        name=f"live-entropy{suffix}",
         caption=f"Entropy of the layer's probabilities over the whole vocabulary, in nats: 0 if one token has probability 1, "
-        f"{math.log(got[0].vocabulary):.1f} if all {got[0].vocabulary:,} tokens are equally probable.", alt="Entropy by layer",
-    )  # fmt: skip
+        f"{math.log(got[0].vocabulary):.1f} if all {got[0].vocabulary:,} tokens are equally probable.",
+        alt="Entropy by layer",
+    )

@@ -103,9 +103,11 @@ def ready(view: View, choice: live_models.Choice, head: str, *, first: bool) -> 
         blocks.problem(error)
         if head != LOGIT_LENS:
             st.button(
-                "Use the logit lens, which needs no training", key=f"live.lens.{choice.name}", on_click=selection.update,
+                "Use the logit lens, which needs no training",
+                key=f"live.lens.{choice.name}",
+                on_click=selection.update,
                 kwargs={"live_head": LOGIT_LENS},
-            )  # fmt: skip
+            )
         return None
     return replace(choice, here=True)
 
@@ -124,9 +126,14 @@ def _with_base(view: View, choice: live_models.Choice, *, first: bool) -> live_m
     base = selection.of(LiveSelection).live_base if selection.of(LiveSelection).live_base in options else ""
     st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
     selection.bound(
-        st.selectbox, filled("{name} was fine-tuned from", name=view.called(choice.name)), "live_base", view.page, value=base,
-        options=["", *options], format_func=lambda name: view.label(name) if name else "choose its base",
-    )  # fmt: skip
+        st.selectbox,
+        filled("{name} was fine-tuned from", name=view.called(choice.name)),
+        "live_base",
+        view.page,
+        value=base,
+        options=["", *options],
+        format_func=lambda name: view.label(name) if name else "choose its base",
+    )
     return replace(choice, base=base)
 
 
@@ -155,10 +162,15 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
         st.info(filled(words, n=masks, most=live_models.MAX_FILLED), icon=":material/info:")
         mask = 1
     selection.bound(
-        st.segmented_control, filled("The sentence has {n} gaps", n=masks), "mask", view.page, value=mask,
+        st.segmented_control,
+        filled("The sentence has {n} gaps", n=masks),
+        "mask",
+        view.page,
+        value=mask,
         options=[*range(1, masks + 1), *([0] if fillable else [])],
-        required=True, format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
-    )  # fmt: skip
+        required=True,
+        format_func=lambda number: f"read gap {number}" if number else "fill all, left to right",
+    )
     if selection.of(LiveSelection).perturbation:
         st.caption("Changed sentences (negated, misprimed, …) need exactly one gap.")
     # A mask in one model's own spelling is not a gap for other models.

@@ -33,9 +33,14 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     """Draws the controls; returns the models, with ``live_model`` first, and the kind of heads, ``""`` if the user names none."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
-        st.text_area, "A sentence with a gap: \\[MASK\\] or \\_\\_\\_", "prompt", page, height=68, max_chars=selection.MAX_TEXT,
+        st.text_area,
+        "A sentence with a gap: \\[MASK\\] or \\_\\_\\_",
+        "prompt",
+        page,
+        height=68,
+        max_chars=selection.MAX_TEXT,
         placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
-    )  # fmt: skip
+    )
     name = live_models.pick(selection.current().live_model, offered)
     others = [other for other in own.live_models if other in offered and other != name][: MAX_MODELS - 1]
     kind = own.live_head if own.live_head in live_models.HEADS else ""
@@ -44,10 +49,17 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
         # Leaving the field already sends the sentence; newcomers look for a button.
         st.button("Ask", type="primary", key="live.ask")
         selection.bound(
-            st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
+            st.selectbox,
+            "Model",
+            "live_model",
+            page,
+            value=name,
+            options=list(offered),
+            format_func=named.__getitem__,
             # The named base belongs to one model.
-            resets={"live_base": ""}, label_visibility="collapsed",
-        )  # fmt: skip
+            resets={"live_base": ""},
+            label_visibility="collapsed",
+        )
         with st.popover("More options", icon=":material/tune:"):
             _options(view, kind, {one: words for one, words in named.items() if one != name}, others)
     if words := _set(view, others, len(offered)):
@@ -61,37 +73,66 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     page = view.page
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
     selection.bound(
-        st.multiselect, "Compare with", "live_models", page, value=tuple(others), options=list(named), format_func=named.__getitem__,
-        max_selections=MAX_MODELS - 1, placeholder="the same sentence for other models",
-    )  # fmt: skip
+        st.multiselect,
+        "Compare with",
+        "live_models",
+        page,
+        value=tuple(others),
+        options=list(named),
+        format_func=named.__getitem__,
+        max_selections=MAX_MODELS - 1,
+        placeholder="the same sentence for other models",
+    )
     if len(others) == MAX_MODELS - 1 < len(named):
         st.caption(filled("{words}.", words=_most(len(named) + 1)))
     selection.bound(
-        st.text_input, "Track tokens", "watch", page, value=tracked(), max_chars=200, placeholder="berlin, paris",
+        st.text_input,
+        "Track tokens",
+        "watch",
+        page,
+        value=tracked(),
+        max_chars=200,
+        placeholder="berlin, paris",
         help="Separated by commas; each must be one token of the model.",
-    )  # fmt: skip
+    )
     with st.container(horizontal=True):
         selection.bound(
-            st.selectbox, "Head", "live_head", page, value=head, options=["", *live_models.HEADS], width=140,
+            st.selectbox,
+            "Head",
+            "live_head",
+            page,
+            value=head,
+            options=["", *live_models.HEADS],
+            width=140,
             format_func=live_models.head_name,
             help="default: tied or, if none are trained, logit_lens. tied: a trained transform per layer, the vocabulary shared. "
             "logit_lens: the pre-trained head on every layer, no training. full: everything trained per layer. least_squares: the "
             "pre-trained head on top of the best-fitting affine map from the layer to the last. tuned_lens: such a map, trained to match "
             "the last layer's distribution.",
-        )  # fmt: skip
+        )
         selection.bound(st.segmented_control, "Top-k per layer", "top", page, options=list(TOPS), required=True)
     selection.bound(
-        st.segmented_control, "Change the sentence", "perturbation", page, options=list(PERTURBATIONS), required=True,
+        st.segmented_control,
+        "Change the sentence",
+        "perturbation",
+        page,
+        options=list(PERTURBATIONS),
+        required=True,
         format_func=CHANGES.__getitem__,
         help="Negated and misprimed (Kassner and Schütze 2020), shuffled and cut short (Ettinger 2020), or with another name whose origin "
         "may give the answer away (Poerner et al. 2020). Simple rules make these changes.",
-    )  # fmt: skip
+    )
     selection.bound(
-        st.segmented_control, "Restore base layers", "replaced", page, options=list(REPLACED), required=True,
+        st.segmented_control,
+        "Restore base layers",
+        "replaced",
+        page,
+        options=list(REPLACED),
+        required=True,
         format_func=RESTORED.__getitem__,
         help="For n from 0 to all, n transformer layers of the fine-tuned model are replaced by those of its base, and the sentence is "
         "asked again. The embeddings and the head of the last layer stay those of the fine-tuned model.",
-    )  # fmt: skip
+    )
 
 
 def _most(offered: int) -> str:

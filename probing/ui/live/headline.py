@@ -19,9 +19,13 @@ def says(view: View, one: Answer, *, several: bool) -> Markdown:
     best = one.layers[-1].tokens[0]
     who = filled("**{model}** predicts", model=view.called(one.model)) if several else filled("The last layer predicts")
     return filled(
-        "{who} **{token}** ({probability}; layer 0: {before}, chance: {chance}).", who=who, token=best.token,
-        probability=_percent(best.probability), before=_percent(one.of_best[0]), chance=_percent(1 / one.vocabulary),
-    )  # fmt: skip
+        "{who} **{token}** ({probability}; layer 0: {before}, chance: {chance}).",
+        who=who,
+        token=best.token,
+        probability=_percent(best.probability),
+        before=_percent(one.of_best[0]),
+        chance=_percent(1 / one.vocabulary),
+    )
 
 
 def stored(view: View, prompt: str) -> Markdown | None:

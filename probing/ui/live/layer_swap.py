@@ -72,10 +72,14 @@ def _unknown_base(view: View, choice: live_models.Choice, offered: dict[str, liv
     options = ["", *(name for name in offered if name != choice.name and offered[name].here)]
     base = selection.of(LiveSelection).live_base
     selection.bound(
-        st.selectbox, filled("{name} was fine-tuned from", name=view.called(choice.name)), "live_base", view.page,
-        value=base if base in options else "", options=options,
+        st.selectbox,
+        filled("{name} was fine-tuned from", name=view.called(choice.name)),
+        "live_base",
+        view.page,
+        value=base if base in options else "",
+        options=options,
         format_func=lambda name: f"{view.label(name)} ({offered[name].where})" if name else "unknown",
-    )  # fmt: skip
+    )
     return base if base in options else ""
 
 
@@ -136,17 +140,22 @@ def _show(view: View, got: "ReplacedAnswer", where: str) -> None:
     read_by = f"the trained head of its last layer, started from {reader}" if answer.head != LOGIT_LENS else reader
     blocks.figure(
         token_grid(tokens.rename(columns={"n": "layer"}), columns=5, rows=rows, dark=blocks.dark()),
-        table=tokens.drop(columns="framed"), stamp=stamp, name="live-replaced",
+        table=tokens.drop(columns="framed"),
+        stamp=stamp,
+        name="live-replaced",
         caption=filled(
             "Predictions of {model} at its last layer with n layers restored, read by {read_by}.",
-            model=view.called(got.model), read_by=read_by,
+            model=view.called(got.model),
+            read_by=read_by,
         ),
         alt=f"Predictions by number of restored layers for: {answer.prompt}",
-    )  # fmt: skip
+    )
     if len(followed):
         blocks.figure(
             rank_lines(followed.assign(name=followed["word"]), steps=f"{where} n layers restored from {view.label(got.base)}"),
-            table=followed.rename(columns={"layer": "n"}), stamp=stamp, name="live-replaced-ranks",
+            table=followed.rename(columns={"layer": "n"}),
+            stamp=stamp,
+            name="live-replaced-ranks",
             caption=f"n = 0 is the fine-tuned model; n = {last} has all layers of its base, but not its embeddings and head.",
             alt="Rank by number of restored layers",
-        )  # fmt: skip
+        )

@@ -60,9 +60,14 @@ def _change(view: View, perturbation: str, first: Answer) -> Changed:
         offered = rules.wrong_answers([token.token for token in first.layers[-1].tokens], [word.strip() for word in right])
         prime = chosen.prime or (offered[0] if offered else "")
         selection.bound(
-            st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60,
+            st.text_input,
+            "The word before the sentence",
+            "prime",
+            page,
+            value=prime,
+            max_chars=60,
             help="If empty, the model's own best wrong prediction is used.",
-        )  # fmt: skip
+        )
         if offered:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption("wrong predictions of the model:", width="content")
@@ -127,11 +132,12 @@ def _grids(view: View, tokens: Mapping[str, pd.DataFrame], rows: list[str], stam
             if len(tokens) > 1:
                 st.markdown(filled("**{model}**", model=view.called(model)))
             blocks.figure(
-                token_grid(table, columns=5, rows=rows, dark=blocks.dark()), stamp=stamp,
+                token_grid(table, columns=5, rows=rows, dark=blocks.dark()),
+                stamp=stamp,
                 name="live-changed" + (f"-{number + 1}" if len(tokens) > 1 else ""),
                 table=table[["model", "version", "sentence", "place", "token", "probability"]],
                 alt=f"Predictions of the last layer of {view.label(model)} for: {' and: '.join(dict.fromkeys(table['sentence']))}",
-            )  # fmt: skip
+            )
     st.caption("Predictions of the last layer, best first, as typed and changed; tokens that are tracked below are framed.")
 
 
@@ -157,9 +163,13 @@ def _ranks(view: View, followed: pd.DataFrame, models: list[str], stamp: Stamp) 
     names = followed[["name", series, "version"]].drop_duplicates()
     blocks.figure(
         rank_lines(
-            followed, colours={name: colours[what] for name, what, _ in names.itertuples(index=False)},
+            followed,
+            colours={name: colours[what] for name, what, _ in names.itertuples(index=False)},
             dashes={name: "solid" if version == TYPED else "dot" for name, _, version in names.itertuples(index=False)},
         ),
-        table=followed.drop(columns="name"), stamp=stamp, name="live-changed-ranks",
-        caption=f"Dotted: the changed sentence. {answer_view.RANK_CAPTION}", alt="Ranks by layer, as typed and changed",
-    )  # fmt: skip
+        table=followed.drop(columns="name"),
+        stamp=stamp,
+        name="live-changed-ranks",
+        caption=f"Dotted: the changed sentence. {answer_view.RANK_CAPTION}",
+        alt="Ranks by layer, as typed and changed",
+    )

@@ -12,7 +12,13 @@ WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Sentence", 
 def chosen(view: View) -> str:
     """Draws the choice; returns one of ``VIEWS``."""
     selection.bound(
-        st.segmented_control, "View", "live_view", view.page, options=list(VIEWS), required=True,
-        format_func=WORDS.__getitem__, label_visibility="collapsed",
-    )  # fmt: skip
+        st.segmented_control,
+        "View",
+        "live_view",
+        view.page,
+        options=list(VIEWS),
+        required=True,
+        format_func=WORDS.__getitem__,
+        label_visibility="collapsed",
+    )
     return selection.of(LiveSelection).live_view

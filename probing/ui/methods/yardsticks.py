@@ -92,19 +92,28 @@ def _at_the_last_layer(view: View, run: pd.Series) -> None:
         filled(
             "*For example* {run}, last layer, macro: P@1 is {value:.1f} % and the majority answer {majority:.1f} %, a difference of "
             "{above:.1f} points (95 % interval {low:.1f} to {high:.1f}).",
-            run=_named(view, run), value=100 * got["value"], majority=100 * got["majority"], above=100 * got["above_majority"],
-            low=100 * got["above_majority_low"], high=100 * got["above_majority_high"],
+            run=_named(view, run),
+            value=100 * got["value"],
+            majority=100 * got["majority"],
+            above=100 * got["above_majority"],
+            low=100 * got["above_majority_low"],
+            high=100 * got["above_majority_high"],
         )
-    ]  # fmt: skip
+    ]
     if pd.notna(got["swapped_n"]):
         words.append(
             filled(
                 "{n:,} of its {all:,} facts have a swapped subject. On these P@1 is {matched:.1f} % (matched) and {swapped:.1f} % with the "
                 "swapped subject, a difference of {above:.1f} points ({low:.1f} to {high:.1f}).",
-                all=got["n"], n=got["swapped_n"], matched=100 * got["matched"], swapped=100 * got["swapped"],
-                above=100 * got["above_swapped"], low=100 * got["above_swapped_low"], high=100 * got["above_swapped_high"],
+                all=got["n"],
+                n=got["swapped_n"],
+                matched=100 * got["matched"],
+                swapped=100 * got["swapped"],
+                above=100 * got["above_swapped"],
+                low=100 * got["above_swapped_low"],
+                high=100 * got["above_swapped_high"],
             )
-        )  # fmt: skip
+        )
     else:
         words.append(Markdown("No swapped subject is measured here."))
     st.markdown(joined(" ", words))
@@ -151,12 +160,15 @@ def _example(fact) -> Markdown:
     if fact.kind == "swapped":
         return filled(
             "**With the swapped subject only.** {asked}{borrowed}, although that subject does not have this answer. The fact counts for "
-            "chance.", asked=asked, borrowed=borrowed,
-        )  # fmt: skip
+            "chance.",
+            asked=asked,
+            borrowed=borrowed,
+        )
     return filled(
-        "**With both.** {asked}{borrowed}. The subject makes no difference, and the fact counts on both sides.", asked=asked,
+        "**With both.** {asked}{borrowed}. The subject makes no difference, and the fact counts on both sides.",
+        asked=asked,
         borrowed=borrowed,
-    )  # fmt: skip
+    )
 
 
 def _found(ranks: list[int]) -> str:
@@ -188,14 +200,20 @@ def _totals(view: View, run: pd.Series) -> None:
             "The last layer misses **{n:,}** facts with both prompts. Some inner layer ranks the answer first for **{own:,}** of them with "
             "their own subject ({own_share:.2f} %) and for **{swapped:,}** with the swapped one ({swapped_share:.2f} %). The difference is "
             "{more:,} facts (exact McNemar, p {p}).",
-            n=n, own=own, swapped=swapped, own_share=100 * own / n, swapped_share=100 * swapped / n, more=own - swapped,
+            n=n,
+            own=own,
+            swapped=swapped,
+            own_share=100 * own / n,
+            swapped_share=100 * swapped / n,
+            more=own - swapped,
             p=p_words(got["inner_p"]),
         ),
         filled(
             "Over all facts (micro), total knowledge is {total:.1f} %, and the last layer alone reaches {last:.1f} %.",
-            total=100 * got["total"], last=100 * got["last_layer"],
+            total=100 * got["total"],
+            last=100 * got["last_layer"],
         ),
-    ]  # fmt: skip
+    ]
     if may_be_shown(got["n"]):
         words.append(filled("The majority answer reaches {majority:.1f} %.", majority=100 * got["majority"]))
     if 2 * swapped > own:

@@ -23,9 +23,12 @@ def draw(shown: Shown) -> None:
         if len(names) > 1:
             selection.bound(st.selectbox, "Bars of", "bars_of", page, value=model, options=list(names), format_func=names.__getitem__)
         selection.bound(
-            st.toggle, "Weights times the norm of the layer", "normed", page,
+            st.toggle,
+            "Weights times the norm of the layer",
+            "normed",
+            page,
             help="Layers with long vectors count more in the mix than their weights suggest (Fayyaz et al. 2021).",
-        )  # fmt: skip
+        )
     table = shown.panels.bars(model)
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
@@ -34,18 +37,26 @@ def draw(shown: Shown) -> None:
     ours = "" if not published else " The paper's weights are not published as numbers, so only gains are drawn."
     blocks.figure(
         drawing(
-            layer_bars, table, colour=shown.colours.get(model, theme.NEUTRAL), titles=shown.tasks, notes=_notes(shown, model),
+            layer_bars,
+            table,
+            colour=shown.colours.get(model, theme.NEUTRAL),
+            titles=shown.tasks,
+            notes=_notes(shown, model),
             weights="normed" if own.normed else "weight",
         ),
-        table=table, stamp=shown.stamp(f"mixing weights and gains of {names[model]}"), name="pipeline-bars",
+        table=table,
+        stamp=shown.stamp(f"mixing weights and gains of {names[model]}"),
+        name="pipeline-bars",
         caption=filled(
             "{model}. Solid: weight of each layer in the mix of the probe on all layers; outlined: gain in F1 of P(l) over P(l-1). Each "
             "is drawn as a share of its largest bar. K is the divergence from equal bars, in bits: high if few layers carry most of "
             "the weight or gain.{ours} {key}",
-            model=names[model], ours=ours, key=shown.key(),
+            model=names[model],
+            ours=ours,
+            key=shown.key(),
         ),
         alt=f"Mixing weights and gains by layer of {names[model]}, one panel per task",
-    )  # fmt: skip
+    )
 
 
 def _notes(shown: Shown, model: str) -> dict[str, str]:

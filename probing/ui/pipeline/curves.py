@@ -18,10 +18,13 @@ _WORDS = {
     "control label can be known. If the probe did not learn its control labels (control F1 0), selectivity is the F1 itself.",
     "compression": "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and "
     "Titov 2020). Labels that are hard to learn lengthen the code, so compression also shows how easily a layer's answer is read.",
-}  # fmt: skip
+}
 _COMMANDS = {
-    "cumulative": "", "at": " --kinds cumulative,at", "selectivity": " --labels task,control", "compression": " --codes",
-}  # fmt: skip
+    "cumulative": "",
+    "at": " --kinds cumulative,at",
+    "selectivity": " --labels task,control",
+    "compression": " --codes",
+}
 _RANDOM = {
     "random": " Dotted: the same model with all weights random.",
     "random-body": " Dots and dashes: a random body under trained embeddings.",
@@ -32,9 +35,15 @@ def draw(shown: Shown) -> None:
     """The switch, and one panel per task."""
     shown.view.contents.section("Layer by layer")
     mode = selection.bound(
-        st.segmented_control, "Show", "layerwise", shown.view.page, options=list(NAMES), required=True, wrap=True,
+        st.segmented_control,
+        "Show",
+        "layerwise",
+        shown.view.page,
+        options=list(NAMES),
+        required=True,
+        wrap=True,
         format_func=NAMES.__getitem__,
-    )  # fmt: skip
+    )
     panel = shown.panels.curves(mode)
     points = panel.rows
     if points.empty:
@@ -47,7 +56,9 @@ def draw(shown: Shown) -> None:
     bands = " Bands are 95 % intervals." if "low" in points and points["low"].notna().any() else ""
     blocks.figure(
         drawing(task_curves, points, axis=axis_of(points, mode), colours=shown.colours, labels=shown.labels, **panel.options),
-        table=points, stamp=shown.stamp(TITLES[mode]), name="pipeline-curves",
+        table=points,
+        stamp=shown.stamp(TITLES[mode]),
+        name="pipeline-curves",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
         alt=f"{TITLES[mode]} by layer, one panel per task",
-    )  # fmt: skip
+    )

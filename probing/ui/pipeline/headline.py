@@ -40,8 +40,9 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
     called = shown.view.called(model)
     if len(found) < 2:
         return filled(
-            "**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.", model=called,
-        )  # fmt: skip
+            "**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.",
+            model=called,
+        )
     pairs = order.pairs_of(shown, model)
     apart = pairs[pairs["verdict"] != UNRESOLVED]
     wide = (found["expected_layer_high"] - found["expected_layer_low"]) > found["last"] * WIDE
@@ -55,26 +56,41 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
     single = [_title(shown, row) for row in (first, last) if row["seeds"] == 1]
     ends = filled(
         "Expected layers run from {one} ({first}) to {other} ({last}) of {depth}{aside}{single}.",
-        one=_layer(first), first=_title(shown, first), other=_layer(last), last=_title(shown, last), depth=int(first["last"]),
+        one=_layer(first),
+        first=_title(shown, first),
+        other=_layer(last),
+        last=_title(shown, last),
+        depth=int(first["last"]),
         aside=filled("; without {tasks}, whose interval is wider than half the depth", tasks=aside) if aside else "",
         single=filled("; one seed, so over sentences only: {tasks}", tasks=" and ".join(single)) if single else "",
-    )  # fmt: skip
+    )
     if apart.empty:
         return filled(
             "**The order of the tasks is not resolved** for {model}: none of {n} lies clearly apart. {ends}",
-            model=called, n=count(len(pairs), "pair"), ends=ends,
-        )  # fmt: skip
+            model=called,
+            n=count(len(pairs), "pair"),
+            ends=ends,
+        )
     if {first["task"], last["task"]} in [{row["first"], row["second"]} for row in apart.to_dict("records")]:
         return filled(
             "**{first} comes first and {last} last** of the {tasks} tasks that {model} resolves; {apart} of {n} lie clearly apart. {ends}",
-            first=_title(shown, first).capitalize(), last=_title(shown, last), tasks=len(found), model=called, apart=len(apart),
-            n=count(len(pairs), "pair"), ends=ends,
-        )  # fmt: skip
+            first=_title(shown, first).capitalize(),
+            last=_title(shown, last),
+            tasks=len(found),
+            model=called,
+            apart=len(apart),
+            n=count(len(pairs), "pair"),
+            ends=ends,
+        )
     named = [_in_order(shown, row) for row in apart.head(NAMED).to_dict("records")] + [Markdown("…")] * (len(apart) > NAMED)
     return filled(
         "**The order of the tasks is mostly not resolved** for {model}: {apart} of {n} lie clearly apart ({named}). {ends}",
-        model=called, apart=len(apart), n=count(len(pairs), "pair"), named=joined(", ", named), ends=ends,
-    )  # fmt: skip
+        model=called,
+        apart=len(apart),
+        n=count(len(pairs), "pair"),
+        named=joined(", ", named),
+        ends=ends,
+    )
 
 
 def _in_order(shown: Shown, row: dict) -> Markdown:
@@ -91,9 +107,11 @@ def _layer(row: dict) -> Markdown:
     if pd.isna(row["expected_layer_low"]):
         return filled("layer {value:.1f}", value=row["expected_layer"])
     return filled(
-        "layer {value:.1f} ({low:.1f} to {high:.1f})", value=row["expected_layer"], low=row["expected_layer_low"],
+        "layer {value:.1f} ({low:.1f} to {high:.1f})",
+        value=row["expected_layer"],
+        low=row["expected_layer_low"],
         high=row["expected_layer_high"],
-    )  # fmt: skip
+    )
 
 
 def _on_the_other_part(shown: Shown, row: dict) -> Markdown:
@@ -134,15 +152,19 @@ def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         filled("{name} {share:.1f} %", name=name, share=row[column] * 100)
         for column, name in (("memory", "the memory baseline"), ("majority", "one label for all"), ("random", "a random encoder"))
         if pd.notna(row.get(column))
-    ]  # fmt: skip
+    ]
     above = row["gain"] - row["gain_above_memory"] > HAIR
     said = filled(
         "The layers add most to {task}: F1 rises from **{first:.1f} %** with word embeddings alone to **{last:.1f} %** with all layers"
         "{gain}{top}{other}{memory}",
-        task=_title(shown, row), first=row["f1_first"] * 100, last=row["f1_last"] * 100, gain=_points(row),
-        top=_top(row), other=_on_the_other_part(shown, row),
+        task=_title(shown, row),
+        first=row["f1_first"] * 100,
+        last=row["f1_last"] * 100,
+        gain=_points(row),
+        top=_top(row),
+        other=_on_the_other_part(shown, row),
         memory=filled("; {points:.1f} points of this are above memory", points=100 * row["gain_above_memory"]) if above else "",
-    )  # fmt: skip
+    )
     if not yardsticks:
         return filled("{said}; no baseline is stored.", said=said)
     return filled("{said}; baselines: {yardsticks}.", said=said, yardsticks=joined(", ", yardsticks))

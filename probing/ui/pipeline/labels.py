@@ -27,15 +27,23 @@ def draw(shown: Shown) -> None:
     more = table["label"].nunique() - drawn["label"].nunique()
     blocks.figure(
         drawing(place_rows, drawn, colours=shown.colours, labels=shown.labels, **panel.options),
-        table=table, stamp=shown.stamp(f"labels of {shown.tasks[task]}"), name="pipeline-labels",
+        table=table,
+        stamp=shown.stamp(f"labels of {shown.tasks[task]}"),
+        name="pipeline-labels",
         caption=filled(
             "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels are on top{more}. {key}",
-            more=f"; {more} rarer ones are in the table" if more else "", key=shown.key(),
+            more=f"; {more} rarer ones are in the table" if more else "",
+            key=shown.key(),
         ),
         alt=f"Expected layer of each label of {shown.tasks[task]}",
-    )  # fmt: skip
+    )
     for model in (one for one in shown.models if shown.has_traces(one, task)):
         navigation.link(
-            "edge_sentences", filled("Open the targets of {task}, {model}", task=shown.tasks[task], model=shown.view.label(model)),
-            afresh=True, trace_model=model, trace_task=task, trace_part=own.edge_part, trace_unseen=own.unseen,
-        )  # fmt: skip
+            "edge_sentences",
+            filled("Open the targets of {task}, {model}", task=shown.tasks[task], model=shown.view.label(model)),
+            afresh=True,
+            trace_model=model,
+            trace_task=task,
+            trace_part=own.edge_part,
+            trace_unseen=own.unseen,
+        )

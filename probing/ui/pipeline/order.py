@@ -29,26 +29,34 @@ def draw(shown: Shown) -> None:
     model = model_of(shown)
     if len(shown.models) > 1:
         selection.bound(
-            st.selectbox, "Tasks in the order of", "ordered", shown.view.page, value=model, options=list(shown.models),
+            st.selectbox,
+            "Tasks in the order of",
+            "ordered",
+            shown.view.page,
+            value=model,
+            options=list(shown.models),
             format_func=shown.view.label,
-        )  # fmt: skip
+        )
     pairs = pairs_of(shown, model)
     if pairs.empty:
         st.info("An order needs cumulative probes of at least two tasks.", icon=":material/info:")
         return
     st.markdown(sentence(shown, model, pairs))
     blocks.figure(
-        drawing(order_matrix, pairs, titles=shown.tasks), table=pairs, stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
+        drawing(order_matrix, pairs, titles=shown.tasks),
+        table=pairs,
+        stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
         name="pipeline-order",
         caption=filled(
             "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved. Intervals are "
             "over sentences and seeds, and simultaneous for all {pairs}.{pooled}",
             pairs=count(len(pairs), "pair"),
-            pooled=" For a task with one seed the variation over seeds is that of the model's tasks with several." if pairs["pooled"].any()
+            pooled=" For a task with one seed the variation over seeds is that of the model's tasks with several."
+            if pairs["pooled"].any()
             else "",
         ),
         alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
-    )  # fmt: skip
+    )
     _models(shown)
 
 
@@ -59,8 +67,10 @@ def sentence(shown: Shown, model: str, pairs: pd.DataFrame) -> Markdown:
     if resolved.empty:
         return filled(
             "**The order is not resolved**: for none of {pairs} of tasks do the expected layers of {model} lie clearly apart ({reasons}).",
-            pairs=count(len(pairs), "pair"), model=called, reasons=_reasons(pairs),
-        )  # fmt: skip
+            pairs=count(len(pairs), "pair"),
+            model=called,
+            reasons=_reasons(pairs),
+        )
     if len(resolved) == len(pairs):
         return filled(
             "For **{pairs}** of tasks the expected layers of {model} lie clearly apart.", pairs=f"all {len(pairs)} pairs", model=called
@@ -68,8 +78,11 @@ def sentence(shown: Shown, model: str, pairs: pd.DataFrame) -> Markdown:
     return filled(
         "For **{resolved} of {pairs}** of tasks the expected layers of {model} lie clearly apart; the order of the others is not resolved "
         "({reasons}).",
-        resolved=len(resolved), pairs=count(len(pairs), "pair"), model=called, reasons=_reasons(pairs),
-    )  # fmt: skip
+        resolved=len(resolved),
+        pairs=count(len(pairs), "pair"),
+        model=called,
+        reasons=_reasons(pairs),
+    )
 
 
 def _reasons(pairs: pd.DataFrame) -> Markdown:
@@ -91,10 +104,11 @@ def _models(shown: Shown) -> None:
         filled(
             "Between models: for **{resolved} of {all}** (pairs of models, task by task) one model's expected layer, as a share of its "
             "depth, is clearly earlier{reasons}.",
-            resolved=resolved, all=count(len(table), "comparison"),
+            resolved=resolved,
+            all=count(len(table), "comparison"),
             reasons=filled("; the others are not resolved ({reasons})", reasons=_reasons(table)) if resolved < len(table) else "",
         )
-    )  # fmt: skip
+    )
     named = table.assign(
         task=table["task"].map(shown.tasks), first=table["first"].map(shown.view.label), second=table["second"].map(shown.view.label)
     )

@@ -19,13 +19,19 @@ _PERCENT = {
     "selectivity_seen": "selectivity on seen spans",
 }  # fmt: skip
 _LAYERS = {
-    "centre_of_gravity": "centre of gravity", "expected_layer": "expected layer", "expected_layer_low": "expected, low",
-    "expected_layer_high": "expected, high", "k_weights": "K(s), bits", "k_gains": "K(Δ), bits",
-}  # fmt: skip
+    "centre_of_gravity": "centre of gravity",
+    "expected_layer": "expected layer",
+    "expected_layer_low": "expected, low",
+    "expected_layer_high": "expected, high",
+    "k_weights": "K(s), bits",
+    "k_gains": "K(Δ), bits",
+}
 _MARKS = {
-    "expected_layer_reason": "not resolved because", "weights_near_uniform": "weights near uniform", "probes": "probes",
+    "expected_layer_reason": "not resolved because",
+    "weights_near_uniform": "weights near uniform",
+    "probes": "probes",
     "probes_stopped": "ended by patience",
-}  # fmt: skip
+}
 
 
 def draw_places(shown: Shown) -> None:
@@ -40,24 +46,31 @@ def draw_places(shown: Shown) -> None:
     near = int(summary["weights_near_uniform"].fillna(False).sum())
     blocks.figure(
         drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
-        table=table, stamp=shown.stamp("centre of gravity and expected layer"), name="pipeline-places",
+        table=table,
+        stamp=shown.stamp("centre of gravity and expected layer"),
+        name="pipeline-places",
         caption=filled(
             "Filled: centre of gravity, the mean layer of the mixing weights of the probe on all layers; it moves away from the middle "
             "only slowly, so it shows less than it seems to. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; "
             "lines are 95 % intervals over sentences and seeds.{single} {unresolved}{near}{shares} {key}",
             unresolved=f"Not resolved ({unresolved}), with the reason: the layers do not clearly gain on layer 0, or the interval leaves "
-            "the layers. " if unresolved else "",
+            "the layers. "
+            if unresolved
+            else "",
             single=_single(summary),
             near=f"Faint ({near}): the weights are near uniform, so their centre is no place. " if near else "",
-            shares="Models of different depth are aligned by share of depth." if shares else "", key=shown.key(),
+            shares="Models of different depth are aligned by share of depth." if shares else "",
+            key=shown.key(),
         ),
         alt="Centre of gravity and expected layer by task and model",
-    )  # fmt: skip
+    )
     number = st.column_config.NumberColumn
     wide = table.assign(name=table["task"].map(shown.tasks))
     columns = ["name", "model", "seeds", *_LAYERS, *_MARKS, *_PERCENT]
     blocks.table_with_download(
-        wide.drop(columns="name"), shown=wide[[column for column in columns if column in wide]], stamp=shown.stamp("summary by task"),
+        wide.drop(columns="name"),
+        shown=wide[[column for column in columns if column in wide]],
+        stamp=shown.stamp("summary by task"),
         name="pipeline-summary",
         column_config={
             "name": st.column_config.TextColumn("task", pinned=True),
@@ -65,7 +78,7 @@ def draw_places(shown: Shown) -> None:
             **_MARKS,
             **{name: number(words, format="percent") for name, words in _PERCENT.items()},
         },
-    )  # fmt: skip
+    )
 
 
 def _single(table: pd.DataFrame) -> str:
@@ -90,21 +103,26 @@ def draw_scores(shown: Shown) -> None:
     top = table["f1_last_top"].notna().any() if "f1_last_top" in table else False
     blocks.figure(
         drawing(score_rows, rows, colours=shown.colours, labels=shown.labels, titles=shown.tasks),
-        table=table, stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"), name="pipeline-scores",
+        table=table,
+        stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"),
+        name="pipeline-scores",
         caption=filled(
             "Open: the probe on word embeddings alone, P(0); filled: on all layers, P(L), with its 95 % interval. Memory: the commonest "
             "training label of the same span text. Majority label: one label for all. Ceiling: the highest F1 possible if equal inputs "
             "have different right labels. Cross: the same model with random weights.{ended}{top}{dev}{paper} {key}",
             ended=_ended(shown.panels.summary),
-            top=" The table above also has F1 of the most probable label, without the threshold of 0.5." if top else
-            " F1 of the most probable label is not stored for these probes.",
+            top=" The table above also has F1 of the most probable label, without the threshold of 0.5."
+            if top
+            else " F1 of the most probable label is not stored for these probes.",
             dev=" The dev part also decided when training stopped." if shown.own.edge_part == "dev" else "",
             paper=" Published F1s are on dev parts and mostly on other data (dependencies and relations: on the same), so they are not "
-            "compared with ours." if len(shown.panels.paper) else "",
+            "compared with ours."
+            if len(shown.panels.paper)
+            else "",
             key=shown.key(),
         ),
         alt="F1 by task and model, with memory, majority label, ceiling and random encoder",
-    )  # fmt: skip
+    )
 
 
 def _ended(table: pd.DataFrame) -> str:
@@ -122,6 +140,11 @@ def ways(shown: Shown) -> None:
     st.markdown("Each number counts single targets, and the probes' answers to them are stored layer by layer.")
     for model in (one for one in shown.models if shown.has_traces(one)):
         navigation.link(
-            "edge_sentences", filled("Open the targets of {model}", model=shown.view.label(model)), afresh=True, trace_model=model,
-            trace_part=own.edge_part, trace_unseen=own.unseen, trace_task=next(iter(shown.tasks)) if len(shown.tasks) == 1 else "",
-        )  # fmt: skip
+            "edge_sentences",
+            filled("Open the targets of {model}", model=shown.view.label(model)),
+            afresh=True,
+            trace_model=model,
+            trace_part=own.edge_part,
+            trace_unseen=own.unseen,
+            trace_task=next(iter(shown.tasks)) if len(shown.tasks) == 1 else "",
+        )

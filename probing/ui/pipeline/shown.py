@@ -61,12 +61,20 @@ def open_results(view: View) -> Shown:
 
 def _controls(page: str) -> None:
     selection.bound(
-        st.segmented_control, "Part of the data", "edge_part", page, options=list(PARTS), required=True,
+        st.segmented_control,
+        "Part of the data",
+        "edge_part",
+        page,
+        options=list(PARTS),
+        required=True,
         help="The dev part also decided when training stopped, as in the paper; the test part did not.",
-    )  # fmt: skip
+    )
     selection.bound(
-        st.toggle, "Only spans not seen in training", "unseen", page,
+        st.toggle,
+        "Only spans not seen in training",
+        "unseen",
+        page,
         help="Counts only targets whose span text (of both spans, if there are two) does not occur in the training part. The ceiling "
         "is that of all targets.",
-    )  # fmt: skip
+    )
     selection.bound(st.toggle, "Show published BERT-base and BERT-large", "published", page)

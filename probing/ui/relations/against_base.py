@@ -55,17 +55,20 @@ def sentence(view: View, table: pd.DataFrame, runs: pd.DataFrame, base: pd.Serie
     compared = table.dropna(subset=["change"])
     fewer = compared[compared["change"] < 0]
     said = filled(
-        "**Against {base}**, its last layer knows fewer facts in **{fewer}** of {relations}", base=view.called(base["model"]),
-        fewer=len(fewer), relations=count(len(compared), "relation"),
-    )  # fmt: skip
+        "**Against {base}**, its last layer knows fewer facts in **{fewer}** of {relations}",
+        base=view.called(base["model"]),
+        fewer=len(fewer),
+        relations=count(len(compared), "relation"),
+    )
     if own.empty:
         return joined("", [said, Markdown(".")])
     row = own.iloc[0]
     points = filled(
-        "; P@{k} over all facts (micro) changed by {change:+.1f} points ({low:+.1f} to {high:+.1f}){swapped}.", k=view.chosen.k,
+        "; P@{k} over all facts (micro) changed by {change:+.1f} points ({low:+.1f} to {high:+.1f}){swapped}.",
+        k=view.chosen.k,
         **{name: -100 * row[column] for name, column in (("change", "lost"), ("low", "lost_high"), ("high", "lost_low"))},
         swapped=filled(", and minus the swapped subject by {change:+.1f} points", change=-100 * row["lost_above"])
         if pd.notna(row["lost_above"])
         else Markdown("; no swapped subject is stored to show how much of that is knowledge of the subject"),
-    )  # fmt: skip
+    )
     return joined("", [said, points])

@@ -40,8 +40,13 @@ def draw_models(view: View) -> None:
     chosen, definition = view.chosen, selection.of(RelationsSelection).definition
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     selection.bound(
-        st.radio, "A relation is better inside if", "definition", view.page, options=list(DEFINITIONS), captions=list(DEFINITIONS.values()),
-    )  # fmt: skip
+        st.radio,
+        "A relation is better inside if",
+        "definition",
+        view.page,
+        options=list(DEFINITIONS),
+        captions=list(DEFINITIONS.values()),
+    )
     table = view.report(forgotten, tuple(runs["run_id"]), selection.RANKS, tuple(DEFINITIONS))
     if table.empty:
         st.info(
@@ -74,9 +79,15 @@ def draw_models(view: View) -> None:
     )
     shown, headings = tables.in_per_cent(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
     st.dataframe(
-        shown, hide_index=True, key=key, on_select=picked, selection_mode="single-row", placeholder=blocks.EMPTY,
-        column_config=headings, column_order=[*(name for name in wide if name not in ("relations", "lost")), "lost", "relations"],
-    )  # fmt: skip
+        shown,
+        hide_index=True,
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        placeholder=blocks.EMPTY,
+        column_config=headings,
+        column_order=[*(name for name in wide if name not in ("relations", "lost")), "lost", "relations"],
+    )
     words = (
         "The paper calls these relations forgotten. It compares layers of one model: a base has some, too. What fine-tuning cost is in the "
         "column *lost against the base*. Select a row to see that model on this page. The CSV has every model, k and definition with the "
@@ -88,10 +99,14 @@ def draw_models(view: View) -> None:
         tuple(table["run_id"].unique()),
     )
     st.download_button(
-        "CSV of all definitions", lambda: blocks.export.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
-        blocks.export.file_name("forgotten-relations", stamp, ".csv"), "text/csv", key="forgotten.csv", on_click="ignore",
+        "CSV of all definitions",
+        lambda: blocks.export.csv_bytes(table.assign(names=table["names"].map(" ".join)), stamp),
+        blocks.export.file_name("forgotten-relations", stamp, ".csv"),
+        "text/csv",
+        key="forgotten.csv",
+        on_click="ignore",
         icon=":material/download:",
-    )  # fmt: skip
+    )
     if chosen.model in models and view.runs["base"].fillna("").eq("").all():
         blocks.missing("No fine-tuned model is stored yet.", blocks.FINETUNE_COMMAND)
 
@@ -135,8 +150,11 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     else:
         said = filled(
             "Under “{definition}” **{relations}** of {n} are **better at an inner layer than at its last**: {names}.",
-            definition=definition, relations=count(len(lost), "relation"), n=len(table), names=listing(list(lost["label"]), 6),
-        )  # fmt: skip
+            definition=definition,
+            relations=count(len(lost), "relation"),
+            n=len(table),
+            names=listing(list(lost["label"]), 6),
+        )
         st.markdown(joined(" ", [said, _above_floor(lost, points)]))
         with st.container(horizontal=True):
             for row in lost.head(_MAX_LINKS).itertuples():
@@ -165,8 +183,12 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         "Select a row to open the facts that its best inner layer knows. A click on a column's head sorts; details follow to the right."
     )
     blocks.table_with_download(
-        shown, stamp=view.stamp(f"relations better at an inner layer, rank ≤ {chosen.k}, {run_words}", (run["run_id"],)),
-        name="relation-forgetting", key=key, on_select=picked, selection_mode="single-row",
+        shown,
+        stamp=view.stamp(f"relations better at an inner layer, rank ≤ {chosen.k}, {run_words}", (run["run_id"],)),
+        name="relation-forgetting",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
         column_order=[name for name in (*_FIRST, *(name for name in shown if name not in _FIRST)) if name in shown],
         column_config={
             "last": number(format="percent", width=70, help="Known at the last layer."),
@@ -174,16 +196,20 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
             "change": number("against base", format="percent", width=90, help="The last layer minus the base's last layer."),
             "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
             "swapped_last": number(
-                "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."),
+                "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."
+            ),
             "best_inner": number("inner", format="percent", width=70, help="Known at the best inner layer."),
             "swapped_inner": number(
-                "swapped, inner", format="percent", width=80, help="Known at the best inner layer when asked about a swapped subject."),
-            "best_layer": number("at layer", help="The best inner layer."), "drop": number(format="percent", width=75),
+                "swapped, inner", format="percent", width=80, help="Known at the best inner layer when asked about a swapped subject."
+            ),
+            "best_layer": number("at layer", help="The best inner layer."),
+            "drop": number(format="percent", width=75),
             **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},
-            "relation": "id", "label": st.column_config.TextColumn("relation", pinned=True), "family_size": number(
-                "tests", help="Size of the family that the strict p-values are corrected for."),
+            "relation": "id",
+            "label": st.column_config.TextColumn("relation", pinned=True),
+            "family_size": number("tests", help="Size of the family that the strict p-values are corrected for."),
         },
-    )  # fmt: skip
+    )
 
 
 def _with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
@@ -209,6 +235,8 @@ def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
         above = int((low > 0).sum())
         return filled(
             "In **{above}** of {of}, the best inner layer is above {floor} by its 95 % interval.",
-            above="none" if not above else "all" if above == len(low) > 1 else str(above), of=of, floor=floor,
-        )  # fmt: skip
+            above="none" if not above else "all" if above == len(low) > 1 else str(above),
+            of=of,
+            floor=floor,
+        )
     return Markdown("")

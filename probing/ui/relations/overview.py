@@ -38,9 +38,14 @@ def controls(view: View) -> None:
     """Rank, order of rows, and whether the base is subtracted."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         selection.bound(
-            st.segmented_control, "A fact counts as known with rank", "k", view.page, options=list(selection.RANKS), required=True,
+            st.segmented_control,
+            "A fact counts as known with rank",
+            "k",
+            view.page,
+            options=list(selection.RANKS),
+            required=True,
             format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-        )  # fmt: skip
+        )
         selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
         if (base := base_run(view)) is not None:
             selection.bound(st.toggle, filled("Difference to {model}", model=view.called(base["model"])), "against_base", view.page)
@@ -73,9 +78,12 @@ def headline(view: View, points: pd.DataFrame) -> None:
     row = view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{chosen.k}", "macro").sort_values("layer").iloc[-1]
     said = filled(
         "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}{mean}.",
-        who=who, does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
-        value=row["value"] * 100, set=set_name(chosen.probe_set), mean=yardsticks.averaged("macro", int(row["relations"])),
-    )  # fmt: skip
+        who=who,
+        does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
+        value=row["value"] * 100,
+        set=set_name(chosen.probe_set),
+        mean=yardsticks.averaged("macro", int(row["relations"])),
+    )
     beside = yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model), majority=chosen.k == 1, average="macro")
     st.markdown(joined(" ", [one for one in (said, beside, _above_majority(points), _onsets(points)) if one]))
     yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), chosen.probe_set)
@@ -90,9 +98,10 @@ def _above_majority(points: pd.DataFrame) -> Markdown:
     labels = dict(zip(last["relation"], last["label"], strict=True))
     return filled(
         "Above the majority answer by its 95 % interval: **{above:,}** of {relations}{rest}.",
-        above=len(last) - len(beaten), relations=count(len(last), "relation"),
+        above=len(last) - len(beaten),
+        relations=count(len(last), "relation"),
         rest=f"; not above it, marked {MARK}: {listing([labels[name] for name in beaten], 4)}" if beaten else "",
-    )  # fmt: skip
+    )
 
 
 def _onsets(points: pd.DataFrame) -> Markdown:
@@ -103,9 +112,12 @@ def _onsets(points: pd.DataFrame) -> Markdown:
     return filled(
         "**Early or late?** The last layer knows facts of {known}. **{early}** of these are already known at least half as well at the "
         "middle layer, {middle}; **{late}** at no layer before the last, {last}.",
-        known=count(len(early), "relation"), early=int((early["onset"] <= last // 2).sum()), middle=last // 2,
-        late=int((early["onset"] == last).sum()), last=last,
-    )  # fmt: skip
+        known=count(len(early), "relation"),
+        early=int((early["onset"] <= last // 2).sum()),
+        middle=last // 2,
+        late=int((early["onset"] == last).sum()),
+        last=last,
+    )
 
 
 def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
@@ -116,11 +128,14 @@ def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
     chosen, run = view.chosen, run_of(view)
     base = view.label(run["base"]) if "base_value" in points else ""
     blocks.figure(
-        drawing(relation_map, points, k=chosen.k, order=selection.of(RelationsSelection).row_order, base=base, mode=mode), table=points,
-        stamp=view.stamp(words(view, mode) + (f", difference to {base}" if base else ""), (run["run_id"],)), name="relation-map",
-        caption=_map_caption(points, mode, base), alt=f"P@{chosen.k} by relation and layer of {view.label(chosen.model)}",
+        drawing(relation_map, points, k=chosen.k, order=selection.of(RelationsSelection).row_order, base=base, mode=mode),
+        table=points,
+        stamp=view.stamp(words(view, mode) + (f", difference to {base}" if base else ""), (run["run_id"],)),
+        name="relation-map",
+        caption=_map_caption(points, mode, base),
+        alt=f"P@{chosen.k} by relation and layer of {view.label(chosen.model)}",
         on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
-    )  # fmt: skip
+    )
     _by_hand(view, points)
 
 
@@ -163,9 +178,15 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     labels = {row.relation: f"{row.label} ({row.cardinality})" if row.cardinality else str(row.label) for row in rows.itertuples()}
     shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MAX_LINES] or _telling(points)
     selection.bound(
-        st.multiselect, "Relations", "relations", view.page, value=tuple(shown), options=list(labels), format_func=labels.__getitem__,
+        st.multiselect,
+        "Relations",
+        "relations",
+        view.page,
+        value=tuple(shown),
+        options=list(labels),
+        format_func=labels.__getitem__,
         max_selections=MAX_LINES,
-    )  # fmt: skip
+    )
     if beyond := [labels[name] for name in selection.of(RelationsSelection).relations if name in labels][MAX_LINES:]:
         st.info(
             filled("At most {most} relations are drawn. Ignored: {names}", most=MAX_LINES, names=listing(beyond)),
@@ -175,12 +196,14 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     said = f"{majority_words(mine)}{swapped_words(mine, 'relation')}" if mode == "value" else above_words(mine, mode, "relation")
     blocks.figure(
-        drawing(relation_curves, above(mine, mode), k=view.chosen.k), table=mine,
-        stamp=view.stamp(f"{words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)), name="relation-curves",
+        drawing(relation_curves, above(mine, mode), k=view.chosen.k),
+        table=mine,
+        stamp=view.stamp(f"{words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)),
+        name="relation-curves",
         caption=f"Bands are 95 % intervals. {said} Click a point to open its facts.",
         alt=f"P@{view.chosen.k} by layer of {', '.join(shown)}",
         on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=view.chosen.k),
-    )  # fmt: skip
+    )
 
 
 def _telling(points: pd.DataFrame) -> list[str]:

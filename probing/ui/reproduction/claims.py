@@ -34,11 +34,16 @@ def draw(shown: Shown) -> None:
     st.markdown(escape(shown.section.words.printed))
     # Numbers and rule are too long for a row; each card below has them.
     blocks.table_with_download(
-        table, stamp=shown.stamp("claims"), name=f"{shown.section.prefix}claims", height="content",
+        table,
+        stamp=shown.stamp("claims"),
+        name=f"{shown.section.prefix}claims",
+        height="content",
         column_order=["verdict", *sides, "claim"],
-        column_config={PAPER: st.column_config.TextColumn("the paper's tables"),
-                       "claim": st.column_config.TextColumn(width=600 - 40 * len(sides))},
-    )  # fmt: skip
+        column_config={
+            PAPER: st.column_config.TextColumn("the paper's tables"),
+            "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
+        },
+    )
     for one in judged:
         with st.container(border=True):
             _card(shown, one)
@@ -57,10 +62,18 @@ def _together(shown: Shown) -> Markdown:
         "ends of every interval, and does not hold if the rule is missed at both ends of any interval. Of many intervals some miss by "
         "chance{chance}. The paper states no tolerances, so those are ours. A verdict is about {scope}: it neither confirms nor refutes "
         "the paper's own{models}.",
-        claims=len(found), hold=found.count(HOLDS), name=shown.view.called(ours.name), whose=words.whose, fail=found.count(FAILS),
-        unsure=found.count(UNSURE), untested=found.count(UNTESTED), why=words.untested, chance=words.chance, scope=words.scope,
+        claims=len(found),
+        hold=found.count(HOLDS),
+        name=shown.view.called(ours.name),
+        whose=words.whose,
+        fail=found.count(FAILS),
+        unsure=found.count(UNSURE),
+        untested=found.count(UNTESTED),
+        why=words.untested,
+        chance=words.chance,
+        scope=words.scope,
         models=words.models,
-    )  # fmt: skip
+    )
 
 
 def _card(shown: Shown, judged: Judged) -> None:

@@ -61,18 +61,27 @@ def _choose(view: View, section: Section) -> tuple[str, ...]:
     chosen = wanted if wanted in there else next(iter(there))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
-            st.selectbox, Markdown(section.menu), name, view.page, value=chosen, options=list(there),
-            format_func=lambda one: section.option(view, one, there[one]), width=420,
-        )  # fmt: skip
+            st.selectbox,
+            Markdown(section.menu),
+            name,
+            view.page,
+            value=chosen,
+            options=list(there),
+            format_func=lambda one: section.option(view, one, there[one]),
+            width=420,
+        )
         return (chosen, *section.further(view, there[chosen]))
 
 
 def _introduce(shown: Shown) -> None:
     paper, ours = shown.numbers, shown.found.ours
     words = filled(
-        "Published: {authors}, *{title}*, {venue}, <{url}>.", authors=paper.authors, title=paper.title, venue=paper.venue,
+        "Published: {authors}, *{title}*, {venue}, <{url}>.",
+        authors=paper.authors,
+        title=paper.title,
+        venue=paper.venue,
         url=Markdown(paper.url),
-    )  # fmt: skip
+    )
     st.markdown(joined("", [words, shown.section.about(shown, ours)]) if ours else words)
     if ours:
         shown.section.below(shown, ours)

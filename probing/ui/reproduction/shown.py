@@ -158,9 +158,12 @@ class Table:
             st.markdown(escape(self.heading))
         table = self.written(shown.found.tables[self.name])
         blocks.table_with_download(
-            table, shown=self.worded(shown, table) if self.worded else None,
-            stamp=shown.stamp(self.stamp, self.rows(shown) if self.rows else None), name=f"{shown.section.prefix}{self.file}",
-            column_config=self.columns(table) if callable(self.columns) else self.columns, **self.options,
-        )  # fmt: skip
+            table,
+            shown=self.worded(shown, table) if self.worded else None,
+            stamp=shown.stamp(self.stamp, self.rows(shown) if self.rows else None),
+            name=f"{shown.section.prefix}{self.file}",
+            column_config=self.columns(table) if callable(self.columns) else self.columns,
+            **self.options,
+        )
         if self.caption:
             st.caption(escape(self.caption))

@@ -21,7 +21,7 @@ _WORDS = {
     "mean": "Accuracy of the fine-tuned model's own probes on the mean of all tokens minus that of its base's, in points.",
     "base-mean": "The probe on the fine-tuned model's first token minus the base's on the mean of all tokens, as in Figure 4 of Mosbach et "
     "al. (2020); the base's own first token is often below its mean, which is no effect of fine-tuning. Stars: q ≤ 0.05.",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,25 @@ def draw(shown: Shown) -> Changed | None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         if len(shown.tuned) > 1:
             selection.bound(
-                st.selectbox, "Changes of", "tuned_model", page, value=model, options=list(shown.tuned), format_func=shown.view.label,
+                st.selectbox,
+                "Changes of",
+                "tuned_model",
+                page,
+                value=model,
+                options=list(shown.tuned),
+                format_func=shown.view.label,
                 resets=_NO_CELL,
-            )  # fmt: skip
+            )
         kind = selection.bound(
-            st.segmented_control, "Read from", "change_kind", page, options=list(_NAMES), required=True, wrap=True,
+            st.segmented_control,
+            "Read from",
+            "change_kind",
+            page,
+            options=list(_NAMES),
+            required=True,
+            wrap=True,
             format_func=_NAMES.__getitem__,
-        )  # fmt: skip
+        )
     panel = shown.panels.changes(model)
     table = panel.rows
     if table.empty:
@@ -70,17 +82,21 @@ def draw(shown: Shown) -> Changed | None:
     changed = Changed(model, str(table["base"].iloc[0]), table)
     _say(shown, changed, kind)
     blocks.figure(
-        drawing(
-            change_map, table, kind=kind, model=shown.view.label(model), base=shown.view.label(changed.base), **panel.options
-        ),
-        table=table, stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
+        drawing(change_map, table, kind=kind, model=shown.view.label(model), base=shown.view.label(changed.base), **panel.options),
+        table=table,
+        stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
         name="sentence-change",
         caption=filled(
-            "{words} Grey: {grey}. {seeds}{family} Click a cell to see its sentences below. {key}", words=_WORDS[kind],
-            grey=_grey(changed, kind), seeds=_seeds(changed, kind), family=family_words(table), key=mark_key(shown.view, [model]),
+            "{words} Grey: {grey}. {seeds}{family} Click a cell to see its sentences below. {key}",
+            words=_WORDS[kind],
+            grey=_grey(changed, kind),
+            seeds=_seeds(changed, kind),
+            family=family_words(table),
+            key=mark_key(shown.view, [model]),
         ),
-        alt=f"Change of sentence probes of {shown.view.label(model)} by task and layer", on_point=_picked,
-    )  # fmt: skip
+        alt=f"Change of sentence probes of {shown.view.label(model)} by task and layer",
+        on_point=_picked,
+    )
     return changed
 
 
@@ -98,7 +114,7 @@ def family_words(table: pd.DataFrame) -> Markdown:
         "q is the p of McNemar's exact test, corrected by Benjamini and Hochberg for all {cells} of this model together: every task, "
         "pooling and layer.",
         cells=count(int(table["family"].max()), "cell"),
-    )  # fmt: skip
+    )
 
 
 def _grey(changed: Changed, kind: str) -> str:
@@ -125,14 +141,24 @@ def _say(shown: Shown, changed: Changed, kind: str) -> None:
     fell, rose = int((clear["shown"] < 0).sum()), int((clear["shown"] > 0).sum())
     said = filled(
         "Of {cells} (tasks × layers) **{fell} fell** and **{rose} rose** from {base} to {model}, read from the {vector}{small}",
-        cells=count(len(cells), "cell"), fell=fell, rose=rose, base=base, model=model, vector=_NAMES[kind],
+        cells=count(len(cells), "cell"),
+        fell=fell,
+        rose=rose,
+        base=base,
+        model=model,
+        vector=_NAMES[kind],
         small=_no_more_than_seeds(clear, kind),
-    )  # fmt: skip
+    )
     score = task_words(shown.view, changed.model, shown.view.names.get(changed.model, changed.model))
     if clear.empty:
         held = "beyond the control's change" if changed.has_control and kind != "base-mean" else "at q ≤ 0.05"
-        said = filled("**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
-                      cells=count(len(cells), "cell"), base=base, model=model, held=held)  # fmt: skip
+        said = filled(
+            "**None of {cells}** (tasks × layers) changed clearly from {base} to {model}, {held}",
+            cells=count(len(cells), "cell"),
+            base=base,
+            model=model,
+            held=held,
+        )
         st.markdown(joined_sentences(filled("{said}.", said=said), score))
         return
     most = clear.loc[clear["shown"].abs().idxmax()].to_dict()
@@ -152,9 +178,13 @@ def _most(shown: Shown, most: dict, kind: str) -> Markdown:
     said = filled(
         "The largest change is that of {title} at layer {layer}: {change:+.1f} points, from {before:.1f} % to "
         "{after:.1f} % (majority baseline {majority:.1f} %",
-        title=_lower(shown.tasks[most["task"]]), layer=int(most["layer"]), change=most["shown"], before=against * 100,
-        after=most["accuracy"] * 100, majority=majority_of(shown, most["task"]) * 100,
-    )  # fmt: skip
+        title=_lower(shown.tasks[most["task"]]),
+        layer=int(most["layer"]),
+        change=most["shown"],
+        before=against * 100,
+        after=most["accuracy"] * 100,
+        majority=majority_of(shown, most["task"]) * 100,
+    )
     if kind == "base-mean" or pd.isna(most.get("control_change")):
         return filled("{said})", said=said)
     return filled("{said}; the control {control:+.1f} points)", said=said, control=most["control_change"] * 100)

@@ -23,9 +23,15 @@ def draw(shown: Shown) -> None:
     """The switch, the panels, and the tasks in numbers."""
     shown.view.contents.section("Layer by layer")
     mode = selection.bound(
-        st.segmented_control, "Show", "sentence_minus", shown.view.page, options=list(_NAMES), required=True, wrap=True,
+        st.segmented_control,
+        "Show",
+        "sentence_minus",
+        shown.view.page,
+        options=list(_NAMES),
+        required=True,
+        wrap=True,
         format_func=_NAMES.__getitem__,
-    )  # fmt: skip
+    )
     panel = shown.panels.panels()
     table = panel.rows
     if table.empty:
@@ -41,20 +47,21 @@ def draw(shown: Shown) -> None:
     control = bool(set(shown.controls) & set(shown.models))
     seeds = table["seed_low"].notna().any() and bool((table["seeds"] > 1).any())
     blocks.figure(
-        drawing(
-            layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options
-        ),
-        table=table, stamp=shown.stamp(f"sentence probes, {_NAMES[mode]}"), name="sentence-layers",
+        drawing(layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options),
+        table=table,
+        stamp=shown.stamp(f"sentence probes, {_NAMES[mode]}"),
+        name="sentence-layers",
         caption=filled(
             "{words} Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals.{fixed}{seeds}{control} "
             "Layer 0 holds no context, and its first token is the same vector for every sentence, so its probe gives the majority. {key}",
-            words=_WORDS[mode], fixed="" if mode == "value" else " They treat the baseline as exact.",
+            words=_WORDS[mode],
+            fixed="" if mode == "value" else " They treat the baseline as exact.",
             seeds=" Whiskers: the range over several fine-tuning seeds." if seeds else "",
             control=" Open markers: the control." if control else "",
             key=shown.key(),
         ),
         alt="Accuracy of sentence probes by layer, one panel per task, with majority and surface baseline",
-    )  # fmt: skip
+    )
     _about(shown)
 
 
@@ -65,11 +72,14 @@ def _about(shown: Shown) -> None:
         about = about.assign(labels=[", ".join(map(str, labels)) for labels in about["labels"]])
         columns = ["title", "level", "labels", "n_train", "n_dev", "n_test", "dropped", "source", "licence", "task", "sha256"]
         blocks.table_with_download(
-            about[[column for column in columns if column in about]], stamp=shown.stamp("tasks of sentence probes"), name="sentence-tasks",
+            about[[column for column in columns if column in about]],
+            stamp=shown.stamp("tasks of sentence probes"),
+            name="sentence-tasks",
             column_config={
-                "title": st.column_config.TextColumn("task", pinned=True), "task": "name on the command line",
+                "title": st.column_config.TextColumn("task", pinned=True),
+                "task": "name on the command line",
                 "dropped": st.column_config.TextColumn("left out", help="Reason and number of sentences."),
                 **{f"n_{part}": st.column_config.NumberColumn(f"{part} sentences") for part in ("train", "dev", "test")},
             },
-        )  # fmt: skip
+        )
         st.caption(filled("A file of your own is a task too: {command}", command=code(f"{TRAIN_COMMAND.rsplit(' ', 1)[0]} YOUR_FILE.tsv")))

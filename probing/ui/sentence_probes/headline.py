@@ -21,16 +21,17 @@ def draw(shown: Shown) -> None:
         said = filled("**No property is read from {model}**: at no layer does a probe's 95 % interval lie above", model=called)
     else:
         said = filled(
-            "**Probes read {read} from {model}**: at the best layer the 95 % interval lies above", model=called,
+            "**Probes read {read} from {model}**: at the best layer the 95 % interval lies above",
+            model=called,
             read="every one of these properties" if len(read) == n > 1 else f"{len(read)} of {count(n, 'property', 'properties')}",
-        )  # fmt: skip
+        )
     st.markdown(
         filled(
             "{said} both the majority label (always giving one answer) and the surface baseline (the same probe on length, first letter, "
             "final mark and words).",
             said=said,
         )
-    )  # fmt: skip
+    )
     st.markdown(joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")]))
     st.caption(
         "Layer and vector of each line were chosen on the development sentences; accuracies and intervals are on the test sentences. "
@@ -42,15 +43,22 @@ def in_words(row: dict, title: str) -> Markdown:
     """A task's best cell with its baselines."""
     above = [
         filled(
-            "{points:+.1f} points over the {name} ({level:.1f} %)", points=(row["accuracy"] - row[key]) * 100, name=name,
+            "{points:+.1f} points over the {name} ({level:.1f} %)",
+            points=(row["accuracy"] - row[key]) * 100,
+            name=name,
             level=row[key] * 100,
         )
         for key, name in (("majority", "majority baseline"), ("surface", "surface baseline"))
         if pd.notna(row[key])
-    ]  # fmt: skip
+    ]
     said = filled(
-        "{title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}", title=title,
-        layer=int(row["layer"]), pooling=POOLING_NAMES[row["pooling"]], share=row["accuracy"] * 100, low=row["low"] * 100,
-        high=row["high"] * 100, above=joined(", ", above),
-    )  # fmt: skip
+        "{title}: **layer {layer}**, {pooling}: **{share:.1f} %** ({low:.1f} to {high:.1f}), {above}",
+        title=title,
+        layer=int(row["layer"]),
+        pooling=POOLING_NAMES[row["pooling"]],
+        share=row["accuracy"] * 100,
+        low=row["low"] * 100,
+        high=row["high"] * 100,
+        above=joined(", ", above),
+    )
     return said if row["read"] else filled("{said}: not read by these linear probes", said=said)

@@ -23,14 +23,24 @@ def draw(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         if len(shown.tasks) > 1:
             selection.bound(
-                st.selectbox, "Learning curve of", "learned_task", page, value=task, options=list(shown.tasks),
+                st.selectbox,
+                "Learning curve of",
+                "learned_task",
+                page,
+                value=task,
+                options=list(shown.tasks),
                 format_func=shown.tasks.__getitem__,
-            )  # fmt: skip
+            )
         selection.bound(
-            st.selectbox, "Layer", "learned_layer", page, options=[None, *range(last + 1)], placeholder="best of each",
+            st.selectbox,
+            "Layer",
+            "learned_layer",
+            page,
+            options=[None, *range(last + 1)],
+            placeholder="best of each",
             format_func=lambda layer: "best of each" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
             help="The layer whose probe on all training sentences is best on the development sentences.",
-        )  # fmt: skip
+        )
     points = shown.panels.curve(task, own.learned_layer).rows
     if points.empty:
         st.info("No probes of this task are stored for this layer.", icon=":material/info:")
@@ -38,12 +48,16 @@ def draw(shown: Shown) -> None:
     where = "at each line's best layer" if own.learned_layer is None else f"at layer {own.learned_layer}"
     blocks.figure(
         drawing(learning_lines, points, colours=shown.colours, labels=shown.labels, controls=shown.controls),
-        table=points, stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"), name="sentence-learning",
+        table=points,
+        stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"),
+        name="sentence-learning",
         caption=filled(
             "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
             "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. If a "
             "line still rises, the probe may gain from more sentences. {key}",
-            title=shown.tasks[task], where=where, key=shown.key(),
+            title=shown.tasks[task],
+            where=where,
+            key=shown.key(),
         ),
         alt=f"Accuracy on {shown.tasks[task]} by number of training sentences",
-    )  # fmt: skip
+    )

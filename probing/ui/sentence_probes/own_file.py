@@ -56,14 +56,20 @@ def draw(view: View) -> None:
         filled(
             "A TSV, CSV or JSONL file with the columns {names}, and optionally {more}. Probes are trained to predict the labels from every "
             "layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored.",
-            names=joined(" and ", map(code, ("sentence", "label"))), more=joined(", ", map(code, ("pair", "part", "group"))),
+            names=joined(" and ", map(code, ("sentence", "label"))),
+            more=joined(", ", map(code, ("pair", "part", "group"))),
             most=MAX_AT_ONCE,
         )
-    )  # fmt: skip
+    )
     st.download_button(
-        "A sample to fill in", SAMPLE, "own-sentences.tsv", "text/tab-separated-values", key="own-sentences.sample", on_click="ignore",
+        "A sample to fill in",
+        SAMPLE,
+        "own-sentences.tsv",
+        "text/tab-separated-values",
+        key="own-sentences.sample",
+        on_click="ignore",
         icon=":material/download:",
-    )  # fmt: skip
+    )
     offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
     left, right = st.columns(2)
     with left:
@@ -71,9 +77,12 @@ def draw(view: View) -> None:
     with right:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = st.selectbox(
-            "Model", list(offered), index=list(offered).index(name), format_func=lambda one: offered[one].called(view.label(one)),
+            "Model",
+            list(offered),
+            index=list(offered).index(name),
+            format_func=lambda one: offered[one].called(view.label(one)),
             key="own-sentences.model",
-        )  # fmt: skip
+        )
     if file is None:
         return
     try:
@@ -117,10 +126,14 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
     st.markdown(
         filled(
             "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,} test them{left}.",
-            labels=count(len(data.labels), "label"), shown=", ".join(data.labels[:8]) + (", …" if len(data.labels) > 8 else ""),
-            train=train, dev=dev, test=test, left=filled("; left out: {left}", left=left) if left else "",
+            labels=count(len(data.labels), "label"),
+            shown=", ".join(data.labels[:8]) + (", …" if len(data.labels) > 8 else ""),
+            train=train,
+            dev=dev,
+            test=test,
+            left=filled("; left out: {left}", left=left) if left else "",
         )
-    )  # fmt: skip
+    )
     if upload.whole > train + dev + test:
         st.info(
             filled("Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test),
@@ -157,13 +170,22 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
     for (place, layer), right in np.ndenumerate(curve.right):
         rows.append(
             {
-                "model": model, "task": task, "pooling": POOLINGS[place], "layer": layer, "c": float(curve.c[place, layer]),
-                "dev_right": int(curve.dev_right[place, layer]), "accuracy": right / curve.n_test, "low": curve.low[place, layer],
+                "model": model,
+                "task": task,
+                "pooling": POOLINGS[place],
+                "layer": layer,
+                "c": float(curve.c[place, layer]),
+                "dev_right": int(curve.dev_right[place, layer]),
+                "accuracy": right / curve.n_test,
+                "low": curve.low[place, layer],
                 "high": curve.high[place, layer],
-                "right": int(right), "n_train": curve.n_train, "n_test": curve.n_test, "majority": curve.majority / curve.n_test,
+                "right": int(right),
+                "n_train": curve.n_train,
+                "n_test": curve.n_test,
+                "majority": curve.majority / curve.n_test,
                 "surface": curve.surface / curve.n_test,
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(rows)
 
 
@@ -177,11 +199,11 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
-        drawing(
-            layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}
-        ),
-        table=table, stamp=Stamp(f"own sentences, {view.label(model)}"), name="own-sentences",
+        drawing(layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}),
+        table=table,
+        stamp=Stamp(f"own sentences, {view.label(model)}"),
+        name="own-sentences",
         caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
         "are wide. The labels are read only if the band lies above both baselines.",
         alt="Accuracy of probes on your sentences by layer",
-    )  # fmt: skip
+    )

@@ -92,13 +92,25 @@ def open_results(view: View) -> Shown | None:
 
 def _controls(page: str, stored: list[str], protocol: str) -> None:
     selection.bound(
-        st.multiselect, "Vector of a sentence", "poolings", page, options=list(POOLINGS), format_func=POOLING_NAMES.__getitem__,
-        placeholder="both", help="A probe reads one vector per sentence: the state of its first token, or the mean over all its tokens.",
-    )  # fmt: skip
+        st.multiselect,
+        "Vector of a sentence",
+        "poolings",
+        page,
+        options=list(POOLINGS),
+        format_func=POOLING_NAMES.__getitem__,
+        placeholder="both",
+        help="A probe reads one vector per sentence: the state of its first token, or the mean over all its tokens.",
+    )
     if len(stored) > 1:
         selection.bound(
-            st.segmented_control, "Protocol", "sentence_protocol", page, value=protocol, options=stored, required=True,
+            st.segmented_control,
+            "Protocol",
+            "sentence_protocol",
+            page,
+            value=protocol,
+            options=stored,
+            required=True,
             format_func=PROTOCOL_NAMES.__getitem__,
             help="Ours: repeats and contradictions left out, copies of a sentence in one part, classes balanced; quick: fewer sentences of "
             "the same; SentEval's: its own parts, no scaling, its grid of C.",
-        )  # fmt: skip
+        )

@@ -44,17 +44,21 @@ def draw(shown: Shown, changed: Changed | None) -> None:
     shown.view.contents.section("Sentences that turned right or wrong")
     cell = _chosen(shown, changed)
     st.markdown(_counts(shown, changed, cell))
-    table = shown.view.read(
-        turned_sentences, changed.model, cell.task, cell.pooling, cell.layer, protocol=shown.protocol
-    )  # fmt: skip
+    table = shown.view.read(turned_sentences, changed.model, cell.task, cell.pooling, cell.layer, protocol=shown.protocol)
     if table.empty:
         _none(shown, cell)
         return
     table = with_words(table, cell.task, shown.protocol)
     way = selection.bound(
-        st.segmented_control, "Sentences", "turned_way", shown.view.page, options=list(_WAYS), required=True,
-        format_func=_WAYS.__getitem__, resets={"turned_example": ""},
-    )  # fmt: skip
+        st.segmented_control,
+        "Sentences",
+        "turned_way",
+        shown.view.page,
+        options=list(_WAYS),
+        required=True,
+        format_func=_WAYS.__getitem__,
+        resets={"turned_example": ""},
+    )
     kept = table if way == "both" else table[table["turned"] == way]
     kept = kept.reset_index(drop=True)
     if kept.empty:
@@ -79,17 +83,35 @@ def _chosen(shown: Shown, changed: Changed) -> Cell:
     first_page = {"turned_example": ""}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
-            st.selectbox, "Task", "turned_task", page, value=task, options=tasks, format_func=shown.tasks.__getitem__,
+            st.selectbox,
+            "Task",
+            "turned_task",
+            page,
+            value=task,
+            options=tasks,
+            format_func=shown.tasks.__getitem__,
             resets={**first_page, "turned_pooling": "", "turned_layer": None},
-        )  # fmt: skip
+        )
         selection.bound(
-            st.selectbox, "Vector", "turned_pooling", page, value=pooling, options=poolings, format_func=POOLING_NAMES.__getitem__,
+            st.selectbox,
+            "Vector",
+            "turned_pooling",
+            page,
+            value=pooling,
+            options=poolings,
+            format_func=POOLING_NAMES.__getitem__,
             resets=first_page,
-        )  # fmt: skip
+        )
         selection.bound(
-            st.selectbox, "At layer", "turned_layer", page, value=layer, options=layers, resets=first_page,
+            st.selectbox,
+            "At layer",
+            "turned_layer",
+            page,
+            value=layer,
+            options=layers,
+            resets=first_page,
             format_func=lambda layer: "0 (embeddings)" if layer == 0 else str(layer),
-        )  # fmt: skip
+        )
     row = mine[(mine["pooling"] == pooling) & (mine["layer"] == layer)].iloc[0].to_dict()
     return Cell(task, pooling, layer, row)
 
@@ -105,11 +127,19 @@ def _counts(shown: Shown, changed: Changed, cell: Cell) -> Markdown:
     said = filled(
         "{title}, {pooling}, layer {layer}: **{wrong} turned wrong** and **{right} turned right** from {base} to {model}: accuracy "
         "{before:.1f} % to {after:.1f} %, {change:+.1f} points ({low:+.1f} to {high:+.1f}).",
-        title=shown.tasks[cell.task], pooling=POOLING_NAMES[cell.pooling], layer=cell.layer, wrong=count(int(row["only_base"]), "sentence"),
-        right=int(row["only_tuned"]), base=shown.view.called(changed.base), model=shown.view.called(changed.model),
-        before=row["base_accuracy"] * 100, after=row["accuracy"] * 100, change=row["change"] * 100, low=row["low"] * 100,
+        title=shown.tasks[cell.task],
+        pooling=POOLING_NAMES[cell.pooling],
+        layer=cell.layer,
+        wrong=count(int(row["only_base"]), "sentence"),
+        right=int(row["only_tuned"]),
+        base=shown.view.called(changed.base),
+        model=shown.view.called(changed.model),
+        before=row["base_accuracy"] * 100,
+        after=row["accuracy"] * 100,
+        change=row["change"] * 100,
+        low=row["low"] * 100,
         high=row["high"] * 100,
-    )  # fmt: skip
+    )
     control = (
         filled(" The control changes by {points:+.1f} points here.", points=row["control_change"] * 100)
         if pd.notna(row.get("control_change"))
@@ -138,15 +168,24 @@ def _list(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> No
     where = f"{shown.tasks[cell.task]}, {POOLING_NAMES[cell.pooling]}, layer {cell.layer}"
     top = pd.DataFrame(
         {
-            "sentence": [named(row) for row in table.to_dict("records")], "turned": table["turned"], "label": table["gold"],
-            "base said": table["base_said"], "fine-tuned said": table["tuned_said"],
+            "sentence": [named(row) for row in table.to_dict("records")],
+            "turned": table["turned"],
+            "label": table["gold"],
+            "base said": table["base_said"],
+            "fine-tuned said": table["tuned_said"],
         }
-    )  # fmt: skip
+    )
     blocks.table_with_download(
-        table, shown=top, name="sentence-turned", column_config=_HEADINGS, height=min(38 + 35 * len(top), 320), key=key, on_select=picked,
+        table,
+        shown=top,
+        name="sentence-turned",
+        column_config=_HEADINGS,
+        height=min(38 + 35 * len(top), 320),
+        key=key,
+        on_select=picked,
         selection_mode="single-row",
         stamp=shown.stamp(f"sentences that turned, {where}", (changed.model,)),
-    )  # fmt: skip
+    )
     say_missing(table, cell.task, shown.source(cell.task))
 
 
@@ -161,9 +200,14 @@ def _one(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> Non
     row = (mine if len(mine) else table).iloc[0].to_dict()
     st.markdown(
         filled(
-            "**{sentence}**  \nis {gold}; {base} predicted {before}, {model} predicts {after}.", sentence=named(row), gold=row["gold"],
-            base=shown.view.called(changed.base), before=row["base_said"], model=shown.view.called(changed.model), after=row["tuned_said"],
+            "**{sentence}**  \nis {gold}; {base} predicted {before}, {model} predicts {after}.",
+            sentence=named(row),
+            gold=row["gold"],
+            base=shown.view.called(changed.base),
+            before=row["base_said"],
+            model=shown.view.called(changed.model),
+            after=row["tuned_said"],
         )
-    )  # fmt: skip
+    )
     if isinstance(row["text"], str) and row["text"]:
         navigation.link("live", "Open this sentence live", afresh=True, live_view="sentence", whole=row["text"], live_model=changed.model)

@@ -22,9 +22,15 @@ EMPTY = "–"
 
 
 def figure(
-    drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "",
+    drawn: go.Figure | LazyFigure,
+    *,
+    table: pd.DataFrame,
+    stamp: Stamp,
+    name: str,
+    caption: str = "",
+    alt: str = "",
     on_point: Callable[[list], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Shows a figure with its table and its downloads.
 
     Args:
@@ -64,13 +70,23 @@ def figure(
             st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.download_button(
-                "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
-                key=f"{name}.csv", on_click="ignore", icon=":material/download:",
-            )  # fmt: skip
+                "CSV",
+                lambda: export.csv_bytes(table, stamp),
+                export.file_name(name, stamp, ".csv"),
+                "text/csv",
+                key=f"{name}.csv",
+                on_click="ignore",
+                icon=":material/download:",
+            )
             st.download_button(
-                "HTML", lambda: export.html_bytes(for_file(drawn, stamp.text), stamp), export.file_name(name, stamp, ".html"),
-                "text/html", key=f"{name}.html", on_click="ignore", icon=":material/download:",
-            )  # fmt: skip
+                "HTML",
+                lambda: export.html_bytes(for_file(drawn, stamp.text), stamp),
+                export.file_name(name, stamp, ".html"),
+                "text/html",
+                key=f"{name}.html",
+                on_click="ignore",
+                icon=":material/download:",
+            )
             st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
 
 
@@ -91,9 +107,14 @@ def table_with_download(
     written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
     st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     st.download_button(
-        "CSV", lambda: export.csv_bytes(table, stamp), export.file_name(name, stamp, ".csv"), "text/csv",
-        key=f"{name}.csv", on_click="ignore", icon=":material/download:",
-    )  # fmt: skip
+        "CSV",
+        lambda: export.csv_bytes(table, stamp),
+        export.file_name(name, stamp, ".csv"),
+        "text/csv",
+        key=f"{name}.csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
     st.caption(escape(stamp.text))
 
 

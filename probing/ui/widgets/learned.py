@@ -35,12 +35,14 @@ _KEY: Mapping[str, Markdown] = {
 _LABELS = {metric.label: metric for metric in METRICS.values()}
 #: Headings, formats and help texts of the task table's columns.
 _COLUMNS: dict[str, Any] = {
-    "value": "score", "baseline_name": "baseline is", "other_name": "compared with",
+    "value": "score",
+    "baseline_name": "baseline is",
+    "other_name": "compared with",
     "n": st.column_config.NumberColumn("items", help="The scored items: questions, queries, sentences, words or masked tokens."),
     "decides": st.column_config.CheckboxColumn(help="Whether the verdict on the model rests on this score."),
     "verdict": st.column_config.TextColumn(help=escape(METRICS["learned"].definition)),
     "definition": st.column_config.TextColumn("what the metric is", width="large"),
-}  # fmt: skip
+}
 
 
 class Marked(Protocol):
@@ -117,8 +119,12 @@ def task_sentence(view: Marked, model: str, name: str = "") -> Markdown:
     return filled(
         "{whose} task score is {metric} {interval}, {baseline}{short}{published}.",
         whose=filled("{name}'s", name=name) if name else Markdown("Its"),
-        metric=row["metric"], interval=_interval(row), baseline=baseline, short=_short(row), published=_published(row),
-    )  # fmt: skip
+        metric=row["metric"],
+        interval=_interval(row),
+        baseline=baseline,
+        short=_short(row),
+        published=_published(row),
+    )
 
 
 def task_words(view: Marked, model: str, name: str = "") -> Markdown:
@@ -150,10 +156,11 @@ def _short(row: pd.Series) -> Markdown:
     if not row["short_metric"]:
         return Markdown("")
     return filled(
-        "; its {metric} of {value} is below its baseline of {baseline} ({which})", metric=row["short_metric"],
+        "; its {metric} of {value} is below its baseline of {baseline} ({which})",
+        metric=row["short_metric"],
         which=row["short_baseline_name"],
         **{name: _score(row, f"short_{name}", "short_metric") for name in ("value", "baseline")},
-    )  # fmt: skip
+    )
 
 
 def _published(row: pd.Series) -> Markdown:
@@ -162,10 +169,13 @@ def _published(row: pd.Series) -> Markdown:
         return Markdown("")
     own = row["published_metric"] == row["metric"]
     return filled(
-        "; {share:.0f} % of the way from {start} to the published {metric} of {value} ({source})", share=100 * row["closed"],
-        start="there" if own else "its baseline", metric=row["published_metric"], value=_score(row, "published", "published_metric"),
+        "; {share:.0f} % of the way from {start} to the published {metric} of {value} ({source})",
+        share=100 * row["closed"],
+        start="there" if own else "its baseline",
+        metric=row["published_metric"],
+        value=_score(row, "published", "published_metric"),
         source=row["published_source"],
-    )  # fmt: skip
+    )
 
 
 def _score_in_words(row: pd.Series) -> Markdown:
@@ -176,9 +186,13 @@ def _score_in_words(row: pd.Series) -> Markdown:
         return filled("{score}; no baseline is stored", score=score)
     base = _score(row, "baseline")
     return filled(
-        "{score}; {name}: {baseline}{short}{published}", score=score, name=row["baseline_name"], baseline=base, short=_short(row),
+        "{score}; {name}: {baseline}{short}{published}",
+        score=score,
+        name=row["baseline_name"],
+        baseline=base,
+        short=_short(row),
         published=_published(row),
-    )  # fmt: skip
+    )
 
 
 def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:

@@ -77,6 +77,7 @@ def telling(table: pd.DataFrame) -> list[str]:
     """The columns worth showing: without run ids next to model names, and without columns that only repeat the selection."""
     named = "model" in table.columns
     return [
-        str(name) for name in table.columns
+        str(name)
+        for name in table.columns
         if name not in _SAID or not (table[name].nunique(dropna=False) <= 1 or (named and str(name).endswith("run_id")))
-    ]  # fmt: skip
+    ]

@@ -49,10 +49,14 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
     left_out = _not_replaceable(encoder, base) if base and request.replaced else {}
     target, _ = places_of(request, encoder)
     asked = Asked(
-        text=str((request.text or raw or Path()).absolute()), plain=request.text is not None, sentences=request.sentences,
-        blocks_text=str(raw.absolute()) if raw and request.blocks else "", blocks=request.blocks,
-        pieces=min(BLOCK_PIECES, encoder.max_pieces), seed=request.seed,
-    )  # fmt: skip
+        text=str((request.text or raw or Path()).absolute()),
+        plain=request.text is not None,
+        sentences=request.sentences,
+        blocks_text=str(raw.absolute()) if raw and request.blocks else "",
+        blocks=request.blocks,
+        pieces=min(BLOCK_PIECES, encoder.max_pieces),
+        seed=request.seed,
+    )
     work = ChangeWork(**vars(opened), asked=asked, target=target)
     run = RunFiles(_config(work, request.replaced), _TABLES, target)
     run_id = run.config.fingerprint
@@ -112,9 +116,14 @@ def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Se
         drift = [{"model": encoder.name, "base": work.base.name} | row for row in weight_drift(*bodies)]
         write_table("weight_drift", drift, work.target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
     row = config.row | {
-        "variant": work.variant, "tuned_seed": work.tuned_seed, "layers": encoder.layers + 1,
-        "heads": int(encoder.body.config.num_attention_heads), "width": encoder.hidden, "sentences": noted["sentences"],
-        "blocks": config.blocks, "block_pieces": config.block_pieces,
+        "variant": work.variant,
+        "tuned_seed": work.tuned_seed,
+        "layers": encoder.layers + 1,
+        "heads": int(encoder.body.config.num_attention_heads),
+        "width": encoder.hidden,
+        "sentences": noted["sentences"],
+        "blocks": config.blocks,
+        "block_pieces": config.block_pieces,
         "left_out": json.dumps(noted["left_out"] | left_out, sort_keys=True),
-    }  # fmt: skip
+    }
     run.write({"perplexity": pa.concat_tables(found) if found else [], "change_runs": [row]}, encoder)

@@ -115,9 +115,15 @@ class ChangeWork(Opened, Tasks):
         # The total is computed from the sums as stored, so that it can be computed again from them.
         stored, masked = sums.astype(np.float32), self.blocks.masked
         return {
-            "run_id": self.run_id, "replaced": replaced, "n": n, "embeddings": embeddings, "masked": int(masked.sum()),
-            "cross_entropy": float(stored.astype(np.float64).sum()), "by_block": stored.tolist(), "masked_by_block": masked.tolist(),
-        }  # fmt: skip
+            "run_id": self.run_id,
+            "replaced": replaced,
+            "n": n,
+            "embeddings": embeddings,
+            "masked": int(masked.sum()),
+            "cross_entropy": float(stored.astype(np.float64).sum()),
+            "by_block": stored.tolist(),
+            "masked_by_block": masked.tolist(),
+        }
 
 
 def open_changes(setup: Mapping[str, Any]) -> ChangeWork:

@@ -41,10 +41,14 @@ def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False) 
         if counts and there and data is None:
             _, data = read_task(name, downloads)
         about = {
-            "task": task.name, "title": task.title, "spans": task.spans,
+            "task": task.name,
+            "title": task.title,
+            "spans": task.spans,
             "asks": ", ".join(SPANS_ARE.get(task.name, ("first span", "second span")[: task.spans])),
-            "data_set": ", ".join(task.data_set) or "own", "licence": task.licence, "fetched": "yes" if there else "no",
-        }  # fmt: skip
+            "data_set": ", ".join(task.data_set) or "own",
+            "licence": task.licence,
+            "fetched": "yes" if there else "no",
+        }
         rows += [about | one for one in _counted(task, data)] if counts else [about]
     return pd.DataFrame(rows, columns=[*rows[0], *(one for one in COUNTS if counts and one not in rows[0])])
 

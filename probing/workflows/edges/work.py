@@ -197,9 +197,16 @@ class EdgeWork(Tasks):
         """Stores the probes for typed sentences."""
         counts = tuple(task.counts(label) for label in data.labels)
         probes = TaskProbes(
-            data.task, task.title, data.labels, counts, self.opened.identity, self.recipe.canonical(),
-            tuple(float(one) for one in trained.best[places]), trained.shape, trained.flat[places],
-        )  # fmt: skip
+            data.task,
+            task.title,
+            data.labels,
+            counts,
+            self.opened.identity,
+            self.recipe.canonical(),
+            tuple(float(one) for one in trained.best[places]),
+            trained.shape,
+            trained.flat[places],
+        )
         write_probes(probes, self._probes(data.task), self.wanted.probe_bits)
 
     def _states(self, name: str) -> WordStates:

@@ -88,12 +88,18 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
         ranks.append(_asked(encoder, questions, threads))
     variant, seed = variant_and_seed(found.record) if found.record else ("", None)
     training = Training(
-        name, base.name, base.identity, str(found.note.get("objective", "")), variant, seed,
-        protection_of(found.note.get("recipe", {})), canonical_json({str(step): identity for step, identity in identities.items()}),
-    )  # fmt: skip
+        name,
+        base.name,
+        base.identity,
+        str(found.note.get("objective", "")),
+        variant,
+        seed,
+        protection_of(found.note.get("recipe", {})),
+        canonical_json({str(step): identity for step, identity in identities.items()}),
+    )
     asked = AskedStates(
         tuple(identities), layers, np.stack([one["own"] for one in ranks]), np.stack([one["swapped"] for one in ranks]), questions.relations
-    )  # fmt: skip
+    )
     files = series_files(series_config(training, encoder, encoder.identity, questions, (asked.steps, layers), threads), target)
     if files.whole():
         say(f"{name}: series {files.config.fingerprint} exists already")

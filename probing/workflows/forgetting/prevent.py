@@ -63,13 +63,20 @@ class _Compared:
         length = replace(request.length, rate=rate * parts["rate"]) if "rate" in parts else request.length
         protection = Protection(
             freeze_layers=max(1, round(parts["freeze"] * self.base.layers)) if "freeze" in parts else 0,
-            replay=parts.get("replay", 0.0), replay_text=request.replay_text if "replay" in parts else None,
+            replay=parts.get("replay", 0.0),
+            replay_text=request.replay_text if "replay" in parts else None,
             average=parts.get("average", 0.0),
-        )  # fmt: skip
+        )
         return FinetuneRequest(
-            request.model, request.objective, request.data, length=length, protection=protection,
-            freeze_embeddings=request.freeze_embeddings, seed=seed, device=request.device,
-        )  # fmt: skip
+            request.model,
+            request.objective,
+            request.data,
+            length=length,
+            protection=protection,
+            freeze_embeddings=request.freeze_embeddings,
+            seed=seed,
+            device=request.device,
+        )
 
 
 def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
@@ -138,9 +145,12 @@ def _stored(compared: _Compared, ready: Prepared, recipe: FinetuneRecipe, words:
     after = ranks_by_layer(model, compared.questions, layers)
     steps = (0, max(one.step for one in history if one.score is not None))
     asked = AskedStates(
-        steps, layers, np.stack([compared.before.own, after.own]), np.stack([compared.before.swapped, after.swapped]),
+        steps,
+        layers,
+        np.stack([compared.before.own, after.own]),
+        np.stack([compared.before.swapped, after.swapped]),
         compared.questions.relations,
-    )  # fmt: skip
+    )
     name = name_in_files(f"{base.name}-{compared.task.name}-{words.replace(', ', '-').replace(' ', '-')}-seed-{recipe.seed}")
     training = Training(name, base.name, base.identity, compared.task.label, variant_of(recipe.fields()), recipe.seed, words)
     config = series_config(training, model, model.identity, compared.questions, (steps, layers), compared.threads)

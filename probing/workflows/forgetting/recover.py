@@ -79,9 +79,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
         require_writable(folder)
     asked = _opened(request)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
-    recipe = RecoveryRecipe(
-        k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
-    )  # fmt: skip
+    recipe = RecoveryRecipe(k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate))
     config = _configuration(asked, recipe, request.positions, used)
     run = RunFiles(config, TABLES, target)
     say(f"{asked.tuned.name} and its base {asked.base.name}, {len(asked.kept.facts):,} facts of {asked.kept.probe_set}")

@@ -17,9 +17,7 @@ Rows = Mapping[str, list[dict[str, Any]]]
 TABLES = ("forgetting_facts", "forgetting_relations", "forgetting_shares", "forgetting_excesses", "forgetting_runs")
 
 
-def rows_of(
-    config: ForgettingRunConfig, kept: FactSet, asked: Answered, found: Summary, exposure: Sequence[str], layers: int
-) -> Rows:  # fmt: skip
+def rows_of(config: ForgettingRunConfig, kept: FactSet, asked: Answered, found: Summary, exposure: Sequence[str], layers: int) -> Rows:
     """The rows of all tables; the run's row lacks device and date.
 
     Args:
@@ -36,9 +34,15 @@ def rows_of(
     run = {
         **{name: getattr(config, name) for name in ("model", "probe_set", "template_set", "k", "seed", "seeds", "folds", "code_version")},
         **{name: getattr(config, name) or None for name in ("model_revision", "base", "objective")},
-        "run_id": run_id, "layers": layers, "facts": len(facts), "known": len(known), "kept": len(known) - len(lost), "lost": len(lost),
-        "left_out": json.dumps(kept.left_out, sort_keys=True), "config": config.canonical(),
-    }  # fmt: skip
+        "run_id": run_id,
+        "layers": layers,
+        "facts": len(facts),
+        "known": len(known),
+        "kept": len(known) - len(lost),
+        "lost": len(lost),
+        "left_out": json.dumps(kept.left_out, sort_keys=True),
+        "config": config.canonical(),
+    }
     return {
         "forgetting_runs": [run],
         "forgetting_relations": [

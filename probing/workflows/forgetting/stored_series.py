@@ -57,10 +57,17 @@ def series_config(
     made = provenance_of(last, training.base, training.objective, head, 0, threads)
     return SeriesRunConfig(
         **made | {"model": training.name, "weights": weights},
-        base_weights=training.base_weights, state_weights=training.state_weights, steps=tuple(steps), asked_layers=tuple(layers),
-        probe_set=questions.probe_set, template_set=questions.template_set, facts_sha256=questions.sha256,
-        protection=training.protection, variant=training.variant, tuned_seed=training.seed or 0,
-    )  # fmt: skip
+        base_weights=training.base_weights,
+        state_weights=training.state_weights,
+        steps=tuple(steps),
+        asked_layers=tuple(layers),
+        probe_set=questions.probe_set,
+        template_set=questions.template_set,
+        facts_sha256=questions.sha256,
+        protection=training.protection,
+        variant=training.variant,
+        tuned_seed=training.seed or 0,
+    )
 
 
 def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True) -> RunFiles:
@@ -74,10 +81,18 @@ def write_series(files: RunFiles, last: Encoder, asked: AskedStates, questions: 
     assert isinstance(config, SeriesRunConfig)
     ids = [fact.fact_id for fact in questions.facts] if FACT_BY_FACT[0] in files.tables else []
     row = {
-        "run_id": config.fingerprint, "layers": last.layers + 1, "states": len(config.steps), "facts": len(questions.facts),
-        "left_out": json.dumps(questions.left_out, sort_keys=True), "config": config.canonical(), "tuned_seed": config.tuned_seed or None,
-        "variant": config.variant, "model": config.model, "probe_set": config.probe_set, "template_set": config.template_set,
-    }  # fmt: skip
+        "run_id": config.fingerprint,
+        "layers": last.layers + 1,
+        "states": len(config.steps),
+        "facts": len(questions.facts),
+        "left_out": json.dumps(questions.left_out, sort_keys=True),
+        "config": config.canonical(),
+        "tuned_seed": config.tuned_seed or None,
+        "variant": config.variant,
+        "model": config.model,
+        "probe_set": config.probe_set,
+        "template_set": config.template_set,
+    }
     row |= {name: getattr(config, name) or None for name in ("model_revision", "base", "objective", "code_version", "protection")}
     rows = stored_rows(config.fingerprint, asked, ids, history)
     files.write({**rows, "series_runs": [row]}, last)

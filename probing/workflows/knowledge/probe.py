@@ -181,9 +181,16 @@ def _work(asked: _Asked, kept: FactSet, answers: Sequence[int]) -> ProbeWork:
     config = _configuration(asked, kept, facts_sha256(kept.facts, answers))
     order = in_order(kept.facts)
     return ProbeWork(
-        asked.encoder, asked.heads, [kept.facts[n] for n in order], [answers[n] for n in order], config,
-        cache_folder() / "shards", cache_folder() / "states", asked.layers, asked.request.progress,
-    )  # fmt: skip
+        asked.encoder,
+        asked.heads,
+        [kept.facts[n] for n in order],
+        [answers[n] for n in order],
+        config,
+        cache_folder() / "shards",
+        cache_folder() / "states",
+        asked.layers,
+        asked.request.progress,
+    )
 
 
 def _configuration(asked: _Asked, kept: FactSet, facts_sha256: str) -> RunConfig:

@@ -61,9 +61,18 @@ def _heads(plan: Plan, say: Say) -> None:
             # As in the paper; ``train-heads`` now starts otherwise by default.
             start = None if kind in MAPPED else PRETRAINED
             wanted = HeadsRequest(
-                model, kind, text=request.text, valid=request.valid, positions=request.positions, epochs=request.epochs, start=start,
-                start_positions=0, recipe_version=1, device=request.device, executor=request.executor,
-            )  # fmt: skip
+                model,
+                kind,
+                text=request.text,
+                valid=request.valid,
+                positions=request.positions,
+                epochs=request.epochs,
+                start=start,
+                start_positions=0,
+                recipe_version=1,
+                device=request.device,
+                executor=request.executor,
+            )
             train_heads(wanted, say)
 
 
@@ -135,9 +144,15 @@ def _tables(plan: Plan, say: Say) -> None:
 
 
 BERTNESIA = Procedure(
-    PAPER, "{family.title}", members=_members,
+    PAPER,
+    "{family.title}",
+    members=_members,
     steps={
-        Stage.fetch: _fetch, Stage.finetune: steps.fine_tune, Stage.heads: _heads, Stage.probe: _probe, Stage.build: steps.build,
+        Stage.fetch: _fetch,
+        Stage.finetune: steps.fine_tune,
+        Stage.heads: _heads,
+        Stage.probe: _probe,
+        Stage.build: steps.build,
         Stage.tables: _tables,
     },
-)  # fmt: skip
+)

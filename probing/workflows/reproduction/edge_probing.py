@@ -42,6 +42,9 @@ def _train(plan: Plan, say: Say) -> None:
 
 
 EDGE_PROBING = Procedure(
-    PAPER, "Edge probing, {family.base}", prefix="edges-", tasks=_tasks,
+    PAPER,
+    "Edge probing, {family.base}",
+    prefix="edges-",
+    tasks=_tasks,
     steps={Stage.fetch: _fetch, Stage.train: _train, Stage.build: steps.build, Stage.tables: steps.compare},
-)  # fmt: skip
+)

@@ -21,6 +21,9 @@ def _measure(plan: Plan, say: Say) -> None:
 
 
 FORGETTING = Procedure(
-    PAPER, "Claims on forgetting, {family.base}", prefix="forgetting-", members=lambda request, family: tuple(family.members),
+    PAPER,
+    "Claims on forgetting, {family.base}",
+    prefix="forgetting-",
+    members=lambda request, family: tuple(family.members),
     steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.build: steps.build, Stage.tables: steps.compare},
-)  # fmt: skip
+)

@@ -89,9 +89,18 @@ def _measure(plan: Plan, say: Say) -> None:
 
 
 INTERPLAY = Procedure(
-    PAPER, "Fine-tuning and probing, {family.base}", prefix="interplay-", tasks=_tasks, members=_members, begin=_begin,
+    PAPER,
+    "Fine-tuning and probing, {family.base}",
+    prefix="interplay-",
+    tasks=_tasks,
+    members=_members,
+    begin=_begin,
     steps={
-        Stage.fetch: _fetch, Stage.finetune: steps.fine_tune, Stage.train: _train, Stage.measure: _measure, Stage.build: steps.build,
+        Stage.fetch: _fetch,
+        Stage.finetune: steps.fine_tune,
+        Stage.train: _train,
+        Stage.measure: _measure,
+        Stage.build: steps.build,
         Stage.tables: steps.compare,
     },
-)  # fmt: skip
+)

@@ -23,6 +23,9 @@ class TrainingLength:
     )
     looks: Annotated[int | None, Option("Score the model this often on a development part and keep the best state.", least=1)] = None
     patience: Annotated[int | None, Option("End the training after this many looks without a better score.", least=1)] = None
+    bfloat16: Annotated[
+        bool, Option("Compute products in bfloat16: faster on GPUs and on processors with such instructions, slower on others.")
+    ] = False
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -30,7 +33,7 @@ class TrainingLength:
     def settings(self, task: Task) -> dict[str, Any]:
         """Fields of the recipe: the objective's, replaced by those that are given."""
         asked = {"steps": self.steps, "tokens_per_step": self.tokens, "batch": self.batch, "learning_rate": self.rate}
-        asked |= {"looks": self.looks, "patience": self.patience}
+        asked |= {"looks": self.looks, "patience": self.patience, "bfloat16": self.bfloat16}
         settings = {**task.settings} | {name: value for name, value in asked.items() if value}
         if self.dropout is not None:
             settings["dropout"] = self.dropout

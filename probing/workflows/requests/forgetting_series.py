@@ -36,8 +36,16 @@ class FollowRequest(OfModel):
 
 #: Recipes that are compared if none are named: parts of a recipe are joined by "+".
 RECIPES = (
-    "unprotected", "rate=0.5", "rate=0.25", "freeze=0.5", "freeze=0.75", "replay=0.1", "replay=0.5", "average=0.25", "average=0.5",
-)  # fmt: skip
+    "unprotected",
+    "rate=0.5",
+    "rate=0.25",
+    "freeze=0.5",
+    "freeze=0.75",
+    "replay=0.1",
+    "replay=0.5",
+    "average=0.25",
+    "average=0.5",
+)
 _PARTS = ("rate", "freeze", "replay", "average")
 
 

@@ -17,9 +17,14 @@ from probing.workflows.say import Say
 
 #: Name of a measure in ``SentenceAttention.by_layer`` -> its name in stored tables.
 MEASURES = {
-    "entropy": "entropy", "first": "to-first", "separator": "to-separator", "punctuation": "to-punctuation", "self": "to-self",
-    "distance": "emd", "variation": "total-variation",
-}  # fmt: skip
+    "entropy": "entropy",
+    "first": "to-first",
+    "separator": "to-separator",
+    "punctuation": "to-punctuation",
+    "self": "to-self",
+    "distance": "emd",
+    "variation": "total-variation",
+}
 
 
 @dataclass(frozen=True)

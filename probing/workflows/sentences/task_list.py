@@ -43,9 +43,14 @@ def task_list(downloads: Path, names: Sequence[str] = (), counts: bool = False, 
 
 def _about(task: SentenceTask, there: bool) -> dict:
     return {
-        "task": task.name, "title": task.title, "level": task.level, "asks": task.asks, "data_set": " or ".join(task.data_sets) or "own",
-        "licence": task.licence, "fetched": "yes" if there else "no",
-    }  # fmt: skip
+        "task": task.name,
+        "title": task.title,
+        "level": task.level,
+        "asks": task.asks,
+        "data_set": " or ".join(task.data_sets) or "own",
+        "licence": task.licence,
+        "fetched": "yes" if there else "no",
+    }
 
 
 def _counted(task: SentenceTask, data: SentenceData) -> dict:

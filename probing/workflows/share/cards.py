@@ -90,18 +90,22 @@ def heads_card(
         tags=["decoding-heads", "probing", "masked-language-modelling", "interpretability"],
     )
     lines = [
-        f"# Decoding heads of {origin.name}, one per layer", "",
+        f"# Decoding heads of {origin.name}, one per layer",
+        "",
         "A decoding head turns a layer's hidden state at the mask into a distribution over the vocabulary. The encoder stays "
-        "unchanged; only the heads were trained, by masked language modelling, as in *BERTnesia* (Wallat, Singh and Anand, 2020).", "",
-        "| | |", "|---|---|",
+        "unchanged; only the heads were trained, by masked language modelling, as in *BERTnesia* (Wallat, Singh and Anand, 2020).",
+        "",
+        "| | |",
+        "|---|---|",
         f"| Encoder | {origin.line} |",
         *origin.base_lines,
         f"| Weights of the encoder, sha256 | `{weights}` |",
         f"| Licence | {licence} |",
         f"| Text | {', '.join(datasets) or 'unknown; its sha256 is in the recipe'} |",
-        f"| Made by | BERTnesia Explorer {__version__}, `python -m probing train-heads` |", "",
+        f"| Made by | BERTnesia Explorer {__version__}, `python -m probing train-heads` |",
+        "",
         *_how_to_take(where),
-    ]  # fmt: skip
+    ]
     for heads in sets:
         of = "all layers" if heads.seed == 0 else f"the last layer, replicate with seed {heads.seed}"
         recipe = json.dumps(heads.recipe, indent=1, sort_keys=True)
@@ -154,10 +158,13 @@ def results_card(
     card = next(kind.card for kind in kinds_of(what) if kind.card)
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
-        "## Runs", "",
-        f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}", "",
-        f"| {' | '.join(['run', *card.columns])} |", "|" + "---|" * (len(card.columns) + 1),
-    ]  # fmt: skip
+        "## Runs",
+        "",
+        f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}",
+        "",
+        f"| {' | '.join(['run', *card.columns])} |",
+        "|" + "---|" * (len(card.columns) + 1),
+    ]
     for run in runs:
         shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in card.columns.values()]
         lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
@@ -177,8 +184,9 @@ def _header(
     from huggingface_hub import DatasetCardData
 
     first, title = next((table for table in card.first if table in tables), ""), card.title.format(name=origin.name)
-    configs = [{"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {})
-               for table in tables]  # fmt: skip
+    configs = [
+        {"config_name": table, "data_files": f"data/{table}-*.parquet"} | ({"default": True} if table == first else {}) for table in tables
+    ]
     of_model: dict[str, Any] = {"base_model": origin.base_model} if origin.base_model else {}
     data = DatasetCardData(
         language=language,
@@ -190,13 +198,18 @@ def _header(
         **of_model,
     )
     lines = [
-        f"# {title}", "", card.about, "",
-        f"| Licence | {licence} |", "|---|---|",
+        f"# {title}",
+        "",
+        card.about,
+        "",
+        f"| Licence | {licence} |",
+        "|---|---|",
         f"| Model | {origin.line} |",
         *origin.base_lines,
-        f"| Made by | BERTnesia Explorer {__version__}, {made_by} |", "",
+        f"| Made by | BERTnesia Explorer {__version__}, {made_by} |",
+        "",
         *_how_to_take(where),
-    ]  # fmt: skip
+    ]
     return f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(lines) + "\n"
 
 

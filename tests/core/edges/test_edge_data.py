@@ -27,9 +27,16 @@ COUNTS = {
 }
 #: Task -> F1 of memory and share of targets seen in training, in per cent, development data.
 FLOORS = {
-    "pos": (83.9, 93), "constituents": (43.8, 27), "dependencies": (45.5, 43), "entities": (69.4, 69), "srl": (53.1, 28),
-    "coreference": (72.6, 34), "proto-roles": (21.6, 18), "relations": (11.7, 6), "entities-gum": (60.4, 46),
-}  # fmt: skip
+    "pos": (83.9, 93),
+    "constituents": (43.8, 27),
+    "dependencies": (45.5, 43),
+    "entities": (69.4, 69),
+    "srl": (53.1, 28),
+    "coreference": (72.6, 34),
+    "proto-roles": (21.6, 18),
+    "relations": (11.7, 6),
+    "entities-gum": (60.4, 46),
+}
 
 
 @pytest.fixture(scope="module")

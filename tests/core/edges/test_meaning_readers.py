@@ -19,7 +19,7 @@ from tests.core.edges.edge_files import (
     write_ewt,
     write_gum,
     write_proto_roles,
-)  # fmt: skip
+)
 
 
 def write_conll(folder, text):
@@ -147,12 +147,14 @@ def test_a_missing_or_torn_archive_and_splits_without_a_part_say_what_to_do(tmp_
 
 
 def test_a_property_holds_from_a_mean_of_3_of_the_answers_that_apply():
-    found = held({
-        "volition": answers((4, 1), (2, 1)),
-        "sentient": answers((3, 1), (2, 1)),
-        "awareness": answers((0, 0), (4, 1)),
-        "was_used": answers((4, 0), (4, 0)),
-    })  # fmt: skip
+    found = held(
+        {
+            "volition": answers((4, 1), (2, 1)),
+            "sentient": answers((3, 1), (2, 1)),
+            "awareness": answers((0, 0), (4, 1)),
+            "was_used": answers((4, 0), (4, 0)),
+        }
+    )
     assert found == ("awareness", "volition")
     assert held({"was_used": answers((4, 0))}) is None
     assert held({"was_used": answers((0, 1))}) == ()

@@ -192,8 +192,10 @@ def test_places_that_lie_apart_have_an_order_and_others_have_none():
 def test_a_place_that_is_not_resolved_has_no_order_and_is_not_counted_among_the_pairs():
     found = compare([drawn(1.0, 0.1, 1), drawn(np.nan, 0.1, 2), drawn(3.0, 0.1, 3)])
     assert [(one.first, one.second, one.verdict, one.pairs) for one in found] == [
-        ("1", "2", UNRESOLVED, 1), ("1", "3", EARLIER, 1), ("2", "3", UNRESOLVED, 1),
-    ]  # fmt: skip
+        ("1", "2", UNRESOLVED, 1),
+        ("1", "3", EARLIER, 1),
+        ("2", "3", UNRESOLVED, 1),
+    ]
     assert np.isnan([found[0].difference, found[0].low, found[0].p]).all() and found[0].reason == NO_PLACE and found[1].reason == ""
     assert compare([]) == [] == compare([drawn(1.0, 0.1, 1)])
 

@@ -86,9 +86,14 @@ def test_relations_with_few_facts_on_one_side_are_pooled():
 @pytest.mark.parametrize(
     ("wrong", "never", "expected"),
     [
-        ((0.1, 0.3), (0.2, 0.4), ABOVE), ((-0.1, 0.3), (0.2, 0.4), UNKNOWN), ((0.1, 0.3), (-0.2, 0.4), UNKNOWN),
-        ((-0.3, -0.1), (0.2, 0.4), BELOW), ((0.1, 0.2), (-0.1, 0.0), BELOW), (None, (0.2, 0.4), UNKNOWN), ((0.1, 0.3), None, UNKNOWN),
+        ((0.1, 0.3), (0.2, 0.4), ABOVE),
+        ((-0.1, 0.3), (0.2, 0.4), UNKNOWN),
+        ((0.1, 0.3), (-0.2, 0.4), UNKNOWN),
+        ((-0.3, -0.1), (0.2, 0.4), BELOW),
+        ((0.1, 0.2), (-0.1, 0.0), BELOW),
+        (None, (0.2, 0.4), UNKNOWN),
+        ((0.1, 0.3), None, UNKNOWN),
     ],
-)  # fmt: skip
+)
 def test_a_way_shows_facts_only_above_both_yardsticks(wrong, never, expected):
     assert verdict(wrong, never) == expected

@@ -45,9 +45,12 @@ def test_no_subject_is_in_two_folds_and_another_seed_draws_others():
 
 def test_a_lost_fact_is_matched_once_to_a_fact_of_its_relation_and_answer():
     facts = answered(
-        relations=["born"] * 6, answers=np.array([7, 7, 7, 7, 8, 7]), base_rank=np.array([1, 1, 1, 5, 5, 5]),
-        tuned_rank=np.array([9] * 6), tuned_rank_of_said=np.array([9] * 6),
-    )  # fmt: skip
+        relations=["born"] * 6,
+        answers=np.array([7, 7, 7, 7, 8, 7]),
+        base_rank=np.array([1, 1, 1, 5, 5, 5]),
+        tuned_rank=np.array([9] * 6),
+        tuned_rank_of_said=np.array([9] * 6),
+    )
     pairs = matched(facts, facts.lost(), facts.never_known(), seed=1, most=10)
     assert len(pairs) == 2 and len(set(pairs[:, 0])) == 2 and set(pairs[:, 1]) == {3, 5}, "the fifth fact has another answer"
     assert len(matched(facts, facts.lost(), facts.never_known(), seed=1, most=1)) == 1

@@ -88,8 +88,10 @@ def test_x_probe_is_read_first_and_under_sentevals_protocol_senteval(tmp_path):
     task, data = read_task("bigram-shift", tmp_path, "senteval")
     assert task.source == "SentEval"
     assert {part: {one.text[:2] for one in examples} for part, examples in data.parts.items()} == {
-        "train": {"tr"}, "dev": {"va"}, "test": {"te"},
-    }  # fmt: skip
+        "train": {"tr"},
+        "dev": {"va"},
+        "test": {"te"},
+    }
 
 
 def test_missing_data_say_how_to_fetch_them(tmp_path):

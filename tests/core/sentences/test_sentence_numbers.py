@@ -46,7 +46,7 @@ def evidence(**found: PairedCounts) -> Evidence:
         ((150, 10, 13, 27), "cannot tell"),
         ((0, 0, 0, 0), "cannot tell"),
     ],
-)  # fmt: skip
+)
 def test_a_probe_holds_above_the_bound_and_has_lost_below_zero(counts, expected):
     assert outcome(PairedCounts(*counts)) == expected
     if sum(counts):
@@ -61,10 +61,17 @@ def test_a_sure_loss_of_less_than_two_points_holds():
 
 def test_every_fate_is_reached_and_is_the_first_step_that_holds():
     expected = {
-        "unmoved": {"frozen": HELD}, "rescaled": {"rescaled": HELD}, "turned": {"aligned": HELD},
-        "re-encoded": {"own": HELD, "quarter": HELD}, "dearer": {"own": HELD}, "other tokens": {"mean": HELD},
-        "other layer": {"best": HELD}, "not linear": {"mlp": HELD}, "no probe here reads it": {}, "cannot tell": {"best": OPEN},
-    }  # fmt: skip
+        "unmoved": {"frozen": HELD},
+        "rescaled": {"rescaled": HELD},
+        "turned": {"aligned": HELD},
+        "re-encoded": {"own": HELD, "quarter": HELD},
+        "dearer": {"own": HELD},
+        "other tokens": {"mean": HELD},
+        "other layer": {"best": HELD},
+        "not linear": {"mlp": HELD},
+        "no probe here reads it": {},
+        "cannot tell": {"best": OPEN},
+    }
     assert tuple(expected) == FATES and [outcome(one) for one in (HELD, LOST, OPEN)] == ["holds", "lost", "cannot tell"]
     for fate, found in expected.items():
         assert property_fate(evidence(**found), "first").name == fate

@@ -71,9 +71,12 @@ def test_entropy_and_distance_are_those_of_plain_transformers(encoder_of):
         separator = [float(a[:, 0, -1].mean()) for a, _ in maps]
         punctuation = [float(a[:, :, -2].mean()) for a, _ in maps]
         for name, values in (
-            ("entropy-first", first), ("entropy-mean", every), ("emd-first", moved), ("to-separator-first", separator),
+            ("entropy-first", first),
+            ("entropy-mean", every),
+            ("emd-first", moved),
+            ("to-separator-first", separator),
             ("to-punctuation-mean", punctuation),
-        ):  # fmt: skip
+        ):
             assert found[name][layer].value == pytest.approx(np.mean(values), abs=1e-5), name
         assert of_head["emd-first"][layer].value == pytest.approx(
             np.mean([slow.movers_distance(a[1][0], b[1][0]) for a, b in maps]), abs=1e-5

@@ -29,9 +29,12 @@ def probes(encoder):
 def test_tasks_of_one_span_are_asked_of_both_and_tasks_of_two_of_the_pair(encoder, probes):
     found = ask_sentence(encoder, probes, WORDS, (0, 1), (5, 6))
     assert [(one.task, one.spans) for one in found] == [
-        ("pos", ((0, 1),)), ("pos", ((5, 6),)), ("entities", ((0, 1),)), ("entities", ((5, 6),)),
+        ("pos", ((0, 1),)),
+        ("pos", ((5, 6),)),
+        ("entities", ((0, 1),)),
+        ("entities", ((5, 6),)),
         *((task, ((0, 1), (5, 6))) for task in ("srl", "proto-roles", "coreference")),
-    ]  # fmt: skip
+    ]
     assert all(one.p.shape == (LAYERS + 1, len(one.labels)) for one in found)
 
 

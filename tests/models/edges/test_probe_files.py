@@ -55,9 +55,16 @@ def made(encoder_of, tmp_path_factory):
         recipe = EdgeRecipe(width=12, learning_rate=0.01, batch=10, check_every=20, most_checks=3)
         trained = train_probes(data, keys, recipe, CPU)
         probes = TaskProbes(
-            f"words-{spans}", "Words", LABELS, (True, False, True), encoder.identity, recipe.canonical(),
-            tuple(map(float, trained.best)), trained.shape, trained.flat,
-        )  # fmt: skip
+            f"words-{spans}",
+            "Words",
+            LABELS,
+            (True, False, True),
+            encoder.identity,
+            recipe.canonical(),
+            tuple(map(float, trained.best)),
+            trained.shape,
+            trained.flat,
+        )
         p = probabilities(trained, range(len(keys)), arrays["dev"], states, CPU)
         found[spans] = probes, parts["dev"], p
     return found

@@ -57,9 +57,15 @@ def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500) ->
     tokenizer = wordpiece()
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=4, num_attention_heads=4, intermediate_size=128,
-        max_position_embeddings=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=32,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     model = BertForMaskedLM(config)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -89,9 +89,17 @@ def trainer_of(planted, folder, *callbacks, masked=False, steps=8, tokenizer=Tru
     read = AutoTokenizer.from_pretrained(planted / "base")
     settings = {"report_to": [], "save_strategy": "no"} | more
     arguments = TrainingArguments(
-        output_dir=str(folder / "out"), max_steps=steps, per_device_train_batch_size=8, learning_rate=2e-3, logging_steps=4,
-        use_cpu=True, disable_tqdm=True, seed=1, dataloader_pin_memory=False, **settings,
-    )  # fmt: skip
+        output_dir=str(folder / "out"),
+        max_steps=steps,
+        per_device_train_batch_size=8,
+        learning_rate=2e-3,
+        logging_steps=4,
+        use_cpu=True,
+        disable_tqdm=True,
+        seed=1,
+        dataloader_pin_memory=False,
+        **settings,
+    )
     return Trainer(
         model=model,
         args=arguments,
@@ -110,9 +118,16 @@ def asking(planted, folder, **more):
 def ranks_of_a_probe(planted, model, folder):
     """(layers, facts) own and swapped ranks of ``probe``, and the facts."""
     request = ProbeRequest(
-        model=str(model), base=str(planted / "base"), facts=str(planted / "lama"), head="logit_lens", out=folder, device="cpu",
-        threads=1, progress=False, rebuild=False,
-    )  # fmt: skip
+        model=str(model),
+        base=str(planted / "base"),
+        facts=str(planted / "lama"),
+        head="logit_lens",
+        out=folder,
+        device="cpu",
+        threads=1,
+        progress=False,
+        rebuild=False,
+    )
     (run_id,) = probe(request, lambda line: None)
     rows = read_table(folder / f"predictions-{run_id}.parquet", "predictions").to_pandas()
     wide = [rows.pivot(index="layer", columns="fact_id", values=name) for name in ("gold_rank", "other_rank")]

@@ -40,9 +40,7 @@ def task_probes(probes: Probes, identity: str = "a" * 64, task: str = "planted",
     labels = tuple("abcdefgh"[: probes.classes])
     form = probes.c.shape
     right = np.arange(form[0] * form[1]).reshape(form)
-    return TaskProbes(
-        task, "Planted", pairs, labels, OURS, "tiny", identity, "d" * 64, right, 100, 50, probes.c, *folded(probes)
-    )  # fmt: skip
+    return TaskProbes(task, "Planted", pairs, labels, OURS, "tiny", identity, "d" * 64, right, 100, 50, probes.c, *folded(probes))
 
 
 def plant(cache: Path, probes: TaskProbes) -> Path:

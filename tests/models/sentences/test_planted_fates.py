@@ -74,8 +74,10 @@ def fates_of(tmp_path_factory):
         said |= {(reading, 1): after.of_base(reading, before) for reading in (FROZEN, RESCALED, ALIGNED)}
         dev = {
             Cell(pooling, layer, *which): int(answer.dev_right[place, layer])
-            for which, answer in said.items() for place, pooling in enumerate(POOLINGS) for layer in range(LAYERS)
-        }  # fmt: skip
+            for which, answer in said.items()
+            for place, pooling in enumerate(POOLINGS)
+            for layer in range(LAYERS)
+        }
 
         def counts(this: Cell, other: Cell) -> PairedCounts:
             mine, theirs = said[this.reading, this.portion].test, of_base[other.portion].test
@@ -89,7 +91,7 @@ def fates_of(tmp_path_factory):
                 for pairs in (fate_pairs(Cell(pooling, layer), best[pooling], dev) for layer in range(LAYERS))
             ]
             for pooling in POOLINGS
-        }  # fmt: skip
+        }
 
     return fates
 

@@ -100,8 +100,11 @@ def last_layers_lose(evidence: EdgeEvidence) -> Finding:
         f"Change of F1 by layers {last - 1} and {last}, points: {shown}. In {answers.count(True)} of {len(steps)} tasks one of the two "
         f"surely lowers F1, in {answers.count(False)} surely neither does."
     )
-    rows = [(CALLED.get(task, task), layer, one.value, one.low, one.high)
-            for task, both in steps.items() for layer, one in zip((last - 1, last), both, strict=True)]  # fmt: skip
+    rows = [
+        (CALLED.get(task, task), layer, one.value, one.low, one.high)
+        for task, both in steps.items()
+        for layer, one in zip((last - 1, last), both, strict=True)
+    ]
     return Finding(verdict(most(answers)), words, pd.DataFrame(rows, columns=["task", "layer", "gain", "low", "high"]))
 
 

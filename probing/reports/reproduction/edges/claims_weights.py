@@ -96,8 +96,10 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
         f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without any learning they meet the rule in the {below} "
         f"of {len(both)} tasks whose expected layer is below that."
     )
-    rows = [(CALLED[task], centre.value, layer.value, one.value, one.low, one.high)
-            for (task, (centre, layer)), one in zip(both.items(), differences.values(), strict=True)]  # fmt: skip
+    rows = [
+        (CALLED[task], centre.value, layer.value, one.value, one.low, one.high)
+        for (task, (centre, layer)), one in zip(both.items(), differences.values(), strict=True)
+    ]
     columns = ["task", "centre of gravity", "expected layer", "above by", "low", "high"]
     return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=columns), null)
 

@@ -13,9 +13,15 @@ from probing.reports.reproduction.findings import Evidence
 
 #: Titles of the tasks in a sentence.
 CALLED = {
-    "pos": "part of speech", "constituents": "constituents", "dependencies": "dependencies", "entities": "entities",
-    "srl": "semantic roles", "coreference": "coreference", "proto-roles": "proto-roles", "relations": "relations",
-}  # fmt: skip
+    "pos": "part of speech",
+    "constituents": "constituents",
+    "dependencies": "dependencies",
+    "entities": "entities",
+    "srl": "semantic roles",
+    "coreference": "coreference",
+    "proto-roles": "proto-roles",
+    "relations": "relations",
+}
 #: Measures of mixing weights: ``middle`` is the weight of layers 9/24 to 20/24 of the depth together.
 MEASURES = ("centre_of_gravity", "k_weights", "middle")
 MIDDLE = (9 / 24, 20 / 24)

@@ -41,6 +41,14 @@ def tables(
 
 
 EDGE_PROBING = Paper(
-    "edge-probing", PublishedEdges, RULES, "No cumulative probes are stored.", "cumulative probes", encoders_here, measure,
-    papers_evidence, tables, written=("scores", "summary", "data"),
-)  # fmt: skip
+    "edge-probing",
+    PublishedEdges,
+    RULES,
+    "No cumulative probes are stored.",
+    "cumulative probes",
+    encoders_here,
+    measure,
+    papers_evidence,
+    tables,
+    written=("scores", "summary", "data"),
+)

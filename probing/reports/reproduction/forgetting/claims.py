@@ -82,7 +82,8 @@ RULES: dict[str, Rule] = {
         "facts of other subjects, and more of them than of wrong answers of equal confidence and of never-known facts. Does not hold if "
         "for one model half or fewer surely are, or surely no more than of one of these. The control does not decide.",
         "Cannot tell if neither is so. The 95 % intervals are over subjects and seeds.",
-        relearning, every=True,
+        relearning,
+        every=True,
     ),
     "frozen lower layers lose less": Rule(
         "facts lost with lower layers frozen, against the same fine-tuning of all layers",
@@ -90,6 +91,7 @@ RULES: dict[str, Rule] = {
         "all layers trained. Does not hold if one surely does not.",
         "Cannot tell if neither is so. Without such models it is not measured. The intervals are of the difference of two shares, the "
         "widest over seeds.",
-        frozen_layers, every=True,
+        frozen_layers,
+        every=True,
     ),
-}  # fmt: skip
+}

@@ -60,6 +60,13 @@ def tables(published: PublishedForgetting, db: Database | None, ours: Ours | Non
 
 
 FORGETTING = Paper(
-    "forgetting", PublishedForgetting, RULES, "No recoveries of lost facts are stored.", "recoveries of lost facts", bases_here, measure,
-    lambda published: {}, tables,
-)  # fmt: skip
+    "forgetting",
+    PublishedForgetting,
+    RULES,
+    "No recoveries of lost facts are stored.",
+    "recoveries of lost facts",
+    bases_here,
+    measure,
+    lambda published: {},
+    tables,
+)

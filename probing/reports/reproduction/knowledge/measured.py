@@ -54,8 +54,12 @@ def relation_curves(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 def with_inner_intervals(total: pd.DataFrame) -> pd.DataFrame:
     """``total`` with ``intermediate_low`` and ``intermediate_high`` over facts: Wilson's, over the facts that some layer knows."""
     ends = [_inner_ends(row) for row in total.itertuples()]
-    return total.assign(**{f"intermediate_{end}": pd.Series([one[place] for one in ends], total.index, "float64")
-                           for place, end in enumerate(("low", "high"))})  # fmt: skip
+    return total.assign(
+        **{
+            f"intermediate_{end}": pd.Series([one[place] for one in ends], total.index, "float64")
+            for place, end in enumerate(("low", "high"))
+        }
+    )
 
 
 def _inner_ends(row) -> tuple[float | None, float | None]:

@@ -23,8 +23,10 @@ def tables(
         return {}
     gathered = ours.about
     return {
-        "table-1": table_1(db, gathered, published), "table-2": table_2(gathered, published), "table-3": table_3(gathered, published),
-    }  # fmt: skip
+        "table-1": table_1(db, gathered, published),
+        "table-2": table_2(gathered, published),
+        "table-3": table_3(gathered, published),
+    }
 
 
 BERTNESIA = Paper("bertnesia", PublishedKnowledge, RULES, "No results are stored.", "runs", families_here, measure, papers_evidence, tables)

@@ -47,9 +47,14 @@ def _with_ends(cells: pd.DataFrame) -> pd.DataFrame:
     last, total = cells["last_layer"], cells["total"]
     lowest, highest = ((total + by).clip(lower=ROUNDING) for by in (-ROUNDING, ROUNDING))
     return cells.assign(
-        k=1, average="micro", total_low=total - ROUNDING, total_high=total + ROUNDING, intermediate_share=(total - last) / total,
-        intermediate_low=(1 - (last + ROUNDING) / lowest).clip(lower=0), intermediate_high=1 - (last - ROUNDING).clip(lower=0) / highest,
-    )  # fmt: skip
+        k=1,
+        average="micro",
+        total_low=total - ROUNDING,
+        total_high=total + ROUNDING,
+        intermediate_share=(total - last) / total,
+        intermediate_low=(1 - (last + ROUNDING) / lowest).clip(lower=0),
+        intermediate_high=1 - (last - ROUNDING).clip(lower=0) / highest,
+    )
 
 
 def _table_2(published: PublishedKnowledge) -> pd.DataFrame:
@@ -76,9 +81,14 @@ def _from_base(cells: pd.DataFrame) -> pd.DataFrame:
     before = tuned["probe_set"].map(base)
     change = tuned["last_layer"] - before
     return tuned.assign(
-        k=1, base_value=before, value=tuned["last_layer"], difference=change, low=change - 2 * ROUNDING, high=change + 2 * ROUNDING,
+        k=1,
+        base_value=before,
+        value=tuned["last_layer"],
+        difference=change,
+        low=change - 2 * ROUNDING,
+        high=change + 2 * ROUNDING,
         p_value=float("nan"),
-    )[["objective", "probe_set", "k", "n", "base_value", "value", "difference", "low", "high", "p_value"]]  # fmt: skip
+    )[["objective", "probe_set", "k", "n", "base_value", "value", "difference", "low", "high", "p_value"]]
 
 
 def _between(cells: pd.DataFrame) -> list[tuple]:

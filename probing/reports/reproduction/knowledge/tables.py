@@ -58,8 +58,17 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
             label = labels.get((shown, relation), relation)
             rows.append((one.name, label, 1, facts, None, None, int(part.iloc[0]) if len(part) else None, shown, beside(one, base), ""))
     columns = [
-        "probe_set", "part", "published_relations", "published_facts", "relations", "read", "probed", "ours", "comparable", "left_out",
-    ]  # fmt: skip
+        "probe_set",
+        "part",
+        "published_relations",
+        "published_facts",
+        "relations",
+        "read",
+        "probed",
+        "ours",
+        "comparable",
+        "left_out",
+    ]
     whole = ["published_relations", "published_facts", "relations", "read", "probed"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
 
@@ -92,8 +101,17 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
             words = f"{cell[0]:.2f}" if cell else NOT_PUBLISHED
             rows.append((name or objective, k, words, cell[1] if cell else None, share, *counts, number, _model(gathered, objective)))
     columns = [
-        "row", "k", "published", "published_count", "authors", "authors_count", "caption_count", "strict_count", "relations", "model",
-    ]  # fmt: skip
+        "row",
+        "k",
+        "published",
+        "published_count",
+        "authors",
+        "authors_count",
+        "caption_count",
+        "strict_count",
+        "relations",
+        "model",
+    ]
     whole = ["published_count", "authors_count", "caption_count", "strict_count", "relations"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64") | {"authors": "float64"})
 

@@ -94,8 +94,11 @@ def roberta_lacks_sentence(evidence: InterplayEvidence) -> Finding:
 
 def _three(evidence: InterplayEvidence, task: str, steps: list[tuple[str, str, str, float]]) -> Finding:
     """Is the first encoder above the second by more than the given margin, in every step?"""
-    needed = {(name, pooling): evidence.mean_accuracy(evidence.named.get(name, ""), task, pooling)
-              for first, second, pooling, _ in steps for name in (first, second)}  # fmt: skip
+    needed = {
+        (name, pooling): evidence.mean_accuracy(evidence.named.get(name, ""), task, pooling)
+        for first, second, pooling, _ in steps
+        for name in (first, second)
+    }
     if missing := list(dict.fromkeys(name for (name, _), number in needed.items() if number is None)):
         return Finding(UNTESTED, _needs(missing, task))
     answers: list[Answer] = []
@@ -118,5 +121,7 @@ FAMILIES = {BERT: "bert-base", ROBERTA: "roberta-base", ALBERT: "albert-base"}
 
 def _needs(missing: list[str], task: str) -> str:
     commands = " and ".join(f"python -m probing reproduce --paper interplay --family {FAMILIES[name]}" for name in missing)
-    return f"This compares three encoders; {listed(missing)} {'has' if len(missing) == 1 else 'have'} no probes of {task} here. " \
-           f"To make them: {commands}"  # fmt: skip
+    return (
+        f"This compares three encoders; {listed(missing)} {'has' if len(missing) == 1 else 'have'} no probes of {task} here. "
+        f"To make them: {commands}"
+    )

@@ -160,8 +160,10 @@ def sst_costs(evidence: InterplayEvidence) -> Finding:
     words = f"{_counted(evidence, found, answers)}{left}"
     columns = _columns_of_three(evidence, SST)
     if columns:
-        lowest = [every(less(apart(cells[evidence.named[ROBERTA]], other), 0) for name, other in cells.items()
-                        if name != evidence.named[ROBERTA]) for cells in columns]  # fmt: skip
+        lowest = [
+            every(less(apart(cells[evidence.named[ROBERTA]], other), 0) for name, other in cells.items() if name != evidence.named[ROBERTA])
+            for cells in columns
+        ]
         parts.append(most(lowest))
         words += f" RoBERTa falls most in {lowest.count(True)} of {len(lowest)} columns."
     else:

@@ -94,8 +94,12 @@ def attention_moves_late(evidence: InterplayEvidence) -> Finding:
     if not tables:
         return Finding(UNTESTED, _not_measured(evidence, COLA))
     table = pd.concat([one for one in tables if len(one)], ignore_index=True)
-    return Finding(verdict(every(answers)), f"Earth mover's distance of the first token's attention, in tokens: {'; '.join(said)}.", table,
-                   _beside(table))  # fmt: skip
+    return Finding(
+        verdict(every(answers)),
+        f"Earth mover's distance of the first token's attention, in tokens: {'; '.join(said)}.",
+        table,
+        _beside(table),
+    )
 
 
 def perplexity_rises(evidence: InterplayEvidence) -> Finding:

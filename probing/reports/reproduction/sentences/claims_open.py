@@ -14,8 +14,11 @@ def number_of_probes(evidence: InterplayEvidence) -> Finding:
     """The number of our probes differs from the paper's; this only counts them, and the paper's with its own arithmetic."""
     if evidence.published:
         return _papers_probes(PublishedSentences.read())
-    counted = "; ".join(f"{encoder}: {evidence.probes[encoder]:,} probes on {evidence.models.get(encoder, 0)} models"
-                        for encoder in evidence.judged if encoder in evidence.probes)  # fmt: skip
+    counted = "; ".join(
+        f"{encoder}: {evidence.probes[encoder]:,} probes on {evidence.models.get(encoder, 0)} models"
+        for encoder in evidence.judged
+        if encoder in evidence.probes
+    )
     return Finding(UNTESTED, f"The claim is about the paper's own probes.{f' Here: {counted}.' if counted else ''}")
 
 

@@ -24,9 +24,19 @@ POOLING_COLUMNS = ("encoder", "task", "layer", *_ENDS)
 ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
 GROUP_COLUMNS = ("encoder", "objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
 CHANGE_COLUMNS = (
-    "encoder", "objective", "task", "pooling", "layer", *_ENDS, "q", "over_mean", "over_mean_low", "over_mean_high", "over_mean_q",
+    "encoder",
+    "objective",
+    "task",
+    "pooling",
+    "layer",
+    *_ENDS,
+    "q",
+    "over_mean",
+    "over_mean_low",
+    "over_mean_high",
+    "over_mean_q",
     "control",
-)  # fmt: skip
+)
 VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS, "base", "control")
 PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
 EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity", "log_change")

@@ -64,11 +64,15 @@ def evidence_of(
             if pd.notna(row["value"]):
                 said[one.base, objective] = _score(row)
     return InterplayEvidence(
-        (family.base,), {one.base: one.depth for one in families}, stand,
+        (family.base,),
+        {one.base: one.depth for one in families},
+        stand,
         **{name: _joined([one[name] for one in tables]) for name in tables[0]},
         models={base: int(table["model"].nunique()) for base, table in scored.items()},
-        probes={base: len(table) for base, table in scored.items()}, learned=verdicts, scores=said,
-    )  # fmt: skip
+        probes={base: len(table) for base, table in scored.items()},
+        learned=verdicts,
+        scores=said,
+    )
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

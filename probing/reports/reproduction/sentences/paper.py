@@ -51,6 +51,14 @@ def _recipe(settings: object) -> dict[str, object]:
 
 
 INTERPLAY = Paper(
-    "interplay", PublishedSentences, RULES, "Neither sentence probes nor measured changes are stored.", "sentence probes", families_here,
-    measure, papers_evidence, tables, written=("scores", "changes", "settings", "data"),
-)  # fmt: skip
+    "interplay",
+    PublishedSentences,
+    RULES,
+    "Neither sentence probes nor measured changes are stored.",
+    "sentence probes",
+    families_here,
+    measure,
+    papers_evidence,
+    tables,
+    written=("scores", "changes", "settings", "data"),
+)

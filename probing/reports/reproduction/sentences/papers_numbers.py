@@ -27,8 +27,10 @@ def papers_evidence(published: PublishedSentences) -> dict[str, InterplayEvidenc
                     ends = (points / 100, points / 100 - ROUNDING, points / 100 + ROUNDING)
                     rows.append((row.model, objective, row.task, pooling, group, *ends, None, None, None))
     evidence = InterplayEvidence(
-        tuple(names), {model.name: model.layers for model in published.models}, named={name: name for name in names},
+        tuple(names),
+        {model.name: model.layers for model in published.models},
+        named={name: name for name in names},
         groups=pd.DataFrame(rows, columns=list(GROUP_COLUMNS)),
         published=True,
-    )  # fmt: skip
+    )
     return {PAPER: evidence}

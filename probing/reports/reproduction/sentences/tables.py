@@ -103,9 +103,15 @@ def settings(published: PublishedSentences, recipes: Mapping[str, Mapping[str, o
         recipes: objective -> field of its recipe -> value.
     """
     fields = {
-        "Learning rate": "learning_rate", "Warmup steps": "warm_up", "Learning rate schedule": "schedule", "Batch size": "batch",
-        "Epochs": "epochs", "Weight decay": "weight_decay", "Dropout": "dropout", "Adam beta 2": "beta2",
-    }  # fmt: skip
+        "Learning rate": "learning_rate",
+        "Warmup steps": "warm_up",
+        "Learning rate schedule": "schedule",
+        "Batch size": "batch",
+        "Epochs": "epochs",
+        "Weight decay": "weight_decay",
+        "Dropout": "dropout",
+        "Adam beta 2": "beta2",
+    }
     rows = [
         (name, value, *(_setting(recipe, fields.get(name, "")) for recipe in recipes.values()))
         for name, value in published.settings.items()

@@ -57,13 +57,25 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
     head = own.attention_head if own.attention_head <= heads else 0
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
-            st.selectbox, "Attention of", "attending", view.page, value=token, options=list(range(len(found.tokens))), width=260,
+            st.selectbox,
+            "Attention of",
+            "attending",
+            view.page,
+            value=token,
+            options=list(range(len(found.tokens))),
+            width=260,
             format_func=lambda place: f"{place + 1}. {found.tokens[place]}",
-        )  # fmt: skip
+        )
         selection.bound(
-            st.selectbox, "Head", "attention_head", view.page, value=head, options=list(range(heads + 1)), width=260,
+            st.selectbox,
+            "Head",
+            "attention_head",
+            view.page,
+            value=head,
+            options=list(range(heads + 1)),
+            width=260,
             format_func=lambda number: f"head {number}" if number else "mean of all heads",
-        )  # fmt: skip
+        )
     return token, head - 1 if head else None
 
 
@@ -80,14 +92,21 @@ def _values(found: "SentenceAttention", token: int, head: int | None) -> pd.Data
 def _headline(view: View, found: "SentenceAttention", values: pd.DataFrame, token: int, heads: str) -> Markdown:
     last = values[values["layer"] == values["layer"].max()].set_index(["measure", "model"])["value"]
     n = len(found.tokens)
-    each = joined(", ", [
-        filled("{model} **{entropy:.2f} nats**", model=view.called(one.name), entropy=last["entropy", one.name])
-        for one in _models(found)
-    ])  # fmt: skip
+    each = joined(
+        ", ",
+        [
+            filled("{model} **{entropy:.2f} nats**", model=view.called(one.name), entropy=last["entropy", one.name])
+            for one in _models(found)
+        ],
+    )
     words = filled(
         "Attention of **{token}** in the last layer ({heads}): entropy {each}; equal attention to all {n} tokens: {most:.2f}.",
-        token=found.tokens[token], heads=heads, each=each, n=n, most=math.log(n),
-    )  # fmt: skip
+        token=found.tokens[token],
+        heads=heads,
+        each=each,
+        n=n,
+        most=math.log(n),
+    )
     if found.distance is None:
         return words
     far = "{words} Distance between the two: **{far:.2f} tokens** (equal models: 0; length of the sentence: {n})."
@@ -107,16 +126,21 @@ def _maps(view: View, found: "SentenceAttention", token: int, head: int | None, 
             blocks.figure(
                 drawing(attention_map, shown, found.tokens[:MAX_TOKENS], maximum=most, marked=token),
                 table=_shares(found, one.name, shares),
-                stamp=stamp, name=f"live-attention-{number}", alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
-            )  # fmt: skip
+                stamp=stamp,
+                name=f"live-attention-{number}",
+                alt=f"What {found.tokens[token]} attends to in {view.label(one.name)}",
+            )
     st.caption("Each column sums to 1. Both figures have the same scale." if len(models) > 1 else "Each column sums to 1.")
     if len(found.tokens) > MAX_TOKENS:
         st.caption(filled("The figures show the first {most} of {n} tokens; the table has all.", most=MAX_TOKENS, n=len(found.tokens)))
 
 
 def _shares(found: "SentenceAttention", model: str, shares: np.ndarray) -> pd.DataFrame:
-    rows = [(model, layer, place + 1, token, shares[layer - 1, place]) for layer in range(1, len(shares) + 1)
-            for place, token in enumerate(found.tokens)]  # fmt: skip
+    rows = [
+        (model, layer, place + 1, token, shares[layer - 1, place])
+        for layer in range(1, len(shares) + 1)
+        for place, token in enumerate(found.tokens)
+    ]
     return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "share"])
 
 
@@ -129,13 +153,20 @@ def _panels(view: View, two: Two, found: "SentenceAttention", values: pd.DataFra
     other = "" if two.related else " Neither model was fine-tuned from the other: the distance is from the left model to the right one."
     blocks.figure(
         drawing(
-            attention_panels, drawn.assign(name=drawn["model"].map(view.label)), colours=colours,
-            dashes={view.label(name): theme.line_dash(name in view.controls) for name in names}, yardsticks=equal,
+            attention_panels,
+            drawn.assign(name=drawn["model"].map(view.label)),
+            colours=colours,
+            dashes={view.label(name): theme.line_dash(name in view.controls) for name in names},
+            yardsticks=equal,
         ),
-        table=values, stamp=stamp, name="live-attention-layers", alt="Entropy, distance and shares of attention by layer",
-        caption=f"Entropy and distance as above; the table also has the total variation. Dotted: equal attention to all "
-        f"tokens.{other}" if len(names) > 1 else "Dotted: equal attention to all tokens.",
-    )  # fmt: skip
+        table=values,
+        stamp=stamp,
+        name="live-attention-layers",
+        alt="Entropy, distance and shares of attention by layer",
+        caption=f"Entropy and distance as above; the table also has the total variation. Dotted: equal attention to all tokens.{other}"
+        if len(names) > 1
+        else "Dotted: equal attention to all tokens.",
+    )
 
 
 def _heads(view: View, found: "SentenceAttention", token: int, head: int | None, stamp: Stamp) -> None:
@@ -147,10 +178,13 @@ def _heads(view: View, found: "SentenceAttention", token: int, head: int | None,
     rows = [(layer + 1, number + 1, values[layer, number]) for layer in range(values.shape[0]) for number in range(values.shape[1])]
     blocks.figure(
         drawing(head_map, values, what=what, unit=unit, maximum=float(values.max()), marked=head),
-        table=pd.DataFrame(rows, columns=["layer", "head", f"{what}, {unit}"]), stamp=stamp, name="live-attention-heads",
-        caption=f"Every head of every layer: {what}, in {unit}. Click on a cell to choose its head.", alt=f"Heads by layer: {what}",
+        table=pd.DataFrame(rows, columns=["layer", "head", f"{what}, {unit}"]),
+        stamp=stamp,
+        name="live-attention-heads",
+        caption=f"Every head of every layer: {what}, in {unit}. Click on a cell to choose its head.",
+        alt=f"Heads by layer: {what}",
         on_point=_take_head,
-    )  # fmt: skip
+    )
 
 
 def _take_head(point: list) -> None:

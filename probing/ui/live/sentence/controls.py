@@ -39,13 +39,24 @@ def draw(view: View) -> tuple[Two | None, str, str]:
     """Draws the controls; returns the models that can be asked, the sentence, and the second sentence."""
     page = view.page
     selection.bound(
-        st.text_area, "A sentence", "whole", page, height=68, max_chars=selection.MAX_TEXT, resets={"attending": 0, "swapped": 0},
+        st.text_area,
+        "A sentence",
+        "whole",
+        page,
+        height=68,
+        max_chars=selection.MAX_TEXT,
+        resets={"attending": 0, "swapped": 0},
         placeholder="Type a sentence; write a word twice to compare its two states.",
-    )  # fmt: skip
+    )
     selection.bound(
-        st.text_input, "A second sentence (optional)", "second", page, max_chars=selection.MAX_TEXT, resets={"attending": 0},
+        st.text_input,
+        "A second sentence (optional)",
+        "second",
+        page,
+        max_chars=selection.MAX_TEXT,
+        resets={"attending": 0},
         placeholder="appended to the first one",
-    )  # fmt: skip
+    )
     st.pills("Example sentences", list(SENTENCES), key="live.sentences", on_change=_take_example, format_func=escape)
     own = selection.of(LiveSelection)
     return models(view), " ".join(own.whole.split()), " ".join(own.second.split())
@@ -61,13 +72,26 @@ def models(view: View) -> Two | None:
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
-            st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
-            resets={"live_base": "", "beside": ""}, width=260,
-        )  # fmt: skip
+            st.selectbox,
+            "Model",
+            "live_model",
+            page,
+            value=name,
+            options=list(offered),
+            format_func=named.__getitem__,
+            resets={"live_base": "", "beside": ""},
+            width=260,
+        )
         selection.bound(
-            st.selectbox, "Compare with", "beside", page, value=beside, options=[ALONE, *others], width=260,
+            st.selectbox,
+            "Compare with",
+            "beside",
+            page,
+            value=beside,
+            options=[ALONE, *others],
+            width=260,
             format_func=lambda one: "no other model" if one == ALONE else named[one],
-        )  # fmt: skip
+        )
     controls.left_aside(offered, name)
     if own.beside and own.beside != ALONE and own.beside not in others and own.beside != name:
         st.info(filled("Ignored, not in this menu: {names}", names=own.beside), icon=":material/link_off:")

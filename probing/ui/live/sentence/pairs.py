@@ -73,10 +73,15 @@ def _lines(view: View, two: Two, table: pd.DataFrame) -> list[Markdown]:
         lines.append(
             filled(
                 "The last layer of {model} has **{right} of {n}** pairs right ({kinds}; chance: {half:g}, 95 % interval {low} to {high}).",
-                model=view.called(choice.name), right=int(last["right"].sum()), n=len(last), kinds=joined(", ", kinds), half=len(last) / 2,
-                low=low, high=high,
+                model=view.called(choice.name),
+                right=int(last["right"].sum()),
+                n=len(last),
+                kinds=joined(", ", kinds),
+                half=len(last) / 2,
+                low=low,
+                high=high,
             )
-        )  # fmt: skip
+        )
     return lines
 
 
@@ -86,11 +91,13 @@ def _all(view: View, two: Two, table: pd.DataFrame, pairs: int) -> None:
     low, high = by_guessing(pairs)
     blocks.figure(
         drawing(_right_lines, right.assign(name=right["model"].map(view.label)), _colours(view, two), pairs, (low, high)),
-        table=table, stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pairs} minimal pairs"), name="live-minimal-pairs",
+        table=table,
+        stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pairs} minimal pairs"),
+        name="live-minimal-pairs",
         caption="Number of pairs in which the layer gives the better word more probability, read by the pre-trained head (logit lens). "
         f"Dotted: chance, {pairs / 2:g}. Grey band: {low} to {high}, 95 % of results of guessing.",
         alt="Number of minimal pairs right, by layer",
-    )  # fmt: skip
+    )
     for choice in two.all:
         left = table.loc[(table["model"] == choice.name) & table["right"].isna(), "pair"].nunique()
         if left:
@@ -124,21 +131,30 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
     mine = mine.dropna(subset=["difference"])
     st.markdown(
         filled(
-            "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”.", good=pair.good.word,
-            sentence=pair.good.sentence, bad=pair.bad.word, other=pair.bad.sentence,
+            "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”.",
+            good=pair.good.word,
+            sentence=pair.good.sentence,
+            bad=pair.bad.word,
+            other=pair.bad.sentence,
         )
         if pair.good.sentence != pair.bad.sentence
-        else filled("“{sentence}”: **{good}** should be more probable than **{bad}**.", sentence=pair.good.sentence, good=pair.good.word,
-                    bad=pair.bad.word)
-    )  # fmt: skip
+        else filled(
+            "“{sentence}”: **{good}** should be more probable than **{bad}**.",
+            sentence=pair.good.sentence,
+            good=pair.good.word,
+            bad=pair.bad.word,
+        )
+    )
     if mine.empty:
         return
     blocks.figure(
         drawing(_difference_lines, mine.assign(name=mine["model"].map(view.label)), _colours(view, two)),
-        table=mine, stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pair.good.text} / {pair.bad.text}"), name="live-minimal-pair",
+        table=mine,
+        stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pair.good.text} / {pair.bad.text}"),
+        name="live-minimal-pair",
         caption="Above 0, the better word is more probable; 0 is chance. Words of several word pieces are at a disadvantage.",
         alt="Difference of log-probability by layer",
-    )  # fmt: skip
+    )
 
 
 def _difference_lines(lines: pd.DataFrame, colours: dict[str, str]):
@@ -153,20 +169,35 @@ def _chosen(view: View, shipped: list[MinimalPair]) -> tuple[int, MinimalPair | 
     page, own = view.page, selection.of(LiveSelection)
     number = own.minimal_pair if own.minimal_pair <= len(shipped) else 1
     selection.bound(
-        st.selectbox, "Pair", "minimal_pair", page, value=number, options=list(range(len(shipped) + 1)),
+        st.selectbox,
+        "Pair",
+        "minimal_pair",
+        page,
+        value=number,
+        options=list(range(len(shipped) + 1)),
         format_func=lambda one: _named(one, shipped[one - 1]) if one else "a pair of your own",
-    )  # fmt: skip
+    )
     left, right = st.columns(2)
     with left:
         selection.bound(
-            st.text_input, "Your own pair: the better sentence, or one with a gap", "likelier", page, max_chars=400,
-            resets={"minimal_pair": 0}, placeholder="The dogs in the garden bark .",
-        )  # fmt: skip
+            st.text_input,
+            "Your own pair: the better sentence, or one with a gap",
+            "likelier",
+            page,
+            max_chars=400,
+            resets={"minimal_pair": 0},
+            placeholder="The dogs in the garden bark .",
+        )
     with right:
         selection.bound(
-            st.text_input, "The worse sentence, or two words: better, worse", "unlikelier", page, max_chars=400,
-            resets={"minimal_pair": 0}, placeholder="The dogs in the garden barks .",
-        )  # fmt: skip
+            st.text_input,
+            "The worse sentence, or two words: better, worse",
+            "unlikelier",
+            page,
+            max_chars=400,
+            resets={"minimal_pair": 0},
+            placeholder="The dogs in the garden barks .",
+        )
     if number:
         return number, None
     if not (own.likelier.strip() and own.unlikelier.strip()):

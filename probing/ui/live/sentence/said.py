@@ -99,9 +99,17 @@ def _swapped(view: View, text: str) -> str:
     chosen = chosen if chosen < len(words) else 0
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
-            st.number_input, "Swap a word with the next one", "swapped", view.page, value=chosen, min_value=0, max_value=len(words) - 1,
-            step=1, width=260, help="Number of the word, from 1; 0 leaves the sentence unchanged.",
-        )  # fmt: skip
+            st.number_input,
+            "Swap a word with the next one",
+            "swapped",
+            view.page,
+            value=chosen,
+            min_value=0,
+            max_value=len(words) - 1,
+            step=1,
+            width=260,
+            help="Number of the word, from 1; 0 leaves the sentence unchanged.",
+        )
     if not chosen:
         return ""
     first, second = words[chosen - 1 : chosen + 1]
@@ -121,10 +129,16 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
             line = filled(
                 "{title}, {model}: the best probe (layer {layer}, {pooling}) predicts **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
-                title=best["title"], model=view.called(model), label=best["label"], p=best["p"] * 100, layer=int(best["layer"]),
-                pooling=POOLING_NAMES[best["pooling"]], right=best["accuracy"] * 100, majority=best["majority"] * 100,
+                title=best["title"],
+                model=view.called(model),
+                label=best["label"],
+                p=best["p"] * 100,
+                layer=int(best["layer"]),
+                pooling=POOLING_NAMES[best["pooling"]],
+                right=best["accuracy"] * 100,
+                majority=best["majority"] * 100,
                 chance=", so no better than chance" if best["chance"] else "",
-            )  # fmt: skip
+            )
             if model in changed:
                 line = line + _turned(mine, changed[model], str(task), best.name)
             lines.append(line)
@@ -144,10 +158,13 @@ def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) 
     turns, counts = mine["number"] != other["number"], ~mine["chance"]
     now = other.loc[best]
     return filled(
-        " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance change{s} the prediction.", label=now["label"],
-        p=now["p"] * 100, n=int((turns & counts).sum()), all=count(int(counts.sum()), "probe"),
+        " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance change{s} the prediction.",
+        label=now["label"],
+        p=now["p"] * 100,
+        n=int((turns & counts).sum()),
+        all=count(int(counts.sum()), "probe"),
         s="s" if (turns & counts).sum() == 1 else "",
-    )  # fmt: skip
+    )
 
 
 def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> None:
@@ -158,6 +175,9 @@ def _maps(view: View, found: dict[str, pd.DataFrame], text: str, which: str) -> 
         with place:
             st.markdown(filled("**{model}**{which}", model=view.called(model), which=f", {which}" if which else ""))
             blocks.figure(
-                drawing(verdict_map, with_hover(table)), table=table.drop(columns=["number", "classes"]), stamp=Stamp(f"{model}, {text}"),
-                name=f"live-verdicts-{number}{end}", alt=f"Predictions of the probes of {view.label(model)} for: {text}",
-            )  # fmt: skip
+                drawing(verdict_map, with_hover(table)),
+                table=table.drop(columns=["number", "classes"]),
+                stamp=Stamp(f"{model}, {text}"),
+                name=f"live-verdicts-{number}{end}",
+                alt=f"Predictions of the probes of {view.label(model)} for: {text}",
+            )

@@ -49,10 +49,13 @@ def draw(view: View, found: "SentenceAttention") -> None:
         else " Different words also have a cosine above 0; `changes measure` stores this yardstick (anisotropy)."
     )
     blocks.figure(
-        figure, table=table, stamp=Stamp(f"{', '.join(models)}, same word, {' '.join(found.tokens)}"), name="live-same-word",
+        figure,
+        table=table,
+        stamp=Stamp(f"{', '.join(models)}, same word, {' '.join(found.tokens)}"),
+        name="live-same-word",
         caption=f"Mean cosine of a word's states: 1 if they are equal. At layer 0 they differ only by position.{beside}",
         alt="Self-similarity by layer",
-    )  # fmt: skip
+    )
 
 
 def stored_names(drawn: pd.DataFrame) -> list[str]:
@@ -75,6 +78,9 @@ def _headline(view: View, table: pd.DataFrame, models: list[str]) -> Markdown:
     says = [filled("{model} {value:.2f}", model=view.called(model), value=last[word, model]) for model in models]
     times = int(table.loc[table["word"] == word, "times"].iloc[0])
     return filled(
-        "**{word}** ({times} times) has the lowest similarity in the last layer: cosine {says} (layer 0: {before:.2f}).", word=word,
-        times=times, says=joined(", ", says), before=first[word, models[-1]],
-    )  # fmt: skip
+        "**{word}** ({times} times) has the lowest similarity in the last layer: cosine {says} (layer 0: {before:.2f}).",
+        word=word,
+        times=times,
+        says=joined(", ", says),
+        before=first[word, models[-1]],
+    )

@@ -70,9 +70,11 @@ def _readers(view: View, choice: live_models.Choice, *, first: bool) -> Readers 
         blocks.missing(what, train_command(found.of.location))
         if live_models.base_of(there) and not selection.of(LiveSelection).base_probes:
             st.button(
-                "Use the probes of its base", key=f"live.base_probes.{choice.name}", on_click=selection.update,
+                "Use the probes of its base",
+                key=f"live.base_probes.{choice.name}",
+                on_click=selection.update,
                 kwargs={"base_probes": True},
-            )  # fmt: skip
+            )
         return None
     return found
 
@@ -128,21 +130,30 @@ def _figures(view: View, question: SpanQuestion, answers: Mapping[str, Sequence[
                     st.markdown(filled("**{model}**", model=view.called(model)))
                 chosen = " / ".join(question.text(span) for span in question.spans)
                 blocks.figure(
-                    drawing(span_bars, panel_rows(question.words, traces)), table=table(question, model, traces),
-                    stamp=Stamp(f"{model}, {chosen}, {' '.join(question.words)}"), name=f"live-spans-{number + 1}",
+                    drawing(span_bars, panel_rows(question.words, traces)),
+                    table=table(question, model, traces),
+                    stamp=Stamp(f"{model}, {chosen}, {' '.join(question.words)}"),
+                    name=f"live-spans-{number + 1}",
                     caption=HOW_TO_READ if number == 0 else "",
                     alt=f"Labels that every layer of {view.label(model)} predicts for {chosen}",
-                )  # fmt: skip
+                )
 
 
 def table(question: SpanQuestion, model: str, traces: Sequence[SpanTrace]) -> pd.DataFrame:
     """Every label of every task at every layer."""
     rows = [
         (
-            model, trace.task, *(question.text(span) for span in trace.spans), *([""] * (2 - len(trace.spans))), layer, label, share, p,
+            model,
+            trace.task,
+            *(question.text(span) for span in trace.spans),
+            *([""] * (2 - len(trace.spans))),
+            layer,
+            label,
+            share,
+            p,
         )
         for trace in traces
         for layer, (shares, ps) in enumerate(zip(trace.shares, trace.p, strict=True))
         for label, share, p in zip(trace.labels, shares, ps, strict=True)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows, columns=["model", "task", "span1", "span2", "layer", "label", "share", "p"])

@@ -44,21 +44,40 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
     """Draws the controls; returns the models, with ``live_model`` first, and the question to them."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
-        st.text_area, "A sentence", "words", page, height=68, max_chars=selection.MAX_TEXT, resets={"span1": "", "span2": ""},
+        st.text_area,
+        "A sentence",
+        "words",
+        page,
+        height=68,
+        max_chars=selection.MAX_TEXT,
+        resets={"span1": "", "span2": ""},
         placeholder="Type a sentence, then choose its words below.",
-    )  # fmt: skip
+    )
     name = live_models.pick(selection.current().live_model, offered)
     others = [other for other in own.live_models if other in offered and other != name][: controls.MAX_MODELS - 1]
     named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.pills(
-            "Sentences of the paper's Figure 3", list(EXAMPLES), key="live.figure3", on_change=_take_example, format_func=escape,
-            label_visibility="collapsed", help="The two sentences of Figure 3 of Tenney et al. (2019).",
-        )  # fmt: skip
+            "Sentences of the paper's Figure 3",
+            list(EXAMPLES),
+            key="live.figure3",
+            on_change=_take_example,
+            format_func=escape,
+            label_visibility="collapsed",
+            help="The two sentences of Figure 3 of Tenney et al. (2019).",
+        )
         selection.bound(
-            st.selectbox, "Model", "live_model", page, value=name, options=list(offered), format_func=named.__getitem__,
-            resets={"live_base": ""}, label_visibility="collapsed", width=230,
-        )  # fmt: skip
+            st.selectbox,
+            "Model",
+            "live_model",
+            page,
+            value=name,
+            options=list(offered),
+            format_func=named.__getitem__,
+            resets={"live_base": ""},
+            label_visibility="collapsed",
+            width=230,
+        )
         with st.popover("More models", icon=":material/tune:"):
             _options(page, {one: words for one, words in named.items() if one != name}, others)
     if others:
@@ -74,14 +93,24 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
 
 def _options(page: str, named: dict[str, str], others: Sequence[str]) -> None:
     selection.bound(
-        st.multiselect, "Compare with", "live_models", page, value=tuple(others), options=list(named), format_func=named.__getitem__,
-        max_selections=controls.MAX_MODELS - 1, placeholder="the same sentence for other models",
-    )  # fmt: skip
+        st.multiselect,
+        "Compare with",
+        "live_models",
+        page,
+        value=tuple(others),
+        options=list(named),
+        format_func=named.__getitem__,
+        max_selections=controls.MAX_MODELS - 1,
+        placeholder="the same sentence for other models",
+    )
     selection.bound(
-        st.toggle, "Use the base's probes for fine-tuned models", "base_probes", page,
+        st.toggle,
+        "Use the base's probes for fine-tuned models",
+        "base_probes",
+        page,
         help="On: probes trained on the base read the layers of the fine-tuned model, which shows what can still be read in the same way. "
         "Off: a fine-tuned model is read by probes trained on its own layers.",
-    )  # fmt: skip
+    )
 
 
 def _question(own: LiveSelection) -> SpanQuestion:

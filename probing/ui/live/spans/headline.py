@@ -45,9 +45,11 @@ def _line(view: View, question: SpanQuestion, asked: Sequence[Mapping[str, SpanT
         ]
         says.append(filled("{spans}: {says}", spans=_spans(question, next(iter(by_model.values()))), says=joined(", ", each)))
     return filled(
-        "- {task} of {says}. :small[:gray[{yardsticks}]]", task=next(iter(asked[0].values())).title, says=joined("; of ", says),
+        "- {task} of {says}. :small[:gray[{yardsticks}]]",
+        task=next(iter(asked[0].values())).title,
+        says=joined("; of ", says),
         yardsticks=_yardsticks({model: trace for by_model in asked for model, trace in by_model.items()}, measure),
-    )  # fmt: skip
+    )
 
 
 def _spans(question: SpanQuestion, trace: SpanTrace) -> Markdown:
@@ -82,6 +84,9 @@ def _yardsticks(by_model: Mapping[str, SpanTrace], measure: TaskYardsticks | Non
         return filled("F1 on dev {scores}; the memory baseline of this task is not stored here.", scores=scores)
     task = next(iter(by_model.values())).task
     return filled(
-        "F1 on dev {scores}, memory baseline {memory:.1f} %; most frequent label {name}, {share:.0f} % of training targets.", scores=scores,
-        memory=100 * measure.memory, name=label_in_words(task, measure.label), share=100 * measure.share,
-    )  # fmt: skip
+        "F1 on dev {scores}, memory baseline {memory:.1f} %; most frequent label {name}, {share:.0f} % of training targets.",
+        scores=scores,
+        memory=100 * measure.memory,
+        name=label_in_words(task, measure.label),
+        share=100 * measure.share,
+    )

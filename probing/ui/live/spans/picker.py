@@ -47,9 +47,14 @@ def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:
         choose(replaced(spans, number, hull(st.session_state[key], before)))
 
     st.pills(
-        filled("Span {number}", number=number + 1), list(range(len(words))), selection_mode="multi", key=key, on_change=picked,
-        format_func=lambda at: escape(words[at]), help="All words between the first and the last chosen one belong to the span.",
-    )  # fmt: skip
+        filled("Span {number}", number=number + 1),
+        list(range(len(words))),
+        selection_mode="multi",
+        key=key,
+        on_change=picked,
+        format_func=lambda at: escape(words[at]),
+        help="All words between the first and the last chosen one belong to the span.",
+    )
 
 
 def choose(spans: Sequence[Span]) -> None:

@@ -33,20 +33,24 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
     table = shown.found.tables["summary"]
     table = table[table["model"].isin([one.name for one in encoders])]
     blocks.figure(
-        drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED), table=table,
-        stamp=shown.stamp(f"Figure {figure.number}, F1"), name=f"edge-figure-{figure.number}-scores",
+        drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED),
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, F1"),
+        name=f"edge-figure-{figure.number}-scores",
         caption="F1 of P(0), open, and of P(L), filled. Grey: published. Ours are on other data, so their level is not comparable with the "
         "published one, except for relations and, nearly, dependencies.",
         alt=f"{figure.title}: F1 of P(0) and P(L)",
-    )  # fmt: skip
+    )
     blocks.figure(
         drawing(place_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED, shares=table["last"].nunique() > 1),
-        table=table, stamp=shown.stamp(f"Figure {figure.number}, places"), name=f"edge-figure-{figure.number}-places",
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, places"),
+        name=f"edge-figure-{figure.number}-places",
         caption="Filled: centre of gravity of the mixing weights; open: expected layer; lines are 95 % intervals over seeds and sentences. "
         "Encoders of different depth are aligned by share of the depth. Published numbers have no intervals; for BERT-base only "
         "two centres of gravity are published. Not resolved: all layers together do not clearly gain on layer 0.",
         alt=f"{figure.title}: centre of gravity and expected layer",
-    )  # fmt: skip
+    )
 
 
 def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:

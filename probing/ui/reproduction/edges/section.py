@@ -19,8 +19,9 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
     return filled(
         " Ours: **{encoder}**, {layers} layers, on the data that are available. If the data differ, F1s are not comparable with the "
         "paper's; layers of encoders of different depth are comparable only as shares of the depth. The pattern can be compared.",
-        encoder=shown.view.called(ours.name), layers=ours.evidence.layers,
-    )  # fmt: skip
+        encoder=shown.view.called(ours.name),
+        layers=ours.evidence.layers,
+    )
 
 
 def _link_to_pipeline(shown: Shown, ours: Ours) -> None:

@@ -42,33 +42,48 @@ def _curves(shown: Shown) -> None:
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
         drawing(task_curves, points, levels, axis=axis, colours=colours(shown), labels=labels(shown), titles=CALLED),
-        table=points, stamp=shown.stamp("F1 by share of depth"), name="edge-score-curves",
+        table=points,
+        stamp=shown.stamp("F1 by share of depth"),
+        name="edge-score-curves",
         caption="The same by share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
         "intervals; dashed levels are the F1 of memory, of one label for all, and of the best answers to equal inputs on our data.",
         alt="F1 of the cumulative probes by share of depth, one panel per task",
-    )  # fmt: skip
+    )
 
 
 _TASK, _number = st.column_config.TextColumn("task", pinned=True), st.column_config.NumberColumn
 SCORES = Table(
-    "scores", "scores", "F1 by layer, per cent", heading=Markdown("## F1 of P(0) to P(L), per cent"), worded=_named, columns=_columns,
+    "scores",
+    "scores",
+    "F1 by layer, per cent",
+    heading=Markdown("## F1 of P(0) to P(L), per cent"),
+    worded=_named,
+    columns=_columns,
     options={"height": "content"},
     caption=Markdown(
         "Micro F1 on the development part, which also decided when training stopped, as in the paper. P(l) is the probe that reads layers "
         "0 to l; P(0) reads word embeddings without positions. Published numbers are exact, from the authors' notebook; the paper only "
         "draws them."
     ),
-)  # fmt: skip
+)
 DATA = Table(
-    "data", "data", "training data", heading=Markdown("## The data"), worded=_named,
+    "data",
+    "data",
+    "training data",
+    heading=Markdown("## The data"),
+    worded=_named,
     columns={
-        "task": _TASK, "published_data": "paper", "published_targets": _number("targets", help="Training targets, as published."),
-        "published_labels": _number("labels", help="As published."), "source": "ours",
-        "targets": _number("our targets", help="Training targets here."), "labels": _number("our labels", help="Labels in training here."),
+        "task": _TASK,
+        "published_data": "paper",
+        "published_targets": _number("targets", help="Training targets, as published."),
+        "published_labels": _number("labels", help="As published."),
+        "source": "ours",
+        "targets": _number("our targets", help="Training targets here."),
+        "labels": _number("our labels", help="Labels in training here."),
     },
     caption=Markdown(
         "Relations are the same data and the same split as the paper's, dependencies the same treebank in a later version. The paper's "
         "other data need a licence of the Linguistic Data Consortium; with it, supply them in jiant's format."
     ),
-)  # fmt: skip
+)
 TABLES = (SCORES, _curves, DATA)

@@ -16,7 +16,7 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
         " A second claim is of arXiv 2501.13453. Both are about other models and other procedures: large generative models that "
         "were trained to unlearn facts, or that learned task after task. Ours: **{base}** and its fine-tuned models, asked by clozes.",
         base=shown.view.called(ours.name),
-    )  # fmt: skip
+    )
 
 
 def _view_of(ours: Ours, claim: str) -> tuple[str, Markdown, dict[str, Any]]:

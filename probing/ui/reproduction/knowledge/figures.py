@@ -69,13 +69,15 @@ def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: di
     table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
-        drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)), table=table,
-        stamp=shown.stamp(f"Figure {figure.number}, P@1, micro", table), name=f"figure-{figure.number}",
+        drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)),
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, P@1, micro", table),
+        name=f"figure-{figure.number}",
         caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
         "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
         "and a swapped subject if it is measured.",
         alt=figure.title,
-    )  # fmt: skip
+    )
     _link("home", shown, table, "Open with all controls on Home", k=1, average="micro")
 
 
@@ -84,19 +86,33 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
-        layer_curve, table, title=f"{metric.label}, macro", unit="share", colours=shown.view.colours, names=_names(sets), panels=panels,
+        layer_curve,
+        table,
+        title=f"{metric.label}, macro",
+        unit="share",
+        colours=shown.view.colours,
+        names=_names(sets),
+        panels=panels,
         controls=shown.view.controls,
-    )  # fmt: skip
+    )
     blocks.figure(
-        drawn, table=table, stamp=shown.stamp(f"Figure {figure.number}, {metric.label}, macro", table),
-        name=f"figure-{figure.number}-{k}", alt=f"{figure.title}, {metric.label}",
+        drawn,
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, {metric.label}, macro", table),
+        name=f"figure-{figure.number}-{k}",
+        alt=f"{figure.title}, {metric.label}",
         caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
-    )  # fmt: skip
+    )
     if len(table):
         _link(
-            "layer_curves", shown, table, filled("Open {metric} with all controls on Layer curves", metric=metric.label),
-            metric=metric.name, average="macro", panels=panels,
-        )  # fmt: skip
+            "layer_curves",
+            shown,
+            table,
+            filled("Open {metric} with all controls on Layer curves", metric=metric.label),
+            metric=metric.name,
+            average="macro",
+            panels=panels,
+        )
 
 
 def _relations(shown: Shown, figure: PublishedFigure) -> None:
@@ -109,18 +125,32 @@ def _relations(shown: Shown, figure: PublishedFigure) -> None:
     table = table[table["relation"].isin(figure.relations)]
     table = table.assign(_place=table["relation"].map(figure.relations.index)).sort_values(["_place", "layer"]).drop(columns="_place")
     blocks.figure(
-        drawing(relation_curves, table, k=1), table=table, stamp=shown.stamp(f"Figure {figure.number}, P@1", runs),
-        name=f"figure-{figure.number}", alt=figure.title,
+        drawing(relation_curves, table, k=1),
+        table=table,
+        stamp=shown.stamp(f"Figure {figure.number}, P@1", runs),
+        name=f"figure-{figure.number}",
+        alt=figure.title,
         caption="P@1 by layer of the relations that the paper names. Bands are 95 % intervals; dashed: the relation's majority answer.",
-    )  # fmt: skip
+    )
     navigation.link(
-        "relations", "Open with all controls on Relations", model=shown.about.family.base, head=runs["head"].iloc[0], probe_set="trex", k=1,
-        relations=figure.relations, **selection.ALL_FACTS,
-    )  # fmt: skip
+        "relations",
+        "Open with all controls on Relations",
+        model=shown.about.family.base,
+        head=runs["head"].iloc[0],
+        probe_set="trex",
+        k=1,
+        relations=figure.relations,
+        **selection.ALL_FACTS,
+    )
 
 
 def _link(page: str, shown: Shown, table: pd.DataFrame, label: str, **changes) -> None:
     navigation.link(
-        page, label, models=tuple(dict.fromkeys(table["model"])), heads=tuple(dict.fromkeys(shown.about.runs["head"])),
-        probe_sets=tuple(dict.fromkeys(table["probe_set"])), **changes, **selection.ALL_FACTS,
-    )  # fmt: skip
+        page,
+        label,
+        models=tuple(dict.fromkeys(table["model"])),
+        heads=tuple(dict.fromkeys(shown.about.runs["head"])),
+        probe_sets=tuple(dict.fromkeys(table["probe_set"])),
+        **changes,
+        **selection.ALL_FACTS,
+    )

@@ -61,8 +61,13 @@ _CURVES: dict[str, tuple[str, ...]] = {
     "the last layers lose most": (),
     "ranking is close to its language model": ("RANK-MSMARCO", "MLM-MSMARCO"),
 }
-_RELATIONS = ("some relations double", "some relations are best inside", "ranking forgets least", "a harder task keeps more",
-              "language modelling keeps more than question answering")  # fmt: skip
+_RELATIONS = (
+    "some relations double",
+    "some relations are best inside",
+    "ranking forgets least",
+    "a harder task keeps more",
+    "language modelling keeps more than question answering",
+)
 
 
 def _view_of(ours: Ours, name: str) -> tuple[str, Markdown, dict[str, Any]]:

@@ -63,18 +63,27 @@ def _both(first: float, second: float) -> str | None:
 
 
 TABLE_1 = Table(
-    "table-1", "table-1", "Table 1", heading=Markdown("## Table 1: the facts"), written=_named_sets,
+    "table-1",
+    "table-1",
+    "Table 1",
+    heading=Markdown("## Table 1: the facts"),
+    written=_named_sets,
     rows=lambda shown: (runs := shown.about.runs)[runs["objective"] == BASE],
     options={
         "column_order": ["probe_set", "part", "published_facts", "probed", "read", "published_relations", "relations", "comparable"],
     },
     columns={
-        "probe_set": _text("probe set", pinned=True), "published_facts": _number("paper", help="Facts, as published."),
-        "probed": _number("ours", help="Facts that were probed here."), "read": _number("read", help="Probed or left out."),
-        "published_relations": _number("relations", help="Relations, as published."), "relations": "relations here",
-        "ours": "facts from", "comparable": "comparable?", "left_out": "left out, by reason",
+        "probe_set": _text("probe set", pinned=True),
+        "published_facts": _number("paper", help="Facts, as published."),
+        "probed": _number("ours", help="Facts that were probed here."),
+        "read": _number("read", help="Probed or left out."),
+        "published_relations": _number("relations", help="Relations, as published."),
+        "relations": "relations here",
+        "ours": "facts from",
+        "comparable": "comparable?",
+        "left_out": "left out, by reason",
     },
-)  # fmt: skip
+)
 TABLE_2 = Table(
     "table-2", "table-2", "Table 2", heading=Markdown("## Table 2: forgotten T-REx relations"), worded=_briefly,
     rows=lambda shown: shown.about.forgotten,

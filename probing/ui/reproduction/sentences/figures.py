@@ -60,6 +60,10 @@ def draw(shown: Shown, figure: PublishedDrawing) -> None:
         colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
     points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
     blocks.figure(
-        drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels), table=found.points,
-        stamp=shown.stamp(f"Figure {figure.number}"), name=f"interplay-figure-{figure.number}", caption=caption, alt=figure.title,
-    )  # fmt: skip
+        drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
+        table=found.points,
+        stamp=shown.stamp(f"Figure {figure.number}"),
+        name=f"interplay-figure-{figure.number}",
+        caption=caption,
+        alt=figure.title,
+    )

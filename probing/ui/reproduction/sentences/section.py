@@ -16,20 +16,31 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
     return filled(
         " Ours: **{base}**, {layers} layers, probed with the protocol *{protocol}*, {tuned}. The sentences are not the paper's, except "
         "SentEval's own if they were fetched. The direction of a change and its layers can be compared.",
-        base=view.called(family.base), layers=family.depth, protocol=family.protocol,
+        base=view.called(family.base),
+        layers=family.depth,
+        protocol=family.protocol,
         tuned=filled("with {tuned}", tuned=joined(", ", tuned)) if tuned else "without fine-tuned models",
-    )  # fmt: skip
+    )
 
 
 INTERPLAY = Section(
-    PAPER, ("tuned_base", "interplay_tab", "interplay_figure"), INTERPLAY_TABS, prefix="interplay-", menu="Pre-trained encoder", alone=True,
+    PAPER,
+    ("tuned_base", "interplay_tab", "interplay_figure"),
+    INTERPLAY_TABS,
+    prefix="interplay-",
+    menu="Pre-trained encoder",
+    alone=True,
     missing=(
         Markdown("No sentence probes are stored yet, so only the published numbers are shown."),
         "python -m probing reproduce --paper interplay --family nesia-mini",
     ),
-    about=_about, tables=TABLES, figure=figures.draw, models=lambda ours: {BASE: ours.name, **ours.about.members},
+    about=_about,
+    tables=TABLES,
+    figure=figures.draw,
+    models=lambda ours: {BASE: ours.name, **ours.about.members},
     words=Words(
-        whose=Markdown(" and its fine-tuned models"), scope=Markdown("these models and these sentences"),
+        whose=Markdown(" and its fine-tuned models"),
+        scope=Markdown("these models and these sentences"),
         untested=Markdown(
             " here: they compare three encoders, need a model that is missing or has not learned its task, or are about the paper's own "
             "work"
@@ -41,4 +52,4 @@ INTERPLAY = Section(
         ),
         values=Markdown(" No values are printed."),
     ),
-)  # fmt: skip
+)

@@ -23,7 +23,12 @@ def _called(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
 
 
 TABLE_1 = Table(
-    "scores", "table-1", "Table 1", heading=Markdown("## Table 1: task scores, per cent"), worded=_labelled, options={"height": "content"},
+    "scores",
+    "table-1",
+    "Table 1",
+    heading=Markdown("## Table 1: task scores, per cent"),
+    worded=_labelled,
+    options={"height": "content"},
     columns={"tuned": _TUNED}
     | {name: _number(name, format="%.1f") for name in (*_NAMES, "ours")}
     | {report.TEST_SET: _number("Devlin (test set)", format="%.1f", help="BERT-base-cased on the test set, from the leaderboards.")}
@@ -34,9 +39,13 @@ TABLE_1 = Table(
         "Ours are on the same development sets. A model whose score does not clearly beat its baseline was trained and did not learn: "
         "no claim about its task is judged on it."
     ),
-)  # fmt: skip
+)
 TABLES_2_AND_5 = Table(
-    "changes", "tables-2-and-5", "Tables 2 and 5", heading=Markdown("## Tables 2 and 5: change of accuracy, points"), worded=_called,
+    "changes",
+    "tables-2-and-5",
+    "Tables 2 and 5",
+    heading=Markdown("## Tables 2 and 5: change of accuracy, points"),
+    worded=_called,
     options={"height": 560},
     columns={"tuned": _TUNED, "group": "layers", "why": "remark"}
     | {name: _text(name, alignment="right") for name in _NAMES}
@@ -50,16 +59,23 @@ TABLES_2_AND_5 = Table(
         "dependence between layers allows. Six cells of RoBERTa on coordination-inversion are in no certain order in the available "
         "text and are not used."
     ),
-)  # fmt: skip
+)
 TABLE_3 = Table(
-    "settings", "table-3", "Table 3", heading=Markdown("## Tables 3 and 4: settings and data of fine-tuning"),
-    columns={"setting": _text("setting", pinned=True)}, options={"height": "content"},
+    "settings",
+    "table-3",
+    "Table 3",
+    heading=Markdown("## Tables 3 and 4: settings and data of fine-tuning"),
+    columns={"setting": _text("setting", pinned=True)},
+    options={"height": "content"},
     caption=Markdown(
         "Ours are the defaults of `finetune`; an empty cell is a setting that `finetune` does not have. QA-SQuAD-1 has BERTnesia's."
     ),
-)  # fmt: skip
+)
 TABLE_4 = Table(
-    "data", "table-4", "Table 4", options={"height": "content"},
+    "data",
+    "table-4",
+    "Table 4",
+    options={"height": "content"},
     columns={"tuned": "fine-tuned on", "training": "training, as printed", "validation": "development, as printed"},
-)  # fmt: skip
+)
 TABLES = (TABLE_1, TABLES_2_AND_5, TABLE_3, TABLE_4)
