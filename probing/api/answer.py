@@ -7,7 +7,7 @@ import pandas as pd
 from probing.api.shown import Shown, for_notebook
 from probing.api.stored.checked import checked
 from probing.core.questions import Answer as EveryLayer
-from probing.reports.live_answer import entropy_of, tokens_of, watched_of
+from probing.reports.live_answer import entropy_of, tokens_of, tracked_ranks, watched_of
 
 if TYPE_CHECKING:
     from probing.figures.theme import go
@@ -85,7 +85,7 @@ class Answer(Shown):
         from probing.figures.tokens.token_grid import token_grid
 
         tokens = tokens_of(self._answer)
-        return for_notebook(token_grid(tokens, columns=int(tokens["place"].max()), dark=dark), dark)
+        return for_notebook(token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer)), dark)
 
     def __repr__(self) -> str:
         best = self._answer.layers[-1].tokens[0]

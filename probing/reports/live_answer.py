@@ -1,5 +1,7 @@
 """The predictions of every layer for one sentence, as tables."""
 
+from typing import Any
+
 import pandas as pd
 
 from probing.core.questions import Answer
@@ -21,6 +23,13 @@ def watched_of(got: Answer) -> pd.DataFrame:
         [(got.model, token.token, one.layer, token.rank, token.probability) for one in got.layers for token in one.watched],
         columns=["model", "word", "layer", "rank", "probability"],
     )
+
+
+def tracked_ranks(got: Answer) -> dict[str, Any]:
+    """``ranks`` by layer and ``ranked``, the first word that is tracked, for ``token_grid``; empty if none is."""
+    if not got.layers or not got.layers[-1].watched:
+        return {}
+    return {"ranks": {one.layer: one.watched[0].rank for one in got.layers}, "ranked": got.layers[-1].watched[0].token}
 
 
 def entropy_of(got: Answer) -> pd.DataFrame:

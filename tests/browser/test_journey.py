@@ -98,6 +98,31 @@ def test_from_home_to_rocky_balboa_by_clicks(tour):
     no_trouble(page)
 
 
+def test_home_reads_its_example_layer_by_layer_by_button_by_keys_and_by_word(tour):
+    page = tour("/?example=3")
+    base, tuned = page.locator(".story table.grid").all()
+    rows = base.locator("tbody tr")
+    assert rows.count() == 9 and tuned.locator("tbody tr").count() == 9
+    assert all(row.is_visible() for row in rows.locator("td.rank").all())
+    page.locator(".story .grids").focus()
+    for key in ("Home", "ArrowUp"):
+        page.keyboard.press(key)
+    shown = [row.is_visible() for row in rows.locator("td.rank").all()]
+    assert shown == [False] * 7 + [True] * 2, "layers 0 and 1, from the bottom up"
+    says = page.locator(".story .says")
+    assert says.inner_text().startswith("Layer 1: ") and says.inner_text().count(" says ") == 2
+    word = rows.last.locator("td.word").first
+    word.hover()
+    assert says.inner_text().startswith(f"“{word.get_attribute('data-word')}”: ")
+    assert "followed" in word.get_attribute("class")
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_role("button", name="Play").wait_for(timeout=30_000)
+    assert all(row.is_visible() for row in rows.locator("td.rank").all()), "it ends with the last layer"
+    no_trouble(page)
+
+
 def test_a_typed_sentence_is_answered_at_every_layer(live):
     box = live.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")

@@ -25,6 +25,11 @@ def figures(app) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
+def grids(app) -> list[dict]:
+    """What the component of the layers' best words draws, model by model."""
+    return json.loads(app.get("bidi_component")[0].proto.json)["grids"]
+
+
 def values(column) -> list:
     """What an axis of a trace holds: Plotly writes long columns of numbers in base64."""
     return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"]).tolist() if isinstance(column, dict) else column
@@ -66,12 +71,12 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     app = visit("home", "several")
     assert app.title[0].value.endswith("?")
     kinds = order(app)
-    first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "plotly_chart")]
+    first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "bidi_component", "plotly_chart")]
     assert first == sorted(first) and kinds.count("text_input") == 1
     assert app.text_input(key="home.sentence").label == "A sentence with a gap", "a name that is read aloud has no markup"
     assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
     assert headings(app) == HEADINGS
-    assert len(figures(app)) == 4, "the grid and two figures, and one that is folded away"
+    assert len(figures(app)) == 3, "two figures, and one that is folded away"
 
 
 def test_every_other_page_is_named_under_where_to_go():
@@ -84,15 +89,26 @@ def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, plant
     app = visit("home")
     prompt = app.text_input(key="home.sentence").value
     number, fact = next((number, fact) for number, fact in enumerate(planted_facts("trex")) if fact.prompt == prompt)
-    grid = figures(app)[0]
-    cells = next(trace for trace in grid["data"] if trace.get("mode") == "text")
-    shown = {
-        (layer, place): text.split("<br>")[0]
-        for layer, place, text in zip(values(cells["y"]), values(cells["x"]), cells["text"], strict=True)
-    }
-    right = {key for key, word in shown.items() if re.sub("<.*?>", "", word) == fact.object}
+    (grid,) = grids(app)
+    assert [row["layer"] for row in grid["layers"]] == [3, 2, 1, 0], "the last layer is on top"
+    assert [row["rank"] for row in grid["layers"]] == [planted_rank(number, layer) for layer in (3, 2, 1, 0)]
+    shown = {(row["layer"], place): token for row in grid["layers"] for place, token in enumerate(row["tokens"], 1)}
+    right = {key for key, token in shown.items() if token["word"] == fact.object}
     assert right == {(layer, planted_rank(number, layer)) for layer in range(4) if planted_rank(number, layer) <= 3}
-    assert len(shown) == 4 * 3 and len(grid["layout"]["shapes"]) == len(right)
+    assert len(shown) == 4 * 3 and {key for key, token in shown.items() if token["right"]} == right
+
+
+def test_beside_the_base_is_the_first_fine_tuned_model_that_lost_the_fact(on):
+    def ranks(at_end):
+        return lambda number, layer: (at_end if layer == 3 else 9) if number == 9 else 50
+
+    tuned = {"nesia-mini-a": 1, "nesia-mini-b": 70, "nesia-mini-c": 700}
+    app = on(PlantedRun(rank=ranks(1)), *(PlantedRun(model=name, base="nesia-mini", rank=ranks(end)) for name, end in tuned.items()))
+    base, other = grids(app)
+    assert [row["rank"] for row in base["layers"]] == [1, 9, 9, 9]
+    assert [row["rank"] for row in other["layers"]] == [70, 9, 9, 9], "the first keeps it, the second lost it"
+    line = line_with(app, "Last layer, rank of paris")
+    assert numbers_in(line)[:2] == [1, 70]
 
 
 def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balboa(visit):
@@ -191,8 +207,8 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
     assert "The right word" not in said(app)
     assert re.search(r"\*\*tiny\*\* predicts \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as on Live"
-    cells = next(trace for trace in figures(app)[0]["data"] if trace.get("mode") == "text")
-    assert len(cells["text"]) == 3 * (LAYERS + 1)
+    (grid,) = grids(app)
+    assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] is None for row in grid["layers"])
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
     assert (
         query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["logit_lens"]
@@ -318,7 +334,7 @@ def test_the_marks_on_models_are_explained_below_the_figures_that_name_them(look
 def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
     app = visit("home", query={"home_minus": minus, "k": k})
     assert not app.exception and not app.info
-    figure = figures(app)[1]
+    figure = figures(app)[0]
     assert figure["layout"]["xaxis"]["title"]["text"] == expected
     table = next(one.value for one in app.dataframe if "above_majority" in one.value.columns)
     bar = figure["data"][0]

@@ -14,7 +14,7 @@ from probing.figures.knowledge.relation_map import relation_map
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
-from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_rows
+from probing.figures.tokens.stored_fact import compared_runs, rank_table, ranks_by_layer, token_rows
 from probing.figures.tokens.token_grid import token_grid
 from probing.reports.knowledge.forgotten import forgotten
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
@@ -89,7 +89,9 @@ def ranks_figure(one: OneFact, run: Any, looks: ModelLooks) -> "go.Figure":
 def tokens_figure(one: OneFact, run: Any, dark: bool) -> "go.Figure":
     """The Facts page's grid of tokens; see ``Plots.fact``."""
     refuse_counted(run)
-    tokens = token_rows(one.rows[one.rows["run_id"] == run["run_id"]])
+    mine = one.rows[one.rows["run_id"] == run["run_id"]]
+    tokens = token_rows(mine)
     if tokens.empty:
         raise OptionError(f"{run['model']} with {run['head']} heads was not asked this fact; change model or head")
-    return token_grid(tokens, columns=min(int(tokens["place"].max()), MAX_TOKENS), dark=dark)
+    columns = min(int(tokens["place"].max()), MAX_TOKENS)
+    return token_grid(tokens, columns=columns, ranks=ranks_by_layer(mine), ranked=str(one.about["object"]), dark=dark)

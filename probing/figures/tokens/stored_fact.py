@@ -9,6 +9,11 @@ import pandas as pd
 MAX_LINES = 8
 
 
+def ranks_by_layer(rows: pd.DataFrame) -> dict[int, int]:
+    """Layer -> rank of the right word, of one run's rows from ``store.knowledge.one_fact.fact_predictions``."""
+    return dict(zip(rows["layer"].astype(int), rows["gold_rank"].astype(int), strict=True))
+
+
 def token_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The stored lists in long form.
 

@@ -1,7 +1,7 @@
 """Every layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pandas as pd
@@ -21,6 +21,8 @@ _FRAME = "#D55E00"
 _AROUND = 116
 #: Pixels of a row: a word and its probability; two such lines of nine layers fit a phone.
 ROW = 34
+#: Width of the column of ranks, in columns of words.
+_RANKS = 0.7
 #: Letters of a word that fit one of five columns on a phone, in normal and in small type.
 _FITS, _FITS_SMALL = 9, 12
 
@@ -46,6 +48,8 @@ def token_grid(
     columns: int = 5,
     names: Sequence[str] = (),
     rows: Sequence[str] = (),
+    ranks: Mapping[int, int] | None = None,
+    ranked: str = "right word",
     dark: bool = False,
 ) -> go.Figure:
     """A heat-map with the tokens written into its cells.
@@ -56,6 +60,8 @@ def token_grid(
         columns: how many places are shown.
         names: names of the columns if they are not the places of one list: ``place`` counts them from 1.
         rows: names of the rows from top to bottom if they are not layers: ``layer`` counts them from 0.
+        ranks: layer -> rank of one word, a column on the right of the layers' best words; without it there is none.
+        ranked: the word, at the top of that column.
         dark: dark cells and light words, for a dark page.
     """
     columns = len(names) or columns
@@ -102,15 +108,34 @@ def token_grid(
         )
     else:
         layer_axis.vertical(figure, last)
-    figure.update_xaxes(
-        title_text="" if names else "rank",
-        dtick=1,
-        range=[0.5, columns + 0.5],
-        showgrid=False,
-    )
+    figure.update_xaxes(title_text="" if names else "rank", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
+    if ranks:
+        _add_ranks(figure, ranks, columns, theme.plain(theme.shorten(ranked, _FITS_SMALL)))
     if names:
         figure.update_xaxes(tickvals=list(range(1, columns + 1)), ticktext=[theme.breakable(name, 12) for name in names], side="top")
     return figure
+
+
+def _add_ranks(figure: go.Figure, ranks: Mapping[int, int], columns: int, word: str) -> None:
+    """Writes a word's rank on the right of every layer; the first rank is bold."""
+    place = columns + 0.5 + _RANKS / 2
+    figure.add_scatter(
+        x=[place] * len(ranks),
+        y=list(ranks),
+        mode="text",
+        showlegend=False,
+        hoverinfo="skip",
+        text=[f"<b>{rank:,}</b>" if rank == 1 else f"{rank:,}" for rank in ranks.values()],
+        textfont={"size": 12},
+        cliponaxis=False,
+    )
+    ticks = list(range(1, columns + 1))
+    figure.update_xaxes(
+        range=[0.5, columns + 0.5 + _RANKS],
+        tickmode="array",
+        tickvals=[*ticks, place],
+        ticktext=[*map(str, ticks), word],
+    )
 
 
 def _legend(rows: int, *, below: bool) -> dict:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
-from probing.figures.tokens.stored_fact import compared_runs, rank_table, token_rows
+from probing.figures.tokens.stored_fact import compared_runs, rank_table, ranks_by_layer, token_rows
 from probing.figures.tokens.token_grid import token_grid
 from probing.store.knowledge.fact_queries import neighbours
 from probing.store.knowledge.one_fact import fact as fact_of
@@ -114,12 +114,13 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
     more = f" This run stores {count(stored, 'token')} per layer; “Ask live” shows more."
     more = more if stored < 5 else ""
     blocks.figure(
-        drawing(token_grid, tokens, columns=min(stored, 5), dark=blocks.dark()),
+        drawing(token_grid, tokens, columns=min(stored, 5), ranks=ranks_by_layer(rows), ranked=fact["object"], dark=blocks.dark()),
         table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)),
         name="fact-tokens",
         caption=filled(
-            "The predictions of each layer, best first. The right answer is framed; a stronger tint means a higher probability.{more}",
+            "The predictions of each layer, best first, and the rank of the right answer, which is framed. A stronger tint means a higher "
+            "probability.{more}",
             more=more,
         ),
         alt=f"Top tokens of every layer for: {fact['prompt']}",

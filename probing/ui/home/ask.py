@@ -1,7 +1,8 @@
 """The top of Home: an input field, three examples, and every layer's predictions."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ from probing.core.errors import HeadError, ProbingError
 from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import Answer, Question
+from probing.figures.tokens.stored_fact import ranks_by_layer, token_rows
 from probing.figures.tokens.token_grid import token_grid
 from probing.ui.facts import guesses
 from probing.ui.frame import live_models, navigation, selection
@@ -21,12 +23,13 @@ from probing.ui.live import headline
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, escape, filled
+from probing.ui.widgets.layers import story
+from probing.ui.widgets.layers.story import Grid
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Tokens per layer: as many as stored runs keep, so that stored and live grids look alike.
 _TOP = 3
 _FIELD, _PILLS, _EMPTY = "home.sentence", "home.examples", "home.empty"
-_READING = Markdown("One row per layer, the last on top; the most probable word is on the left.")
 
 
 def draw(view: View) -> None:
@@ -86,37 +89,39 @@ def _taken() -> None:
 
 
 def _stored(view: View, example: dict[str, Any]) -> None:
-    """Draws the stored grid of an example and describes it in words; no model is loaded."""
-    rows = examples.predictions(view, example)
-    run = view.runs[view.runs["run_id"] == example["run_id"]].iloc[0]
-    tokens = pd.DataFrame(
-        [
-            (int(row.layer), place, token, math.exp(logp), place == row.gold_rank)
-            for row in rows.itertuples()
-            for place, (token, logp) in enumerate(zip(row.tokens, row.top_logp, strict=True), 1)
-            if place <= _TOP
-        ],
-        columns=["layer", "place", "token", "probability", "framed"],
-    )
+    """Draws the stored grids of an example, in its model and in one fine-tuned from it, and describes them; no model is loaded."""
+    shown = examples.in_models(view, example)
+    grids = [Grid(view.label(model), _best(rows), ranks_by_layer(rows), examples.what(view, model)) for model, rows in shown.items()]
+    rows = shown[next(iter(shown))]
     words = examples.line(example, rows, guesses.guess(view, example["fact_id"], example["run_id"]))
-    _grid(
-        view,
-        tokens,
+    run = view.runs[view.runs["run_id"] == example["run_id"]].iloc[0]
+    _grids(
+        grids,
         view.stamp(f"{run['model']} {run['head']}, {example['prompt']}", (example["run_id"],)),
-        caption=filled("{words} {reading}", words=words, reading=_READING),
+        answer=example["object"],
+        caption=joined(" ", [one for one in (examples.beside(view, example, shown), words) if one]),
         alt=f"Best words of every layer for: {example['prompt']}",
     )
 
 
-def _grid(view: View, tokens: pd.DataFrame, stamp: Stamp, *, caption: Markdown, alt: str) -> None:
+def _best(rows: pd.DataFrame) -> pd.DataFrame:
+    """The best words of stored predictions."""
+    tokens = token_rows(rows)
+    return tokens[tokens["place"] <= _TOP]
+
+
+def _grids(grids: Sequence[Grid], stamp: Stamp, *, caption: Markdown, alt: str, answer: str = "") -> None:
+    tokens = grids[0].tokens
     columns = min(_TOP, int(tokens["place"].max())) if len(tokens) else 1
+    table = pd.concat([one.tokens.assign(model=one.model, rank=one.tokens["layer"].map(one.ranks.get)) for one in grids])
     blocks.figure(
-        drawing(token_grid, tokens, columns=columns, dark=blocks.dark()),
-        table=tokens.drop(columns="framed"),
+        drawing(token_grid, tokens, columns=columns, ranks=grids[0].ranks, dark=blocks.dark()),
+        table=table.drop(columns="framed").dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
         caption=caption,
         alt=alt,
+        instead=partial(story.draw, grids, answer=answer, key="home.story"),
     )
 
 
@@ -169,12 +174,9 @@ def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     ).assign(framed=False)
     of = filled(" This is the first of {gaps} gaps.", gaps=gaps) if gaps > 1 else ""
     st.markdown(headline.says(view, answer, several=True) + of, help=headline.HELP)
-    _grid(
-        view,
-        tokens,
+    _grids(
+        [Grid(view.label(answer.model), tokens)],
         Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),
-        caption=filled(
-            "Change the subject and ask again: predictions that stay the same do not depend on the subject. {reading}", reading=_READING
-        ),
+        caption=Markdown("Change the subject and ask again: predictions that stay the same do not depend on the subject."),
         alt=f"Best words of every layer of {answer.model} for: {answer.prompt}",
     )

@@ -88,6 +88,47 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
     return joined(" ", [one for one in (joined("", [words, at_end]), guesses.in_words(fact, rows, guess)) if one])
 
 
-def predictions(view: View, example: Mapping[str, Any]) -> pd.DataFrame:
-    """The predictions of the example's run by layer; see ``one_fact.fact_predictions``."""
-    return view.read(fact_predictions, example["fact_id"], (example["run_id"],))
+def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by fact.
+
+    That is the first in the order of the sidebar, without controls, whose last layer lost a fact that the base's last layer knows; if
+    none did, the first of all.
+
+    Returns:
+        Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
+    """
+    runs = view.runs.set_index("run_id")
+    own = runs.loc[example["run_id"]]
+    tuned = runs[(runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])]
+    tuned = tuned[~tuned["model"].isin(view.controls)]
+    found = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
+    rows = {str(runs.loc[run_id, "model"]): mine for run_id, mine in found.groupby("run_id")}
+    base = {str(own["model"]): rows.pop(str(own["model"]))}
+    order = [model for model in view.colours if model in rows]
+    lost = [model for model in order if _at_end(rows[model]) > 1] if _at_end(base[str(own["model"])]) == 1 else []
+    return base | {model: rows[model] for model in (lost or order)[:1]}
+
+
+def _at_end(rows: pd.DataFrame) -> int:
+    """The right word's rank at the last layer."""
+    return int(rows.loc[rows["layer"].idxmax(), "gold_rank"])
+
+
+def what(view: View, model: str) -> str:
+    """Whether a model is fine-tuned."""
+    return "after fine-tuning" if view.runs.loc[view.runs["model"] == model, "base"].iloc[0] else "before fine-tuning"
+
+
+def beside(view: View, example: Mapping[str, Any], shown: Mapping[str, pd.DataFrame]) -> Markdown:
+    """The right word's rank at the last layer before and after fine-tuning, in a sentence; empty without a fine-tuned model."""
+    if len(shown) < 2:
+        return Markdown("")
+    (base, before), (tuned, after) = shown.items()
+    return filled(
+        "Last layer, rank of **{object}**: {before:,} in {base}, {after:,} in {tuned}.",
+        object=example["object"],
+        before=_at_end(before),
+        after=_at_end(after),
+        base=view.called(base),
+        tuned=view.called(tuned),
+    )

@@ -12,7 +12,7 @@ from probing.figures.model_looks import usual_colour
 from probing.figures.tokens.entropy import entropy_by_layer, entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import token_grid
-from probing.reports.live_answer import entropy_of, tokens_of, watched_of
+from probing.reports.live_answer import entropy_of, tokens_of, tracked_ranks, watched_of
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.live import headline
@@ -94,7 +94,7 @@ def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
                     st.markdown(filled("**{model}**", model=view.called(one.model)))
                 mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 blocks.figure(
-                    token_grid(tokens, columns=top, dark=blocks.dark()),
+                    token_grid(tokens, columns=top, dark=blocks.dark(), **tracked_ranks(one)),
                     table=tokens.drop(columns="framed"),
                     stamp=mine,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}",

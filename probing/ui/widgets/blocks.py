@@ -30,6 +30,7 @@ def figure(
     caption: str = "",
     alt: str = "",
     on_point: Callable[[list], None] | None = None,
+    instead: Callable[[], None] | None = None,
 ) -> None:
     """Shows a figure with its table and its downloads.
 
@@ -41,6 +42,7 @@ def figure(
         caption: one sentence on how to read it; its markup is escaped unless it is ``Markdown``.
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
+        instead: draws the numbers on the page in place of the figure, which its files show.
     """
     shown = stamped(drawn, stamp.text)
     kind = st.session_state.get(f"{name}.image", "SVG")
@@ -51,7 +53,9 @@ def figure(
         "toImageButtonOptions": {"format": kind.lower(), "filename": export.file_name(name, stamp), "scale": 2 if kind == "PNG" else 1},
     }
     key = f"{name}.figure"
-    if on_point:
+    if instead:
+        instead()
+    elif on_point:
 
         def clicked() -> None:
             points = st.session_state[key].selection.points
