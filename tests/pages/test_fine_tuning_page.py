@@ -12,7 +12,7 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 from tests.store.planted import plant_runs
 
 MEASURE = "python -m probing changes measure --model"
-SECTIONS = ["Layer by layer", "Where each property is read after fine-tuning", "In words", "All models", "Drift against loss"]
+SECTIONS = ["In words", "Layer by layer", "All models", "Drift against loss"]
 
 
 @pytest.fixture(scope="module")

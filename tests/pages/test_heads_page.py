@@ -69,14 +69,17 @@ def test_the_cost_of_a_kind_of_head_is_shown_with_its_gain(look, heads):
 
 
 def test_the_first_sentence_says_with_both_numbers_where_the_read_out_changes_a_conclusion(look, heads):
-    line = line_with(look("heads", heads, model=TUNED), "QA-SQuAD-2", "95 %", "tied", "least_squares")
-    assert numbers_in(line)[:2] == [1, 2], "of the fine-tuned models"
+    app = look("heads", heads, model=TUNED)
+    assert numbers_in(line_with(app, "The read-out changes the conclusion"))[:2] == [1, 2], "of the fine-tuned models"
+    line = line_with(app, "QA-SQuAD-2", "95 %", "tied", "least_squares")
     assert {1.7, 33.3} <= set(numbers_in(line)) and "P@1" in line and "T-REx" in line
 
 
 def test_where_no_intervals_lie_apart_it_says_so(look, tmp_path):
     alike = plant_runs(tmp_path / "alike", [run for run in RUNS if run.model != TUNED])
-    line = line_with(look("heads", alike, model=BASE), "none of 1", "control")
+    app = look("heads", alike, model=BASE)
+    assert line_with(app, "changes no conclusion here", "none of 1")
+    line = line_with(app, "Furthest apart", "control")
     assert "P@1" in line and "tied" in line and "least_squares" in line
 
 

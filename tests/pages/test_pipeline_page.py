@@ -18,7 +18,6 @@ from tests.store.planted import SEVERAL, plant_runs
 COMMAND = "python -m probing edges train"
 TUNED = "nesia-mini-qa-squad-2"
 SECTIONS = (
-    "Where the probes read each task",
     "F1 and what it has to beat",
     "Layer by layer",
     "Weights and gains",

@@ -74,7 +74,7 @@ def cells_of(figure: dict) -> dict[tuple, str]:
 def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
     app = look("sentence_probes")
     assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == list(SECTIONS)
-    assert len(charts(app)) == 3
+    assert len(charts(app)) == 4
     for figure in charts(app):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
@@ -83,11 +83,11 @@ def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
 @pytest.mark.parametrize(("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)])
 def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselines(look, query, protocol):
     app = look("sentence_probes", **query)
-    figure = charts(app)[0]
+    figure = charts(app)[1]
     for pooling, name in ((FIRST, FIRST_TOKEN), (MEAN, ALL_TOKENS)):
         line = traces(figure, f"{BASE.name}, {name}")[0]
         assert numbers(line["y"]) == pytest.approx(shares(BASE, BIGRAM, pooling, protocol))
-    table = table_of(app, "accuracy", "surface")
+    table = next(one.value for one in app.dataframe if "surface" in one.value and "read" not in one.value)
     assert set(table["model"]) == {BASE.name, CONTROL.name}, "the base and its control unless others are chosen"
     assert set(table["majority"]) == {0.5} and set(table["surface"]) == {0.52 if protocol == "ours" else 0.54}
     assert dict(app.query_params).keys() == query.keys()
@@ -95,14 +95,14 @@ def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselin
 
 @pytest.mark.parametrize(("mode", "off"), [("majority", 50.0), ("surface", 52.0)])
 def test_a_baseline_can_be_taken_off(look, mode, off):
-    figure = charts(look("sentence_probes", sentence_minus=mode))[0]
+    figure = charts(look("sentence_probes", sentence_minus=mode))[1]
     line = traces(figure, f"{BASE.name}, {ALL_TOKENS}")[0]
     assert numbers(line["y"]) == pytest.approx(np.array(shares(BASE, BIGRAM, MEAN)) - off)
 
 
 def test_the_spread_over_seeds_is_that_of_the_siblings(look):
     app = look("sentence_probes", sentence_models=COLA.name, sentence_tasks=BIGRAM.name)
-    line = traces(charts(app)[0], f"CoLA ?, {FIRST_TOKEN}")[0]
+    line = traces(charts(app)[1], f"CoLA ?, {FIRST_TOKEN}")[0]
     every = np.array([shares(model, BIGRAM, FIRST) for model in (COLA, SEED_2, SEED_3)])
     assert numbers(line["error_y"]["array"]) == pytest.approx(every.max(axis=0) - every[0])
     assert numbers(line["error_y"]["arrayminus"]) == pytest.approx(every[0] - every.min(axis=0))
@@ -130,7 +130,7 @@ def test_no_share_is_shown_without_its_yardstick(look):
 @pytest.mark.parametrize(("kind", "pooling", "of_base"), [("first", FIRST, FIRST), ("mean", MEAN, MEAN), ("base-mean", FIRST, MEAN)])
 def test_a_change_is_the_difference_of_the_accuracies_and_grey_where_it_does_not_count(look, kind, pooling, of_base):
     app = look("sentence_probes", tuned_model=COLA.name, change_kind=kind)
-    figure = charts(app)[1]
+    figure = charts(app)[2]
     shown = cells_of(figure)
     for task in TASKS:
         change = np.array(shares(COLA, task, pooling)) - np.array(shares(BASE, task, of_base))
@@ -158,7 +158,7 @@ def test_the_sentence_above_the_map_counts_what_fell_and_rose(look):
 
 def test_a_learning_curve_has_the_accuracy_with_each_part_of_the_training_sentences(look):
     app = look("sentence_probes", learned_task=COORDINATION.name, learned_layer="3")
-    line = traces(charts(app)[2], f"{BASE.name}, {FIRST_TOKEN}")[0]
+    line = traces(charts(app)[3], f"{BASE.name}, {FIRST_TOKEN}")[0]
     assert numbers(line["x"]) == [100, 400, 1600]
     assert numbers(line["y"]) == pytest.approx([shares(BASE, COORDINATION, FIRST, portion=portion)[3] for portion in (16, 4, 1)])
     best = look("sentence_probes", learned_task=COORDINATION.name)
@@ -225,7 +225,7 @@ def test_without_stored_answers_the_counts_are_left(tmp_path, monkeypatch):
 def test_one_model_has_no_change_and_says_what_would_make_one(tmp_path, monkeypatch):
     runs = [run for run in RUNS if run.model is BASE]
     app = opening(plant_sentence_runs(tmp_path / "one", runs), tmp_path / "cache", monkeypatch)("sentence_probes")
-    assert not app.exception and len(charts(app)) == 2
+    assert not app.exception and len(charts(app)) == 3
     assert any(one.value.startswith(f"{COMMAND} --model nesia-mini-") for one in app.code)
 
 

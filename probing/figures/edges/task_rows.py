@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from probing.figures import across, theme
 
 #: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
-_LINE, _GAP, _FRAME = 22, 14, 150
+_LINE, _GAP, _FRAME = 15, 10, 150
 #: Published models are grey and differ by their marker.
 _PUBLISHED = ("diamond", "square", "triangle-up")
 

@@ -107,7 +107,7 @@ def paired_curve(
         row=2,
         col=1,
     )
-    theme.apply(theme.clickable_last(figure), height=560)
+    theme.apply(theme.clickable_last(figure), height=510)
     for row in (1, 2):
         layer_axis.horizontal(figure, last, row=row, col=1)
     figure.update_xaxes(range=[-0.5, last + 0.15])

@@ -19,7 +19,7 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-_ROW = 19
+_ROW = 13
 #: Per cent and opacity: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are
 #: small. All models have the same scale, from 0 to 100, so that a shade means the same in every map.
 _STEPS = ((10, 0.3), (45, 0.72), (100, 1.0))
@@ -156,7 +156,7 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         ticktext=[theme.plain(name) for name in names],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
-        tickfont_size=11,
+        tickfont_size=10,
     )
     return figure
 

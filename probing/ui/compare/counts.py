@@ -19,7 +19,6 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 def draw(view: View, pair: Pair) -> None:
     """Reports what is not stored, and draws what can be drawn from counts."""
     k, probe_set = view.chosen.k, pair.model["probe_set"]
-    view.contents.section("Layer by layer")
     counted.say(view, pair.base, pair.model)
     table = view.report(by_layer, pair.run_ids, f"p_at_{k}", "micro")
     lost = view.report(points_lost, pair.frame, k)
@@ -45,6 +44,7 @@ def draw(view: View, pair: Pair) -> None:
         caption=f"Each model on all facts that it was asked; bands are 95 % intervals. {majority_words(table)}{swapped_words(table)}",
         alt=f"P@{k} by layer of both models",
     )
+    view.introduce()
 
 
 def _sentence(view: View, row: pd.Series) -> Markdown:

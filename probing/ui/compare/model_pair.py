@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
@@ -17,11 +18,12 @@ from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.counted import counts_only
 from probing.ui.frame.page import View
-from probing.ui.widgets import blocks
+from probing.ui.widgets import blocks, cards
+from probing.ui.widgets.cards import Card
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,13 @@ class Pair:
         base: the run compared with; a row of ``runs``.
         model: the other.
         checks: what is alike in the two, and what is not.
+        options: where the page's choices are drawn.
     """
 
     base: pd.Series
     model: pd.Series
     checks: tuple[Check, ...]
+    options: DeltaGenerator
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -104,12 +108,13 @@ def choose(view: View) -> Pair | None:
     versus = next(name for name in (own.versus_model, its_base, others[0]) if name in others)
     runs, against = view.runs[view.runs["model"] == model], view.runs[view.runs["model"] == versus]
     common = runs.merge(against[["head", "probe_set"]], on=["head", "probe_set"])
-    first, second, third, fourth = st.columns([3, 3, 1.5, 2])
-    with first:
+    names = f"{view.label(model)} against {view.label(versus)}"
+    options = st.popover(escape(names), icon=":material/tune:")
+    with options:
         selection.bound(
             st.selectbox, "Model", "tuned", view.page, value=model, options=models, resets={"versus_model": ""}, format_func=view.label
         )
-    with second:
+    with options:
         selection.bound(
             st.selectbox,
             "compared with",
@@ -133,28 +138,35 @@ def choose(view: View) -> Pair | None:
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
-    with third:
+    with options:
         selection.bound(st.selectbox, "Head", "head", view.page, value=head, options=heads)
-    with fourth:
+    with options:
         selection.bound(st.selectbox, "Probe set", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
-    selection.bound(
-        st.segmented_control,
-        "A fact counts as known with rank",
-        "k",
-        view.page,
-        options=list(selection.RANKS),
-        required=True,
-        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )
+    with options:
+        selection.bound(
+            st.segmented_control,
+            "A fact counts as known with rank",
+            "k",
+            view.page,
+            options=list(selection.RANKS),
+            required=True,
+            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
+        )
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
     assert view.database is not None
-    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database))
+    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database), options)
 
 
 def of_pair(view: View, pair: Pair) -> View:
     """The view with the pair's model as the one whose facts links lead to."""
     run = pair.model
     return replace(view, chosen=replace(view.chosen, model=run["model"], head=run["head"], probe_set=run["probe_set"]))
+
+
+_WHAT = (
+    "Two models, the same facts, the same kind of heads. Fine-tuning starts from a model's weights and trains it on a task. The heads may "
+    "still predict a fact that the base knew at the last layer, only at an inner one, or at none."
+)
 
 
 def draw_badge(view: View, pair: Pair) -> None:
@@ -164,7 +176,7 @@ def draw_badge(view: View, pair: Pair) -> None:
         for one in pair.checks
     )
     st.markdown(filled("**Comparable?** {badges}", badges=joined(" ", badges)))
-    with st.expander("What is alike, and what differs", icon=":material/balance:"):
+    with st.popover("What is alike, and what differs", icon=":material/balance:"):
         lines = (
             filled("- **{mark} {name}**: {words}", mark="✓" if check.same else "≠", name=check.name, words=check.words)
             for check in pair.checks
@@ -184,7 +196,7 @@ def draw_badge(view: View, pair: Pair) -> None:
 def draw_curves(view: View, pair: Pair) -> None:
     """Both curves by layer and their paired difference."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
-    view.contents.section("Layer by layer")
+    said = st.container()
     table = view.report(paired_with_yardsticks, *pair.run_ids, k)
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
@@ -192,7 +204,18 @@ def draw_curves(view: View, pair: Pair) -> None:
     deepest = table.iloc[-1].to_dict()
     who = {"model": view.called(model), "base": view.called(base)}
     again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
-    said = filled(
+    lead = filled(
+        "At its last layer {model} knows **{value:.1f} %** of {n:,} facts, {base} **{base_value:.1f} %**{mean}.{majority}",
+        **who,
+        value=deepest["value"] * 100,
+        base_value=deepest["base_value"] * 100,
+        n=int(deepest["n"]),
+        mean=yardsticks.averaged("micro"),
+        majority=filled(" Always giving the relation's commonest answer is right for **{share:.1f} %**.", share=deepest["majority"] * 100)
+        if pd.notna(deepest["majority"])
+        else Markdown(""),
+    )
+    more = filled(
         "At layer {layer}, {model} knows **{value:.1f} %** and {base} **{base_value:.1f} %** of the same {n:,} facts{mean}: a "
         "difference of **{difference:+.1f} points** ({low:+.1f} to {high:+.1f}), McNemar p {p}.",
         **who,
@@ -206,9 +229,11 @@ def draw_curves(view: View, pair: Pair) -> None:
         p=p_words(deepest["p_value"]),
         mean=yardsticks.averaged("micro"),
     )
-    st.markdown(joined(" ", [said, beside_both(deepest, again), loss_minus_swapped(deepest)]))
-    yardsticks.say_size(table, pair.model["probe_set"])
-    mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
+    with said:
+        st.markdown(lead)
+        yardsticks.say_size(table, pair.model["probe_set"])
+    with pair.options:
+        mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
     labels = yardsticks.labels(view)
     drawn = drawing(
         paired_curve, pair_above(table, mode), k=k, base=base, model=model, colours=view.colours, labels=labels, controls=view.controls
@@ -225,6 +250,37 @@ def draw_curves(view: View, pair: Pair) -> None:
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )
+    view.introduce()
+    cards.draw(_cards(table))
+    with st.expander("In words", icon=":material/notes:"):
+        words = [Markdown(_WHAT), joined(" ", [more, beside_both(deepest, again), loss_minus_swapped(deepest)])]
+        st.markdown(joined("\n\n", words))
+        draw_badge(view, pair)
+
+
+def _cards(table: pd.DataFrame) -> list[Card]:
+    """The difference at the last layer, over all facts and minus the swapped subject."""
+    last = table.iloc[-1]
+    found = [
+        Card(
+            "Difference, last layer",
+            filled("{points:+.1f} points", points=last["difference"] * 100),
+            filled("{low:+.1f} to {high:+.1f}", low=last["difference_low"] * 100, high=last["difference_high"] * 100),
+            [float(one) * 100 for one in table["difference"].dropna()],
+            "Share of the same facts that each knows, first minus second, fact by fact; 95 % interval.",
+        )
+    ]
+    if pd.notna(last["more"]):
+        found.append(
+            Card(
+                "Minus the swapped subject",
+                filled("{points:+.1f} points", points=last["more"] * 100),
+                filled("{low:+.1f} to {high:+.1f}", low=last["more_low"] * 100, high=last["more_high"] * 100),
+                [float(one) * 100 for one in table["more"].dropna()],
+                "How much more the first gains from the subject than the second; 95 % interval.",
+            )
+        )
+    return found
 
 
 def _of_shuffled(table: pd.DataFrame) -> str:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.core.metrics import METRICS
 from probing.figures.knowledge.layer_curve import metric_curve, series_name
@@ -13,11 +14,11 @@ from probing.ui.curves.selection import METRICS as SHOWN
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.frame import counted, facts_link, selection, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.widgets import blocks
+from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
@@ -30,7 +31,37 @@ _DOES = {
 }
 
 
-def controls(view: View) -> None:
+_WHAT = (
+    "A sentence with a gap goes into the model once. At every layer a decoding head turns the hidden state at the gap into a "
+    "ranking of the whole vocabulary. The curve shows for how many facts the right word ranks first."
+)
+
+
+def draw(view: View) -> None:
+    """What the first of the chosen models reaches, the curves, and the facts behind a point."""
+    said, options = st.container(), st.popover("Options", icon=":material/tune:")
+    with options:
+        _controls(view)
+    table = _points(view)
+    if table.empty:
+        view.introduce()
+        return
+    first = table[table["run_id"] == _first_run(view, table)]
+    sentence, more = _headline(view, first, several_heads=table["head"].nunique() > 1)
+    with said:
+        st.markdown(escape(sentence))
+        yardsticks.say_size(table)
+    _figure(view, table, options)
+    view.introduce()
+    metric = selection.of(CurvesSelection).metric
+    if metric in _DOES:
+        cards.draw(cards.of_shares(first, METRICS[metric].label))
+    with st.expander("In words", icon=":material/notes:"):
+        st.markdown(joined("  \n\n", [one for one in (Markdown(_WHAT), more) if one]))
+    _choose_point(view, table)
+
+
+def _controls(view: View) -> None:
     """Metric, average and panels."""
     selection.bound(
         st.segmented_control,
@@ -55,7 +86,7 @@ def controls(view: View) -> None:
         selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 
-def points_of(view: View) -> pd.DataFrame:
+def _points(view: View) -> pd.DataFrame:
     """The chosen metric of the chosen runs by layer; no rows, and a message, if no facts are left."""
     own = selection.of(CurvesSelection)
     table = view.report(by_layer, tuple(view.overlaid["run_id"]), own.metric, view.chosen.average)
@@ -63,13 +94,6 @@ def points_of(view: View) -> pd.DataFrame:
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return table.iloc[:0]
     return table.drop(columns="seed")
-
-
-def headline(view: View, table: pd.DataFrame) -> None:
-    """What the first of the chosen models reaches at its last layer, with its yardsticks."""
-    if not table.empty:
-        st.markdown(_headline(view, table))
-        yardsticks.say_size(table)
 
 
 def _first_run(view: View, table: pd.DataFrame) -> str:
@@ -80,37 +104,39 @@ def _first_run(view: View, table: pd.DataFrame) -> str:
     return str(runs["run_id"].iloc[places.index(min(places))])
 
 
-def _headline(view: View, table: pd.DataFrame) -> Markdown:
-    first = table[table["run_id"] == _first_run(view, table)].sort_values("layer")
-    row, metric, who = first.iloc[-1], selection.of(CurvesSelection).metric, view.called(first["model"].iloc[0])
+def _headline(view: View, first: pd.DataFrame, several_heads: bool) -> tuple[Markdown, Markdown]:
+    """What a run reaches at its last layer, and its yardsticks."""
+    row, metric = first.sort_values("layer").iloc[-1], selection.of(CurvesSelection).metric
+    head = filled(", read by the {head} head,", head=row["head"]) if several_heads else ""
     mean = yardsticks.averaged(view.chosen.average, int(row["relations"]))
-    head = filled(", read by the {head} head,", head=row["head"]) if table["head"].nunique() > 1 else ""
-    where = {"head": head, "who": who, "layer": int(row["layer"]), "n": int(row["n"]), "set": set_name(row["probe_set"]), "mean": mean}
+    where = {"head": head, "who": view.called(row["model"]), "layer": int(row["layer"]), "set": set_name(row["probe_set"]), "mean": mean}
     if metric not in _DOES:
-        return filled(
+        said = filled(
             "At its last layer, {layer}, {who}{head} has {metric} **{value:.3f}** on the {n:,} facts of {set}{mean}.",
             **where,
+            n=int(row["n"]),
             metric=METRICS[metric].label,
             value=row["value"],
         )
+        return said, Markdown("")
     said = filled(
         "At its last layer, {layer}, {who}{head} {does} **{value:.1f} %** of the {n:,} facts of {set}{mean}.",
         **where,
+        n=int(row["n"]),
         does=_DOES[metric],
         value=row["value"] * 100,
     )
     named, average = yardsticks.again(view, row["model"]), view.chosen.average
-    beside = yardsticks.beside(row.to_dict(), named, majority=metric in WITH_MAJORITY, average=average)
-    return joined(" ", [said, beside])
+    majority, more = yardsticks.majority_and_rest(row.to_dict(), named, majority=metric in WITH_MAJORITY, average=average)
+    return joined(" ", [one for one in (said, majority) if one]), more
 
 
-def draw(view: View, table: pd.DataFrame) -> None:
-    """Draws the curves."""
-    if table.empty:
-        return
+def _figure(view: View, table: pd.DataFrame, options: DeltaGenerator) -> None:
+    """Draws the curves, and among the options the yardstick to subtract."""
     chosen, own, metric = view.chosen, selection.of(CurvesSelection), METRICS[selection.of(CurvesSelection).metric]
     why = yardsticks.undefined(table, majority=own.metric in WITH_MAJORITY, swapped=METRIC_COLUMNS[own.metric][2] is not None)
-    mode = yardsticks.choose(view, "minus", why)
+    with options:
+        mode = yardsticks.choose(view, "minus", why)
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     drawn = drawing(
         metric_curve,
@@ -153,10 +179,8 @@ def _remember(point: list) -> None:
     selection.update(point_run=str(point[0]), point_layer=int(point[1]))
 
 
-def choose_point(view: View, table: pd.DataFrame) -> None:
+def _choose_point(view: View, table: pd.DataFrame) -> None:
     """Leads from a point to its facts; a click in the figure, the menus here, or the page's link choose the point."""
-    if table.empty:
-        return
     runs, own = table.drop_duplicates("run_id").set_index("run_id", drop=False), selection.of(CurvesSelection)
     sets = {name: set_name(name) for name in table["probe_set"]}
     names = {run: series_name(row, table, sets, yardsticks.labels(view)) for run, row in runs.iterrows()}

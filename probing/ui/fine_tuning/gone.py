@@ -56,42 +56,52 @@ _ACCURACIES = {
 }
 
 
-def draw(shown: Shown) -> None:
-    """The bars, and the table of cells with the link to their sentences."""
+def draw(shown: Shown, words: Markdown) -> None:
+    """The bars, below them ``words`` and the ten fates, and the table of cells with the link to their sentences."""
+    counts = shown.gone[shown.gone["fate"] != ""] if len(shown.gone) else shown.gone
+    if len(counts):
+        shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
+        blocks.figure(
+            drawing(fate_bars, shares, titles=shown.titles),
+            table=shares,
+            stamp=shown.stamp("where properties are read"),
+            name="where-gone",
+            caption="Where each property is read after fine-tuning. Numbers count layers. Blue to green: a linear probe of the same layer "
+            "and vector holds; yellow to red: only another probe holds; hatched: none here does; grey: not decided.",
+            alt="Share of each fate by task and vector",
+        )
+    shown.view.introduce()
+    with st.expander("In words", icon=":material/notes:"):
+        st.markdown(words)
+    _lacking(shown)
+    if counts.empty:
+        return
+    with st.expander("The ten fates", icon=":material/route:"):
+        st.markdown(joined("\n\n", [_rule(), joined("\n", [filled("- **{fate}**: {words}", fate=f, words=w) for f, w in MEANS.items()])]))
+    _cells(shown, counts.reset_index(drop=True))
+
+
+def _rule() -> Markdown:
+    """How a cell's fate is decided."""
+    return filled(
+        "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the "
+        "list below whose probe holds. A probe is compared with the base's own probe of the cell: it holds if, over the whole of "
+        "Newcombe's interval, it is worse by less than {points:.0f} points; it has lost if it does not hold and the whole interval is "
+        "below 0.",
+        points=-100 * BOUND,
+    )
+
+
+def _lacking(shown: Shown) -> None:
+    """Tasks without fates, and the command that trains their probes again."""
     if shown.gone.empty:
         return
-    counts = shown.gone[shown.gone["fate"] != ""]
-    shown.view.contents.section("Where each property is read after fine-tuning")
-    st.markdown(
-        filled(
-            "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the "
-            "list below whose probe holds. A probe is compared with the base's own probe of the cell: it holds if, over the whole of "
-            "Newcombe's interval, it is worse by less than {points:.0f} points; it has lost if it does not hold and the whole interval is "
-            "below 0.",
-            points=-100 * BOUND,
-        )
-    )
     lacking = {why: dict.fromkeys(shown.gone.loc[shown.gone["why"] == why, "task"]) for why in (NO_PREDICTIONS, NOT_TRAINED)}
     for why, missing in lacking.items():
         if missing:
             tasks = ", ".join(shown.titles.get(one, one) for one in missing)
             st.caption(filled("No fates of {tasks}: {why}. To train the probes again:", tasks=tasks, why=why))
             st.code(f"{TRAIN_COMMAND} {shown.model}", language="shell", wrap_lines=True)
-    if counts.empty:
-        return
-    with st.expander("The ten fates", icon=":material/route:"):
-        st.markdown(joined("\n", [filled("- **{fate}**: {words}", fate=fate, words=words) for fate, words in MEANS.items()]))
-    shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
-    blocks.figure(
-        drawing(fate_bars, shares, titles=shown.titles),
-        table=shares,
-        stamp=shown.stamp("where properties are read"),
-        name="where-gone",
-        caption="Numbers count layers. Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe "
-        "holds; hatched: none here does; grey: not decided.",
-        alt="Share of each fate by task and vector",
-    )
-    _cells(shown, counts.reset_index(drop=True))
 
 
 def _cells(shown: Shown, cells: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from probing.core.metrics import METRICS
+from probing.core.sentences.fates import LINEAR_HERE
 from probing.figures.changes.panels import evidence_panels
 from probing.reports.fine_tuning import evidence as panels
 from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
@@ -29,20 +30,54 @@ _WORDS = {
 _METRICS = ("attention_entropy", "attention_movers_distance", "masked_perplexity", "weight_drift", "cka", "same_token_cosine")
 
 
-def draw(shown: Shown) -> None:
-    """What the model was trained for, the panels, and how to read them."""
+_WHAT = (
+    "Facts, structure, sentences, attention, weights: all measurements of a fine-tuned model and its base, on one layer axis. "
+    "Training changes a model even if the model learns nothing, so a control and other seeds are shown, too."
+)
+
+
+def lead(shown: Shown) -> Markdown:
+    """Draws what the model was trained for; returns its task score and what it is compared with, in words."""
     view = shown.view
-    called = view.called(shown.model)
-    st.markdown(_intro(shown, called))
-    view.contents.section("Layer by layer")
+    st.markdown(
+        filled(
+            "{model} was fine-tuned from {base}. {where}",
+            model=view.called(shown.model),
+            base=view.called(shown.base),
+            where=_where(shown),
+        )
+    )
+    return joined("\n\n", [Markdown(_WHAT), joined(" ", [one for one in _intro(shown) if one])])
+
+
+def has_fates(shown: Shown) -> bool:
+    """Whether it is stored where the base's properties are read in the model."""
+    return len(shown.gone) > 0 and bool((shown.gone["fate"] != "").any())
+
+
+def _where(shown: Shown) -> Markdown:
+    """At how many cells a linear probe still reads what it read in the base."""
+    if not has_fates(shown):
+        return Markdown("")
+    counts = shown.gone[shown.gone["fate"] != ""]
+    return filled(
+        "Where its base's probes read a property, a linear probe of the same layer still reads it in **{kept} of {n}** cases.",
+        kept=int(counts["fate"].isin(LINEAR_HERE).sum()),
+        n=len(counts),
+    )
+
+
+def draw(shown: Shown) -> None:
+    """The panels, and how to read them."""
+    shown.view.contents.section("Layer by layer")
     if len(shown.found):
         _figure(shown)
     _missing(shown)
 
 
-def _intro(shown: Shown, called: Markdown) -> Markdown:
+def _intro(shown: Shown) -> list[Markdown]:
+    """The task score, and the control."""
     view = shown.view
-    said = filled("{model} was fine-tuned from {base}.", model=called, base=view.called(shown.base))
     beside = (
         filled(
             "Grey is {control}, which was trained for as long on the base's own text, without a task.", control=view.called(shown.control)
@@ -52,8 +87,7 @@ def _intro(shown: Shown, called: Markdown) -> Markdown:
         if shown.model in shown.controls
         else Markdown("No control is stored, so nothing here shows how much any further training would change.")
     )
-    words = [said, task_words(view, shown.model), beside]
-    return joined(" ", [one for one in words if one])
+    return [task_words(view, shown.model), beside]
 
 
 def _figure(shown: Shown) -> None:

@@ -21,7 +21,7 @@ from probing.ui.frame.shown import Reading
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown
+from probing.ui.widgets.markdown import Markdown, escape
 
 MEASURE_COMMAND = "python -m probing changes measure --model"
 TRAIN_COMMAND = "python -m probing sentences train --tasks all --model"
@@ -77,7 +77,7 @@ def open_results(view: View) -> Shown | None:
     models = sorted((model for model in view.all_colours if model in control), key=control.__getitem__)
     blocks.say_ignored([own.changed_model] if own.changed_model and own.changed_model not in models else [])
     model = next((one for one in (own.changed_model, view.chosen.model) if one in models), models[0])
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.popover(escape(view.label(model)), icon=":material/tune:"):
         selection.bound(
             st.selectbox,
             "Model",

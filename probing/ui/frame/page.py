@@ -34,8 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: Pages that show predictions first and call ``View.introduce`` themselves.
-ANSWER_FIRST = ("home", "live")
+#: Pages that show their answer first and call ``View.introduce`` themselves.
+ANSWER_FIRST = ("home", "live", "layer_curves", "relations", "compare", "heads", "sentence_probes", "pipeline", "fine_tuning")
 #: Session key: the first page of the session; "" once another page has been opened.
 _NOTICE_ON = "probing.notice"
 

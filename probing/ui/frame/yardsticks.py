@@ -81,7 +81,12 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
 
 
 def beside(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, average: str = "micro") -> Markdown:
-    """The yardsticks of a model's share of facts, in sentences: majority answer, chance and swapped subject, if defined.
+    """All yardsticks of a model's share of facts, in sentences; see ``majority_and_rest``."""
+    return joined(" ", [one for one in majority_and_rest(row, who, majority=majority, average=average) if one])
+
+
+def majority_and_rest(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, average: str = "micro") -> tuple[Markdown, Markdown]:
+    """The yardsticks of a model's share of facts, in sentences: majority answer; chance and swapped subject; each if defined.
 
     Args:
         row: ``n, majority, chance, swapped, matched, swapped_n`` of one point; missing and empty values are left out.
@@ -89,11 +94,10 @@ def beside(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, aver
         majority: whether a majority answer is defined for the metric; then too few facts for one are stated.
         average: of the row's shares; a macro mean is no share of the facts that have a swapped subject.
     """
-    words = []
+    first = Markdown("")
     if pd.notna(row.get("majority")):
-        words.append(
-            filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
-        )
+        first = filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
+    words = []
     if pd.notna(row.get("chance")):
         words.append(filled("A random one of the relation's answers would be right for **{share:.1f} %**.", share=row["chance"] * 100))
     if pd.notna(row.get("swapped")):
@@ -115,7 +119,7 @@ def beside(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, aver
         )
     if majority and not may_be_shown(row["n"]):
         words.append(few(row["n"]))
-    return joined(" ", words)
+    return first, joined(" ", words)
 
 
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:

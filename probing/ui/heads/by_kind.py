@@ -29,7 +29,14 @@ def runs_of(view: View) -> pd.DataFrame:
     return mine.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
 
 
-def controls(view: View) -> None:
+_WHAT = (
+    "A decoding head turns a layer's hidden state into a ranking of the vocabulary. A layer's knowledge is visible only through a head. "
+    "This page compares all stored kinds of heads, each with its swapped subject. An answer that the swapped subject also gets "
+    "does not come from the subject."
+)
+
+
+def _controls(view: View) -> None:
     """The rank up to which a fact counts as known."""
     selection.bound(
         st.segmented_control,
@@ -42,7 +49,7 @@ def controls(view: View) -> None:
     )
 
 
-def points_of(view: View) -> pd.DataFrame:
+def _points(view: View) -> pd.DataFrame:
     """P@k by layer of every kind of head, micro; no rows, and a message, if no facts are left."""
     table = view.report(by_layer, tuple(runs_of(view)["run_id"]), f"p_at_{view.chosen.k}", "micro")
     if table["value"].isna().all():
@@ -51,15 +58,24 @@ def points_of(view: View) -> pd.DataFrame:
     return table.drop(columns="seed")
 
 
-def draw_curves(view: View, table: pd.DataFrame) -> None:
-    """P@k by layer, one line per kind of head, with the yardsticks."""
-    view.contents.section("What each layer knows through each head")
+def draw_curves(view: View, numbers: Markdown) -> pd.DataFrame:
+    """P@k by layer, one line per kind of head, with the yardsticks; returns the points.
+
+    Args:
+        view: the page.
+        numbers: what the kinds of heads change, in words, for those who ask.
+    """
+    options = st.popover("Options", icon=":material/tune:")
+    with options:
+        _controls(view)
+    table = _points(view)
     if table.empty:
-        return
+        view.introduce()
+        return table
     k, chosen = view.chosen.k, view.chosen
-    st.markdown(_said(view, table))
     yardsticks.say_size(table, chosen.probe_set)
-    mode = yardsticks.choose(view, "heads_minus", yardsticks.undefined(table, majority=k == 1))
+    with options:
+        mode = yardsticks.choose(view, "heads_minus", yardsticks.undefined(table, majority=k == 1))
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     drawn = drawing(
         layer_curve,
@@ -80,6 +96,10 @@ def draw_curves(view: View, table: pd.DataFrame) -> None:
         caption=f"Bands are 95 % intervals. {words}",
         alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
     )
+    view.introduce()
+    with st.expander("In words", icon=":material/notes:"):
+        st.markdown(joined("\n\n", [one for one in (Markdown(_WHAT), numbers, _said(view, table)) if one]))
+    return table
 
 
 def _stamp(view: View, what: str, table: pd.DataFrame):

@@ -15,7 +15,7 @@ from probing.ui.heads.by_kind import points, runs_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, count, filled, joined
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Maximum number of models in the headline.
 MAX_NAMED = 3
@@ -34,12 +34,13 @@ def table_of(view: View) -> pd.DataFrame:
     return view.report(points_lost, pairs(view.runs[view.runs["probe_set"] == view.chosen.probe_set]), view.chosen.k)
 
 
-def headline(view: View) -> None:
-    """Whether the read-out changes a conclusion, with both numbers; or the command that adds a kind to compare."""
+def headline(view: View) -> Markdown:
+    """Draws whether the read-out changes a conclusion, or the command that adds a kind to compare; returns the numbers in words."""
     kinds = list(runs_of(view)["head"])
     found = read_out(table_of(view))
-    if len(found):
-        st.markdown(_sentence(view, found))
+    said, more = _sentence(view, found) if len(found) else (Markdown(""), Markdown(""))
+    if said:
+        st.markdown(escape(said))
     if len(kinds) < 2:
         added = LOGIT_LENS if kinds[0] != LOGIT_LENS else LEAST_SQUARES
         blocks.missing(
@@ -51,34 +52,38 @@ def headline(view: View) -> None:
             ),
             heads_command({**runs_of(view).iloc[0], "head": added}),
         )
+    return more
 
 
-def _sentence(view: View, found: pd.DataFrame) -> Markdown:
-    """The conclusion about models whose kinds of heads lie apart, widest gap between the intervals first."""
+def _sentence(view: View, found: pd.DataFrame) -> tuple[Markdown, Markdown]:
+    """The conclusion, and the numbers of models whose kinds of heads lie apart, widest gap between the intervals first."""
     k, models = view.chosen.k, found["model"].nunique()
     wide = found.assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
     apart = wide[wide["apart"]].drop_duplicates("model")
     where = filled("P@{k} minus the swapped subject at the last layer, {facts}", k=k, facts=set_name(view.chosen.probe_set))
     if apart.empty:
         widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]
-        return filled(
-            "**The read-out changes no conclusion here**: for none of {models} do the intervals of two kinds of heads lie apart ({where}). "
-            "Furthest apart: {one}, minus the swapped subject.",
-            models=count(models, "fine-tuned model"),
+        said = filled("**The read-out changes no conclusion here**, for none of {models}.", models=count(models, "fine-tuned model"))
+        more = filled(
+            "For none do the intervals of two kinds of heads lie apart ({where}). Furthest apart: {one}, minus the swapped subject.",
             where=where,
             one=_one(view, widest),
         )
+        return said, more
     named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
-    more = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
-    return filled(
-        "**The read-out changes the conclusion for {changed} of {models}** ({where}; the 95 % intervals of two kinds of heads do not "
-        "overlap): {named}{more}; all minus the swapped subject.",
+    further = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
+    said = filled(
+        "**The read-out changes the conclusion for {changed} of {models}**: under two kinds of heads they lose clearly different shares.",
         changed=len(apart),
         models=count(models, "fine-tuned model"),
+    )
+    more = filled(
+        "The 95 % intervals of two kinds of heads do not overlap ({where}): {named}{more}; all minus the swapped subject.",
         where=where,
         named=named,
-        more=more,
+        more=further,
     )
+    return said, more
 
 
 def _one(view: View, row: pd.Series) -> Markdown:

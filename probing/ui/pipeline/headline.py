@@ -8,7 +8,7 @@ from probing.core.edges.order import EARLIER, UNRESOLVED
 from probing.ui.pipeline import order
 from probing.ui.pipeline.selection import PARTS
 from probing.ui.pipeline.shown import Shown
-from probing.ui.widgets.markdown import Markdown, count, filled, joined
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Difference of F1 below which two are equal.
 HAIR = 1e-9
@@ -18,31 +18,38 @@ NAMED = 3
 WIDE = 0.5
 
 
-def draw(shown: Shown) -> None:
-    """Order of the first model's tasks, and the task that gains most, with its yardsticks."""
+_WHAT = (
+    "A small classifier, a probe, predicts a label from the frozen vectors of the words in one or two spans: a part of speech, a role, "
+    "a relation. P(l) uses the layers 0 to l. The gain in F1 from layer to layer shows from which layer on the probe reads the label."
+)
+
+
+def draw(shown: Shown) -> Markdown:
+    """Draws whether the first model's tasks come in an order; returns its numbers and the task that gains most, in words."""
     table = shown.panels.summary
     model = order.model_of(shown)
     mine = table[table["model"] == model].dropna(subset=["f1_last"])
     if mine.empty:
-        return
-    st.markdown(joined(" ", [_order(shown, model, mine), _gain(shown, model, mine)]))
-    st.markdown(
+        return Markdown(_WHAT)
+    said, ends = _order(shown, model, mine)
+    st.markdown(escape(said))
+    part = Markdown(
         "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; those of the test part are given "
         "with them."
         if shown.own.edge_part == "dev"
         else "The test part was not used for training or stopping."
     )
+    numbers = joined(" ", [one for one in (ends, _gain(shown, model, mine)) if one])
+    return joined("\n\n", [Markdown(_WHAT), numbers, part])
 
 
-def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
-    """The earliest and the latest task, if their order is resolved."""
+def _order(shown: Shown, model: str, mine: pd.DataFrame) -> tuple[Markdown, Markdown]:
+    """Whether the order of the tasks is resolved; and the layers of the earliest and the latest task."""
     found = mine.dropna(subset=["expected_layer"]).sort_values("expected_layer")
     called = shown.view.called(model)
     if len(found) < 2:
-        return filled(
-            "**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.",
-            model=called,
-        )
+        said = filled("**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.", model=called)
+        return said, Markdown("")
     pairs = order.pairs_of(shown, model)
     apart = pairs[pairs["verdict"] != UNRESOLVED]
     wide = (found["expected_layer_high"] - found["expected_layer_low"]) > found["last"] * WIDE
@@ -65,32 +72,32 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
         single=filled("; one seed, so over sentences only: {tasks}", tasks=" and ".join(single)) if single else "",
     )
     if apart.empty:
-        return filled(
-            "**The order of the tasks is not resolved** for {model}: none of {n} lies clearly apart. {ends}",
+        said = filled(
+            "**The order of the tasks is not resolved** for {model}: none of {n} lies clearly apart.",
             model=called,
             n=count(len(pairs), "pair"),
-            ends=ends,
         )
+        return said, ends
     if {first["task"], last["task"]} in [{row["first"], row["second"]} for row in apart.to_dict("records")]:
-        return filled(
-            "**{first} comes first and {last} last** of the {tasks} tasks that {model} resolves; {apart} of {n} lie clearly apart. {ends}",
+        said = filled(
+            "**{first} comes first and {last} last** of the {tasks} tasks that {model} resolves; {apart} of {n} lie clearly apart.",
             first=_title(shown, first).capitalize(),
             last=_title(shown, last),
             tasks=len(found),
             model=called,
             apart=len(apart),
             n=count(len(pairs), "pair"),
-            ends=ends,
         )
+        return said, ends
     named = [_in_order(shown, row) for row in apart.head(NAMED).to_dict("records")] + [Markdown("…")] * (len(apart) > NAMED)
-    return filled(
-        "**The order of the tasks is mostly not resolved** for {model}: {apart} of {n} lie clearly apart ({named}). {ends}",
+    said = filled(
+        "**The order of the tasks is mostly not resolved** for {model}: {apart} of {n} lie clearly apart ({named}).",
         model=called,
         apart=len(apart),
         n=count(len(pairs), "pair"),
         named=joined(", ", named),
-        ends=ends,
     )
+    return said, ends
 
 
 def _in_order(shown: Shown, row: dict) -> Markdown:

@@ -9,7 +9,7 @@ from probing.ui.frame import navigation
 from probing.ui.pipeline.shown import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import Markdown, filled
 
 _PERCENT = {
     "f1_first": "F1 of P(0)", "f1_last": "F1 of P(L)", "f1_last_low": "F1 of P(L), low", "f1_last_high": "F1 of P(L), high",
@@ -34,12 +34,12 @@ _MARKS = {
 }
 
 
-def draw_places(shown: Shown) -> None:
-    """Centre of gravity and expected layer of every task and model."""
-    shown.view.contents.section("Where the probes read each task")
+def draw_places(shown: Shown, words: Markdown) -> None:
+    """Centre of gravity and expected layer of every task and model; below them ``words``, the page's answer at length."""
     panel, summary = shown.panels.places(), shown.panels.summary
     table, shares = panel.rows.drop(columns="row"), panel.options["shares"]
     if table.empty:
+        shown.view.introduce()
         blocks.missing("No cumulative probes are stored for these models and tasks.", TRAIN_COMMAND)
         return
     unresolved = int(summary["expected_layer"].isna().sum())
@@ -64,6 +64,9 @@ def draw_places(shown: Shown) -> None:
         ),
         alt="Centre of gravity and expected layer by task and model",
     )
+    shown.view.introduce()
+    with st.expander("In words", icon=":material/notes:"):
+        st.markdown(words)
     number = st.column_config.NumberColumn
     wide = table.assign(name=table["task"].map(shown.tasks))
     columns = ["name", "model", "seeds", *_LAYERS, *_MARKS, *_PERCENT]

@@ -1,5 +1,8 @@
 """The relations page: the map of relations and layers, and the curves of a few."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -14,10 +17,10 @@ from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View, run_of
 from probing.ui.relations.selection import RelationsSelection
-from probing.ui.widgets import blocks
+from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
 
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -34,9 +37,43 @@ def base_run(view: View) -> pd.Series | None:
     return stored.set_index("run_id", drop=False).loc[mine["base_run_id"].iloc[0]] if len(mine) else None
 
 
-def controls(view: View) -> None:
+_WHAT = (
+    "A relation is a kind of fact: *capital of*, *place of birth*. Heads may predict its facts from the middle layers on, or only at the "
+    "last layer. The paper calls a relation forgotten if it is known **better at an inner layer than at the last**. That compares layers "
+    "of one model. What fine-tuning cost is the loss against the base, which is given next to it."
+)
+
+
+def draw(view: View) -> tuple[pd.DataFrame, str]:
+    """Draws the sentence, the map and its cards; returns the points, see ``_points``, and the mode that is shown."""
+    said = st.container()
+    with st.popover("Options", icon=":material/tune:"):
+        _controls(view)
+        points, mode = _points(view)
+    sentence, more = Markdown(""), Markdown("")
+    whole = None if points["value"].isna().all() else _whole(view)
+    if whole is not None:
+        sentence, more = _headline(view, points, whole.iloc[-1].to_dict())
+        with said:
+            st.markdown(escape(sentence))
+            yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), view.chosen.probe_set)
+    _draw_map(view, points, mode)
+    view.introduce()
+    if whole is not None:
+        cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, macro"))
+    with st.expander("In words", icon=":material/notes:"):
+        st.markdown(joined("\n\n", [one for one in (Markdown(_WHAT), more) if one]))
+    return points, mode
+
+
+def _whole(view: View) -> pd.DataFrame:
+    """The chosen run's macro P@k by layer; see ``by_layer``."""
+    return view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{view.chosen.k}", "macro").sort_values("layer")
+
+
+def _controls(view: View) -> None:
     """Rank, order of rows, and whether the base is subtracted."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+    with st.container(gap="small"):
         selection.bound(
             st.segmented_control,
             "A fact counts as known with rank",
@@ -51,7 +88,7 @@ def controls(view: View) -> None:
             selection.bound(st.toggle, filled("Difference to {model}", model=view.called(base["model"])), "against_base", view.page)
 
 
-def points_of(view: View) -> tuple[pd.DataFrame, str]:
+def _points(view: View) -> tuple[pd.DataFrame, str]:
     """P@k by relation and layer of the chosen run, with ``base_value`` if the base is subtracted; and the mode that is shown."""
     run, base, k = run_of(view), base_run(view), view.chosen.k
     points = view.report(precision_by_relation, (run["run_id"],), k)
@@ -70,12 +107,9 @@ def words(view: View, mode: str) -> str:
     return f"P@{chosen.k}{minus}, {view.label(chosen.model)} {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}"
 
 
-def headline(view: View, points: pd.DataFrame) -> None:
-    """What the chosen run reaches at its last layer, with its yardsticks, and how early."""
-    if points["value"].isna().all():
-        return
+def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple[Markdown, Markdown]:
+    """What the chosen run reaches at its last layer compared with the majority answer; the other yardsticks, and how early."""
     chosen, who = view.chosen, view.called(view.chosen.model)
-    row = view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{chosen.k}", "macro").sort_values("layer").iloc[-1]
     said = filled(
         "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}{mean}.",
         who=who,
@@ -84,9 +118,9 @@ def headline(view: View, points: pd.DataFrame) -> None:
         set=set_name(chosen.probe_set),
         mean=yardsticks.averaged("macro", int(row["relations"])),
     )
-    beside = yardsticks.beside(row.to_dict(), yardsticks.again(view, chosen.model), majority=chosen.k == 1, average="macro")
-    st.markdown(joined(" ", [one for one in (said, beside, _above_majority(points), _onsets(points)) if one]))
-    yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), chosen.probe_set)
+    majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average="macro")
+    more = joined(" ", [one for one in (rest, _above_majority(points), _onsets(points)) if one])
+    return joined(" ", [one for one in (said, majority) if one]), more
 
 
 def _above_majority(points: pd.DataFrame) -> Markdown:
@@ -120,7 +154,7 @@ def _onsets(points: pd.DataFrame) -> Markdown:
     )
 
 
-def draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
+def _draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
     """The heat map; a click on a cell, or the link below the map, opens the cell's facts."""
     if points["value"].isna().all():
         st.info(_NO_FACTS, icon=":material/filter_alt_off:")

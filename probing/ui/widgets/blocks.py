@@ -55,6 +55,7 @@ def figure(
     key = f"{name}.figure"
     if instead:
         instead()
+        st.caption(escape(stamp.text))
     elif on_point:
 
         def clicked() -> None:

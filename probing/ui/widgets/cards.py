@@ -1,0 +1,85 @@
+"""Cards: one value each, its difference to a yardstick, and a small line over the layers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from probing.ui.widgets.markdown import Markdown, escape, filled
+
+
+@dataclass(frozen=True)
+class Card:
+    """One value.
+
+    Attributes:
+        label: what it is.
+        value: with its unit.
+        note: its interval or its yardstick.
+        line: its values from the first layer to the last; fewer than two draw no line.
+        help: how it is computed.
+    """
+
+    label: str
+    value: str
+    note: str = ""
+    line: Sequence[float] = ()
+    help: str = ""
+
+
+def draw(cards: Sequence[Card]) -> None:
+    """Draws cards next to each other; a narrow window stacks them."""
+    with st.container(horizontal=True, gap="small"):
+        for card in cards:
+            st.metric(
+                escape(card.label),
+                escape(card.value),
+                escape(card.note) or None,
+                delta_color="off",
+                delta_arrow="off",
+                border=True,
+                chart_data=list(card.line) if len(card.line) > 1 else None,
+                help=card.help or None,
+                width="stretch",
+            )
+
+
+def of_shares(points: pd.DataFrame, what: str) -> list[Card]:
+    """The last layer's share of facts and what of it lies above each yardstick.
+
+    Args:
+        points: one run's rows by layer, of ``reports.knowledge.precision.by_layer``.
+        what: name of the share, such as "P@1".
+    """
+    rows = points.sort_values("layer")
+    last = rows.iloc[-1]
+    found = [Card(f"{what}, last layer", _percent(last["value"]), filled("{n:,} facts", n=int(last["n"])), _line(rows["value"]))]
+    for column, label, how in _ABOVE:
+        if column in rows and pd.notna(last[column]):
+            interval = f"{_points(last[f'{column}_low'])} to {_points(last[f'{column}_high'])}"
+            found.append(Card(label, f"{_points(last[column])} points", interval, _line(rows[column]), how))
+    return found
+
+
+_ABOVE = (
+    (
+        "above_majority",
+        "Above the commonest answer",
+        "Minus always giving the relation's commonest answer; 95 % interval.",
+    ),
+    ("above_swapped", "From the subject", "Minus the same answers asked about a swapped subject; 95 % interval."),
+)
+
+
+def _line(values: pd.Series) -> list[float]:
+    """Values in per cent or points without gaps."""
+    return [round(float(value) * 100, 2) for value in values.dropna()]
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _points(share: float) -> Markdown:
+    return filled("{value:+.1f}", value=round(share * 100, 1) + 0.0)
