@@ -136,7 +136,8 @@ def own_snapshot(planted_snapshots, tmp_path) -> Path:
 def words(app: AppTest) -> str:
     """All text on the page outside the sidebar's navigation."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
-    return "\n".join(str(one.value) for found in (app.main.header, *(getattr(app, kind) for kind in kinds)) for one in found)
+    texts = [str(one.value) for found in (app.main.header, *(getattr(app, kind) for kind in kinds)) for one in found]
+    return "\n".join([*texts, *(one.label for one in app.main.get("expander"))])
 
 
 def plain(app: AppTest) -> str:

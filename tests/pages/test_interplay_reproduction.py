@@ -73,7 +73,7 @@ def test_every_figure_is_drawn_with_ours(open_page, figure):
     app = open_page(interplay_figure=figure)
     assert not app.exception
     assert PAPER.figure(figure).shows in text_of(app)
-    (chart,) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    (_, chart) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
     assert any(len(trace["y"]) for trace in chart["data"])
 
 

@@ -71,9 +71,10 @@ CHOSEN = {
         changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd"
     ),
     "reproduction": ReproductionSelection(
-        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="claims", figure=4, probed_encoder="nesia-mini",
-        pipeline_tab="claims", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="claims", interplay_figure="3cd",
-        lost_base="nesia-mini", lost_tab="claims",
+        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", verdict="holds", figure=4,
+        probed_encoder="nesia-mini",
+        pipeline_tab="tables", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="tables", interplay_figure="3cd",
+        lost_base="nesia-mini", lost_tab="tables",
     ),
     "forgetting": ForgettingSelection(
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
@@ -99,7 +100,7 @@ LINKED = {
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss",
     "heads": "model probe_set k exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
-    "interplay_tab interplay_figure lost_base lost_tab",
+    "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
     "methods": "",
 }

@@ -1,15 +1,20 @@
 """The claims of a paper's text: one card each, with its rule, our numbers, and the verdicts on ours and on the paper's."""
 
 import re
+from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
+from probing.figures.verdict_bars import verdict_bars
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.reports.reproduction.findings import BASE, PAPER, Finding, Judged, claims_frame
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
-from probing.ui.frame import navigation
+from probing.ui.frame import navigation, selection
+from probing.ui.reproduction.selection import VERDICTS
 from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined
 
 #: Verdict -> icon and colour.
@@ -19,10 +24,63 @@ LOOKS = {
     UNSURE: (":material/help:", "blue"),
     UNTESTED: (":material/block:", "gray"),
 }
+#: Verdict -> colour of its part of a bar.
+COLOURS = {HOLDS: "#009E73", FAILS: "#D55E00", UNSURE: "#56B4E9", UNTESTED: "#9AA0A6"}
 
 
 def draw(shown: Shown) -> None:
-    """A summary of the verdicts, then one card per claim."""
+    """A summary of the verdicts, their counts as bars, and the claims by verdict, each folded."""
+    judged = shown.found.judged
+    st.markdown(_lead(shown))
+    _bars(shown)
+    wanted = _filter(judged)
+    for one in judged:
+        if wanted in ("", one.found.verdict):
+            icon, _ = LOOKS[one.found.verdict]
+            with st.expander(filled("**{verdict}**: {says}", verdict=one.found.verdict, says=one.claim.says), icon=icon):
+                _card(shown, one)
+    with st.expander("How the verdicts are made", icon=":material/gavel:"):
+        st.markdown(joined("\n\n", [one for one in (_rules(shown), escape(shown.section.words.printed)) if one]))
+    _table(shown)
+
+
+def _filter(judged: Sequence[Judged]) -> str:
+    """The choice of a verdict; ``""`` for all."""
+    found = [one.found.verdict for one in judged]
+    options = [name for name, verdict in VERDICTS.items() if verdict in found]
+    chosen = selection.bound(
+        st.pills,
+        "Show the claims with the verdict",
+        "verdict",
+        "reproduction",
+        options=["", *options],
+        required=True,
+        format_func=lambda name: f"{VERDICTS[name]}: {found.count(VERDICTS[name])}" if name else f"all: {len(found)}",
+    )
+    return VERDICTS[chosen] if chosen in options else ""
+
+
+def _bars(shown: Shown) -> None:
+    """The number of claims by verdict, for our results and for each set of published numbers."""
+    judged = shown.found.judged
+    sides = {side: [one.papers[side].verdict for one in judged] for side in shown.found.papers}
+    if shown.found.ours:
+        sides = {shown.view.label(shown.found.ours.name): [one.found.verdict for one in judged]} | sides
+    counts = pd.DataFrame(
+        [(side, verdict, found.count(verdict)) for side, found in sides.items() for verdict in LOOKS], columns=["side", "verdict", "claims"]
+    )
+    blocks.figure(
+        drawing(verdict_bars, counts, colours=COLOURS),
+        table=counts,
+        stamp=shown.stamp("claims by verdict"),
+        name=f"{shown.section.prefix}verdicts",
+        caption="Every claim of the text, judged by a rule on our numbers and, where they are printed, on the published ones.",
+        alt="Number of claims by verdict",
+    )
+
+
+def _table(shown: Shown) -> None:
+    """All claims in one table, with the numbers that were judged."""
     judged, sides = shown.found.judged, list(shown.found.papers)
     table = claims_frame(judged)
     for side in sides:
@@ -30,26 +88,22 @@ def draw(shown: Shown) -> None:
     if PAPER in sides:
         table["paper_numbers"] = [_printed(one.paper) for one in judged]
     table["where"] = [one.claim.where for one in judged]
-    st.markdown(_together(shown))
-    st.markdown(escape(shown.section.words.printed))
-    # Numbers and rule are too long for a row; each card below has them.
-    blocks.table_with_download(
-        table,
-        stamp=shown.stamp("claims"),
-        name=f"{shown.section.prefix}claims",
-        height="content",
-        column_order=["verdict", *sides, "claim"],
-        column_config={
-            PAPER: st.column_config.TextColumn("the paper's tables"),
-            "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
-        },
-    )
-    for one in judged:
-        with st.container(border=True):
-            _card(shown, one)
+    with st.expander("All claims as a table", icon=":material/table:"):
+        blocks.table_with_download(
+            table,
+            stamp=shown.stamp("claims"),
+            name=f"{shown.section.prefix}claims",
+            height="content",
+            column_order=["verdict", *sides, "claim"],
+            column_config={
+                PAPER: st.column_config.TextColumn("the paper's tables"),
+                "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
+            },
+        )
 
 
-def _together(shown: Shown) -> Markdown:
+def _lead(shown: Shown) -> Markdown:
+    """How many claims hold."""
     ours, words = shown.found.ours, shown.section.words
     found = [one.found.verdict for one in shown.found.judged]
     if ours is None:
@@ -58,10 +112,7 @@ def _together(shown: Shown) -> Markdown:
         )
     return filled(
         "Of {claims} claims, **{hold}** hold for **{name}**{whose} and **{fail}** do not. For **{unsure}** our numbers are inconclusive "
-        "(“cannot tell”), and **{untested}** cannot be tested{why}. Rules use 95 % intervals: a claim holds if its rule is met at both "
-        "ends of every interval, and does not hold if the rule is missed at both ends of any interval. Of many intervals some miss by "
-        "chance{chance}. The paper states no tolerances, so those are ours. A verdict is about {scope}: it neither confirms nor refutes "
-        "the paper's own{models}.",
+        "(“cannot tell”), and **{untested}** cannot be tested{why}.",
         claims=len(found),
         hold=found.count(HOLDS),
         name=shown.view.called(ours.name),
@@ -70,6 +121,18 @@ def _together(shown: Shown) -> Markdown:
         unsure=found.count(UNSURE),
         untested=found.count(UNTESTED),
         why=words.untested,
+    )
+
+
+def _rules(shown: Shown) -> Markdown:
+    """How a rule decides, and what its verdict is about; empty without results of ours."""
+    words = shown.section.words
+    if shown.found.ours is None:
+        return Markdown("")
+    return filled(
+        "Rules use 95 % intervals: a claim holds if its rule is met at both ends of every interval, and does not hold if the rule is "
+        "missed at both ends of any interval. Of many intervals some miss by chance{chance}. The paper states no tolerances, so those are "
+        "ours. A verdict is about {scope}: it neither confirms nor refutes the paper's own{models}.",
         chance=words.chance,
         scope=words.scope,
         models=words.models,
@@ -91,12 +154,12 @@ def _card(shown: Shown, judged: Judged) -> None:
     lines.append(filled("**Rule.** {words} {unsure}", words=rule.words, unsure=rule.unsure))
     if claim.against:
         lines.append(filled("**The paper against itself.** {against}", against=claim.against))
-    st.markdown(filled("**{says}** :gray[{where}]", says=claim.says, where=claim.where))
     st.badge(escape(found.verdict), icon=icon, color=colour)  # type: ignore[arg-type]
+    st.caption(escape(claim.where))
     st.markdown(joined("\n\n", lines))
     st.caption(filled("Asked: {query}", query=code(rule.query)))
     if len(found.table):
-        with st.expander("The rows that were judged", icon=":material/table:"):
+        with st.popover("The rows that were judged", icon=":material/table:"):
             name = f"claim-{claim.name.replace(' ', '-')}"
             blocks.table_with_download(found.table, stamp=shown.stamp(f"claim: {claim.name}"), name=name)
     if ours and (target := shown.section.view_of(ours, claim.name)):

@@ -37,16 +37,18 @@ def draw(view: View) -> None:
     )
     section = SECTIONS[paper]
     shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
-    _introduce(shown)
+    if shown.found.ours:
+        section.below(shown, shown.found.ours)
     tabs = dict(zip(section.tabs, _tabs(section.fields[1], section.tabs), strict=True))
+    with tabs["claims"]:
+        claims.draw(shown)
+        _introduce(shown)
     with tabs["tables"]:
         for part in section.tables:
             part(shown)
     if "figures" in tabs:
         with tabs["figures"]:
             _figure(shown)
-    with tabs["claims"]:
-        claims.draw(shown)
 
 
 def _choose(view: View, section: Section) -> tuple[str, ...]:
@@ -83,8 +85,6 @@ def _introduce(shown: Shown) -> None:
         url=Markdown(paper.url),
     )
     st.markdown(joined("", [words, shown.section.about(shown, ours)]) if ours else words)
-    if ours:
-        shown.section.below(shown, ours)
 
 
 def _tabs(name: str, titles: Mapping[str, str]):

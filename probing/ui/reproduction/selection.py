@@ -3,22 +3,25 @@
 from dataclasses import dataclass
 
 from probing.core.head_kinds import ALIASES
+from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.ui.frame.selection import declared, noted, one_of
 
 #: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
 #: Parts of the page by their name in links -> labels of their tabs.
-TABS = {"tables": "Tables 1 to 3", "figures": "Figures 1 to 18", "claims": "Claims of the text"}
+TABS = {"claims": "Claims of the text", "tables": "Tables 1 to 3", "figures": "Figures 1 to 18"}
 #: Figures of the paper.
 FIGURES = range(1, 19)
 #: The same for edge probing.
-EDGE_TABS = {"tables": "F1 of every layer", "figures": "Figures 1, 2, A.2 and A.3", "claims": "Claims of the text"}
+EDGE_TABS = {"claims": "Claims of the text", "tables": "F1 of every layer", "figures": "Figures 1, 2, A.2 and A.3"}
 EDGE_FIGURES = ("1", "2", "A.2", "A.3")
 #: The same for fine-tuning and sentence-level probing.
-INTERPLAY_TABS = {"tables": "Tables 1 to 5", "figures": "Figures 1 to 5", "claims": "Claims of the text"}
+INTERPLAY_TABS = {"claims": "Claims of the text", "tables": "Tables 1 to 5", "figures": "Figures 1 to 5"}
 INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 #: The same for forgetting, which has no figures.
-FORGETTING_TABS = {"tables": "Ours", "claims": "Claims of the texts"}
+FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
+#: Verdict in links -> its words.
+VERDICTS = {"holds": HOLDS, "fails": FAILS, "unsure": UNSURE, "untested": UNTESTED}
 
 
 @declared("reproduction")
@@ -28,6 +31,7 @@ class ReproductionSelection:
 
     Attributes:
         paper: the paper that is shown.
+        verdict: the claims that are listed; ``""`` for all.
         family, family_head: base of the family that is compared with the paper, and its heads.
         paper_tab: the tab that is open.
         figure: number of the paper's figure that is drawn.
@@ -39,6 +43,7 @@ class ReproductionSelection:
     """
 
     paper: str = one_of(tuple(PAPERS))
+    verdict: str = one_of(("", *VERDICTS))
     family: str = ""
     family_head: str = noted("", aliases=ALIASES)
     paper_tab: str = one_of(tuple(TABS))
