@@ -7,12 +7,16 @@ from probing.ui.edge_sentences.shown import open_results
 from probing.ui.frame import page
 
 view = page.open_page("edge_sentences", "Edge sentences", "One sentence through all layers", needs_results=False)
-st.markdown(
+shown = open_results(view)
+first, list_of_sentences = st.container(), st.container()
+with list_of_sentences:
+    st.header("Find a sentence", anchor="find-a-sentence")
+    found.filters(shown)
+    sentence = found.listing(shown)
+with first:
+    trace.draw(shown, sentence)
+st.caption(
     "A probe of edge probing labels single spans of words; the probe P(l) uses the layers 0 to l. This page shows its predictions for "
     "stored sentences: the right label and the best wrong one, layer by layer."
 )
-shown = open_results(view)
-found.filters(shown)
-sentence = found.listing(shown)
-trace.draw(shown, sentence)
 view.contents.end()

@@ -8,8 +8,12 @@ from probing.ui.frame import page
 view = page.open_page("facts", "Facts", "One fact through all layers")
 stored, own = st.tabs(["Stored facts", "Your own facts"])
 with stored:
-    fact_list.search(view)
-    fact_id = fact_list.listing(view)
-    detail.show(view, fact_id)
+    shown, found = st.container(), st.container()
+    with found:
+        st.header("Find a fact", anchor="find-a-fact")
+        fact_list.search(view)
+        fact_id = fact_list.listing(view)
+    with shown:
+        detail.show(view, fact_id)
 with own:
     upload.show(view)

@@ -20,6 +20,11 @@ MINI = {task.name: PlantedEdgeRun(task=task) for task in (POS, SRL, ROLES)}
 COMMAND = "python -m probing edges train"
 
 
+def listed(app) -> list[str]:
+    """The sentences of the list."""
+    return list(next(one.value for one in app.dataframe if "sentence" in one.value)["sentence"])
+
+
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
     return plant_edge_runs(tmp_path_factory.mktemp("edges") / "runs")
@@ -208,7 +213,7 @@ def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(w
     monkeypatch.setattr(found_words, "read_task", lambda name, folder: asked.append(name) or read_task(name, folder))
     after = wordless("edge_sentences", text_hash=record.sha256)
     assert not after.exception and f"Part of speech: {record.words[0]}" in everything(after) and "sha256" not in words(after)
-    assert {one.text for one in planted_part(POS, "dev").records} >= set(after.dataframe[0].value["sentence"])
+    assert {one.text for one in planted_part(POS, "dev").records} >= set(listed(after))
     assert asked == ["pos"], "srl has the same sentences, so it need not be read"
     wordless("edge_sentences", text_hash=record.sha256)
     assert asked == ["pos"], "unchanged files are read once"
@@ -281,7 +286,7 @@ def test_our_own_sentences_come_first_with_their_tasks_and_the_page_says_what_th
     assert not app.exception and dict(app.query_params) == {}
     assert app.selectbox(key="edge_sentences.trace_task").options == ["all tasks", "Part of speech", "Semantic roles"]
     own = [one for task in (POS, SRL) for one in slow(task)]
-    assert number_of_sentences(app) == len(texts(own)) and set(app.dataframe[0].value["sentence"]) <= texts(own)
+    assert number_of_sentences(app) == len(texts(own)) and set(listed(app)) <= texts(own)
     assert "too few for scores" in words(app) and "sha256" not in words(app)
 
 

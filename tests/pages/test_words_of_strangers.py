@@ -18,6 +18,8 @@ from tests.store.planted import PlantedRun, prediction_rows, run_row
 ATTACK = '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example :red[x] `'
 #: Message and field of a proto -> texts that are shown unchanged: cells, menus, code, values of widgets, and what is not shown.
 PLAIN = {
+    # The component of the layers' words sets them as text.
+    ("BidiComponent", "json"),
     ("Code", "code_text"), ("PlotlyChart", "spec"), ("PlotlyChart", "alt"), ("Selectbox", "options"), ("MultiSelect", "options"),
     ("Selectbox", "raw_value"), ("Selectbox", "set_value"), ("MultiSelect", "raw_values"), ("PageLink", "query_string"),
     ("SelectSlider", "options"), ("TextInput", "default"), ("TextInput", "value"), ("TextArea", "default"), ("TextArea", "value"),

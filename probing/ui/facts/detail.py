@@ -26,7 +26,7 @@ def show(view: View, fact_id: str) -> None:
         return
     found = view.read(fact_of, fact_id)
     if found.empty:
-        st.info("The fact in this link is not in these results; choose another one from the list above.", icon=":material/link_off:")
+        st.info("The fact in this link is not in these results; choose another one from the list below.", icon=":material/link_off:")
         return
     fact = found.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
