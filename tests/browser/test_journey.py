@@ -27,8 +27,31 @@ PAGES = {
     "Reproduction": "/Reproduction",
     "Edge probing's paper": "/Reproduction?paper=edge-probing",
     "Methods and data": "/Methods_and_data",
+    "Sentence probes": "/Sentence_probes",
 }
 WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Pipeline", "Edge sentences")
+
+#: Pages that answer in their first screen: one sentence, its figure, and few numbers.
+FIRST_SCREEN = (
+    "Home", "Layer curves", "Relations", "Compare models", "Decoding heads", "Pipeline", "Reproduction", "Sentence probes",
+)  # fmt: skip
+#: The top and the end of the first figure, in pixels from the top of the page, and the visible words above its end.
+ABOVE = """() => {
+    const main = document.querySelector('[data-testid="stMainBlockContainer"]'), drawn = '.js-plotly-plot, .stBidiComponent';
+    const down = document.querySelector('[data-testid="stMain"]').scrollTop;
+    const figure = [...main.querySelectorAll(drawn)].find(one => one.getBoundingClientRect().height > 10);
+    const {top, bottom} = figure.getBoundingClientRect(), words = [], walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        if (walk.currentNode.parentElement.closest(drawn + ', [role="tab"], style, script')) continue;
+        const range = document.createRange();
+        range.selectNodeContents(walk.currentNode);
+        const box = range.getBoundingClientRect();
+        if (box.height && box.width && box.bottom <= bottom) words.push(walk.currentNode.textContent);
+    }
+    return [top + down, bottom + down, words.join(' ')];
+}"""
+#: Numbers that are no quantities: years, layers, parts of names, ranks to choose from.
+NAMES = re.compile(r"\b(?:19|20)\d\d\b|layers?,? \d+|\S*[A-Za-z]-\d+\S*|P@\d+|F1")
 
 
 def shoot(page, name: str, tmp_path: Path) -> None:
@@ -56,6 +79,11 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
     if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    if name in FIRST_SCREEN:
+        top, end, words = page.evaluate(ABOVE)
+        assert end <= 900 if width == 1280 else top <= 500, (top, end)
+        assert len(re.findall(r"[^\W\d_]{2,}", words)) <= 120, words
+        assert len(re.findall(r"\d[\d.,]*", NAMES.sub("", words))) <= 5, words
     if name == "Facts" and not dark:
         menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
         assert title["y"] <= menu["y"] + menu["height"] + 1, "the page begins just below its menu"

@@ -19,7 +19,7 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-_ROW = 13
+_ROW = 12
 #: Per cent and opacity: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are
 #: small. All models have the same scale, from 0 to 100, so that a shade means the same in every map.
 _STEPS = ((10, 0.3), (45, 0.72), (100, 1.0))

@@ -111,16 +111,12 @@ def _lead(shown: Shown) -> Markdown:
             "{claims} claims. {none} is stored here, so the rules judge only the published numbers.", claims=len(found), none=words.none
         )
     return filled(
-        "Of {claims} claims, **{hold}** hold for **{name}**{whose} and **{fail}** do not. For **{unsure}** our numbers are inconclusive "
-        "(“cannot tell”), and **{untested}** cannot be tested{why}.",
+        "Of {claims} claims, **{hold}** hold for **{name}**{whose} and **{fail}** do not.",
         claims=len(found),
         hold=found.count(HOLDS),
         name=shown.view.called(ours.name),
         whose=words.whose,
         fail=found.count(FAILS),
-        unsure=found.count(UNSURE),
-        untested=found.count(UNTESTED),
-        why=words.untested,
     )
 
 
@@ -129,10 +125,16 @@ def _rules(shown: Shown) -> Markdown:
     words = shown.section.words
     if shown.found.ours is None:
         return Markdown("")
+    found = [one.found.verdict for one in shown.found.judged]
     return filled(
+        "For **{unsure}** of {claims} claims our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested{why}. "
         "Rules use 95 % intervals: a claim holds if its rule is met at both ends of every interval, and does not hold if the rule is "
         "missed at both ends of any interval. Of many intervals some miss by chance{chance}. The paper states no tolerances, so those are "
         "ours. A verdict is about {scope}: it neither confirms nor refutes the paper's own{models}.",
+        claims=len(found),
+        unsure=found.count(UNSURE),
+        untested=found.count(UNTESTED),
+        why=words.untested,
         chance=words.chance,
         scope=words.scope,
         models=words.models,
