@@ -43,6 +43,11 @@ _FIRST = {
     "build": Command("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
 }
 _LAST = {
+    "own": Command(
+        "probing.commands.own",
+        "Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows the run.",
+    ),
+    "own-report": Command("probing.commands.own_report", "Write one page in plain words on what your model knows of your facts, as HTML."),
     "ask": Command("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": Command("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
     "reproduce": Command(

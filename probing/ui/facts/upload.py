@@ -16,6 +16,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.left_out import left_out_rows
 from probing.ui.widgets.markdown import code, count, filled, joined
 
 MAX_FACTS = 200
@@ -32,8 +33,8 @@ def show(view: View) -> None:
     st.markdown(
         filled(
             "Upload a table with the columns {names}: JSONL, or cells separated by commas, semicolons or tabs. Other headings, such as "
-            "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; the "
-            "object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored.",
+            "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
+            "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored.",
             names=joined(", ", map(code, COLUMNS)),
             most=MAX_FACTS,
         )
@@ -115,14 +116,6 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
         named = f" --head {head}" if head else ""
         command = f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv{named}"
         blocks.command_line(command)
-
-
-def left_out_rows(facts: FactSet) -> None:
-    """Lists the left-out facts with their reasons, if there are any."""
-    if facts.dropped:
-        with st.expander(filled("Left out: {facts}", facts=count(len(facts.dropped), "fact")), icon=":material/filter_alt_off:"):
-            rows = [{"reason": reason, "prompt": fact.prompt, "object": fact.object} for fact, reason in facts.dropped]
-            st.dataframe(pd.DataFrame(rows).head(blocks.MAX_ROWS), hide_index=True)
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
