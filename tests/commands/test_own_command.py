@@ -47,10 +47,12 @@ def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(run, 
         run("own-report", "--model", "mine", "--facts", "others", "--out", out)
 
 
-def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(run, cache, facts_file, tmp_path):
+def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(run, cache, own, facts_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(own("mine").parent)
     shown = run("own", "--model", "./mine", "--base", "bert-base-uncased", "--facts", facts_file, "--as", "capitals", "--plan").output
     lines = shown.strip().splitlines()
     assert [line.split()[3] for line in lines] == ["probe", "probe", "build"] and "--as capitals" in lines[0]
+    assert f"--model {tmp_path / 'mine'} --base bert-base-uncased" in lines[1], "the commands work in another folder, too"
     with pytest.raises(FactsError, match=r"cannot read .*absent\.csv"):
         run("own", "--model", "m", "--facts", tmp_path / "absent.csv")
 

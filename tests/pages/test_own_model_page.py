@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 
 from probing.core.facts.fact import Fact
+from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
 from probing.reports.own_model.result import result_of
@@ -148,3 +149,17 @@ def test_a_failed_run_says_why_and_offers_to_resume(probed):
     assert app.button(key="own_model.resume") and app.button(key="own_model.delete")
     app.button(key="own_model.delete").click().run()
     assert not app.exception and not path.exists()
+
+
+def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_started(probed):
+    look, _, folder = probed
+    (path,) = (folder / "cache" / "own-runs").glob("*/run.json")
+    (path.parent / "log.txt").write_text("$ probe\nprobe:  50%|##  | 1/2")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "", "step": 1}))
+    with exclusive_lock(path.parent / "run.lock"):
+        app = look("own_model")
+        assert not app.exception and app.button(key="own_model.cancel")
+        (bar,) = app.get("progress")
+        assert bar.proto.value == 50 and "Step 2 of 3" in bar.proto.text
+        app = filled_in(app, "nesia-mini")
+        assert app.button(key="own_model.run").disabled

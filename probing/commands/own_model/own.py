@@ -6,7 +6,7 @@ from probing.commands.options import command
 from probing.core.errors import FactsError
 from probing.core.facts.custom import own_probe_set, parse_own_facts
 from probing.core.own_model.background import OwnRun, carry_out, find_run, prepare
-from probing.core.own_model.wish import Wish
+from probing.core.own_model.wish import Wish, placed
 from probing.workflows.requests.own_model import OwnRequest
 
 
@@ -36,8 +36,8 @@ def _prepared(request: OwnRequest) -> OwnRun:
         raise FactsError(f"cannot read {request.facts}: {error}; expected a file of facts") from error
     parse_own_facts(content, str(request.facts), called)
     wish = Wish(
-        model=request.model,
-        base=request.base or "",
+        model=placed(request.model),
+        base=placed(request.base) if request.base else "",
         facts=str(request.facts),
         called=called,
         name=request.name or "",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import LOGIT_LENS
+from probing.core.model_folders import find_entry
 from probing.core.provenance import canonical_json
 
 TREX = "trex"
@@ -85,3 +86,13 @@ class Wish(Frozen):
     def with_facts(self, path: Path) -> "Wish":
         """The same with another file of facts."""
         return self.model_copy(update={"facts": str(path)})
+
+
+def placed(model: str) -> str:
+    """A model as commands name it wherever they are called: a folder by its absolute path, anything else unchanged.
+
+    Raises:
+        ModelError: if there is no such folder.
+    """
+    folder = Path(model).expanduser()
+    return str(folder.absolute()) if find_entry(model).location == str(folder.resolve()) else model

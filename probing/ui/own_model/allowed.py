@@ -1,4 +1,4 @@
-"""Whether a visitor may start work on this server: only the person who sits at it."""
+"""Whether a user may start work on this server: only the person who sits at it."""
 
 import os
 from urllib.parse import urlsplit

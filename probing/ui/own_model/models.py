@@ -9,11 +9,12 @@ from probing.core.errors import ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.own_model.checked import CheckedModel, check_model_folder, in_bytes
 from probing.core.own_model.folders import named_folders
+from probing.core.own_model.wish import placed
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import code, filled, joined
+from probing.ui.widgets.markdown import code, filled
 
 #: Session key: hub ids that the user has asked to look up.
 _ASKED = "own_model.asked"
@@ -99,8 +100,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
     fine = not here or model.file_bytes > 0
     if not fine:
         st.warning("The folder has no weight files; expected model.safetensors.", icon=":material/report:")
-    location = text if not Path(text).expanduser().is_dir() else entry.location
-    return Named(location, entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", fine)
+    return Named(placed(text), entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", fine)
 
 
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
@@ -123,7 +123,7 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
             asked.add(text)
             st.rerun()
         else:
-            st.caption(joined("", [filled("{hub} is not on this machine.", hub=code(hub_id))]))
+            st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
         return None, False, 0
     found = look_up(hub_id, revision or None, local_only=here)
     return found.folder, found.here, found.weight_bytes

@@ -5,6 +5,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.own_model import background
 from probing.core.own_model.background import OwnRun
+from probing.core.registry import name_of_model
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.own_model.selection import OwnModelSelection
@@ -26,7 +27,7 @@ def draw(view: View, may_act: bool) -> OwnRun | None:
 
     Args:
         view: the page.
-        may_act: whether this visitor may cancel, resume and delete runs.
+        may_act: whether this user may cancel, resume and delete runs.
     """
     runs, own = background.own_runs(), selection.of(OwnModelSelection)
     if not runs:
@@ -51,8 +52,7 @@ def draw(view: View, may_act: bool) -> OwnRun | None:
 
 def _called(run: OwnRun) -> str:
     wish = run.state.wish
-    model = without_server_folders(wish.model)
-    return f"{model} on {wish.called}, {run.state.created[:16].replace('T', ' ')} ({run.status})"
+    return f"{wish.name or name_of_model(wish.model)} on {wish.called}, {run.state.created[:16].replace('T', ' ')} ({run.status})"
 
 
 def _at_work(run_id: str, may_act: bool) -> None:
