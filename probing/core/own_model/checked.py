@@ -96,8 +96,11 @@ def check_model_folder(folder: Path) -> CheckedModel:
         raise ModelError(f"{folder.name} is a {kind} model; expected a masked language model: one of {', '.join(ARCHITECTURES)}")
     names = [one.name for one in folder.iterdir()]
     return CheckedModel(
-        kind,
-        *(_size(config, name, path) for name in ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")),
+        kind=kind,
+        layers=_size(config, "num_hidden_layers", path),
+        hidden=_size(config, "hidden_size", path),
+        intermediate=_size(config, "intermediate_size", path),
+        vocabulary=_size(config, "vocab_size", path),
         has_head=any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in architectures),
         has_vocabulary=any(name.startswith(_VOCABULARIES) or name.endswith(".model") for name in names),
         file_bytes=sum(one.stat().st_size for one in folder.iterdir() if one.name.endswith(_WEIGHTS)),

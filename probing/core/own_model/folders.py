@@ -15,7 +15,7 @@ class NamedFolder:
     """A folder that ``PROBING_MODELS`` names.
 
     Attributes:
-        path: as it is named.
+        path: the named folder.
         models: the folders of models: itself, or those in it.
     """
 

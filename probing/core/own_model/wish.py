@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The command as it is typed."""
+        """The command, ready to be typed."""
         return shlex.join(("python", "-m", "probing", *self.words))
 
 
@@ -89,7 +89,7 @@ class Wish(Frozen):
 
 
 def placed(model: str) -> str:
-    """A model as commands name it wherever they are called: a folder by its absolute path, anything else unchanged.
+    """A model as commands name it in any folder: a folder by its absolute path, anything else unchanged.
 
     Raises:
         ModelError: if there is no such folder.

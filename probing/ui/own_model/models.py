@@ -29,7 +29,7 @@ class Named:
         name: in results.
         model: None if it cannot be checked here.
         base: the recorded one, as in commands; empty if there is none.
-        fine: whether it can be probed, as far as is known.
+        fine: whether nothing is known that keeps it from being probed.
     """
 
     text: str
