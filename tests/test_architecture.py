@@ -72,6 +72,9 @@ JOINERS = {
     "reports/reproduction": "as the page",
     "ui/fine_tuning": "shows what fine-tuning changed of facts, edges, sentences and the model itself on one layer axis",
     "reports/fine_tuning": "as the page",
+    "reports/own_model": "shows what an own model knows, and the ways back to the facts that it lost",
+    "figures/own_model.py": "as the report",
+    "ui/own_model": "as the report, with facts that are read as on the page of facts",
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
 }
 #: Text of code -> the only file that has it.

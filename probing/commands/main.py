@@ -43,6 +43,13 @@ _FIRST = {
     "build": Command("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
 }
 _LAST = {
+    "own": Command(
+        "probing.commands.own_model.own",
+        "Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows the run.",
+    ),
+    "own-report": Command(
+        "probing.commands.own_model.own_report", "Write one page in plain words on what your model knows of your facts, as HTML."
+    ),
     "ask": Command("probing.commands.ask", "Ask every layer to fill the mask of a sentence."),
     "report": Command("probing.commands.report", "Report stored results, all or a selection; the same numbers as on the pages."),
     "reproduce": Command(
@@ -50,6 +57,12 @@ _LAST = {
         "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
     ),
     "runs": Command("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
+    "space": Command(
+        "probing.commands.own_model.space", "List the models, runs and probe sets on this machine with the space that each takes."
+    ),
+    "delete": Command(
+        "probing.commands.own_model.delete", "Delete a run, a probe set with all its runs, or a model from this machine; asks first."
+    ),
     "check": Command(
         "probing.commands.check",
         "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",

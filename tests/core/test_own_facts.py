@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts.custom import COLUMNS, own_probe_set, parse_own_facts, read_own_facts
+from probing.core.facts.custom import COLUMNS, own_probe_set, own_table, parse_own_facts, read_own_facts
 from probing.core.facts.fact import DUPLICATE, NOT_ONE_MASK, Fact
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -72,14 +72,17 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
     [
         (JSONL + "\n{", "my.jsonl", "my.jsonl, line 2: not JSON"),
         (JSONL + '\n"text"', "my.jsonl", "line 2: got str, expected a JSON object"),
-        ('{"subject": "A"}', "my.jsonl", r"line 1: 'relation' is missing, got \['subject'\]; expected text in each of"),
+        ('{"subject": "A"}', "my.jsonl", r"line 1: 'object' is missing, got \['subject'\]; expected text in each of"),
+        (f'{JSONL}\n{{"subject": "A"}}', "my.jsonl", r"line 2: 'relation' is missing, got \['subject'\]"),
         (json.dumps({**ROCKY, "object": 1941}), "my.jsonl", "line 1: 'object' is 1941; expected text"),
         (json.dumps({**ROCKY, "object": " "}), "my.jsonl", "'object' is ' '"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
         ("\n\n", "my.csv", "my.csv holds no facts"),
         (HEADER + "\n", "my.csv", "holds no facts"),
-        ("subject;relation;object;prompt\n", "my.csv", "line 1: the columns are .* with commas between"),
+        ("subject;relation;object;prompt\n", "my.csv", "my.csv holds no facts"),
+        ("subject;relation;object\nA;b;c\n", "my.csv", r"line 1: the columns are .* expected each of object \(or answer, obj_label\)"),
+        ("One [MASK] two,Paris,Rome\n", "my.csv", "line 1: the columns are .* subject and relation are read if they are there"),
         ("subject,subject,relation,object,prompt\n", "my.csv", "expected each of .* once"),
         (f'{HEADER}\nA,b,c,"[MASK]', "my.csv", "line 2: not CSV"),
         (f"{HEADER}\nA,,c,[MASK]\n", "my.csv", "line 2: 'relation' is ''"),
@@ -95,6 +98,53 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
 def test_what_is_wrong_is_named_with_its_line(content, name, message):
     with pytest.raises(FactsError, match=message):
         parse_own_facts(content, name)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "form", "columns"),
+    [
+        (CSV.replace(",", ";"), "my.csv", "semicolons", dict(zip(COLUMNS, COLUMNS, strict=True))),
+        (
+            "Question;Answer\nRocky Balboa was born in ___.;Philadelphia\n",
+            "my.csv",
+            "semicolons",
+            {"object": "Answer", "prompt": "Question"},
+        ),
+        ("answer\tquestion\nPhiladelphia\tRocky, he was born in ___.\n", "my.tsv", "tabs", {"object": "answer", "prompt": "question"}),
+        (
+            '{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}',
+            "p.txt",
+            "JSONL",
+            {"object": "answer", "prompt": "question"},
+        ),
+        ("Rocky, he was born in [MASK].;Philadelphia\n", "pasted.txt", "semicolons", {"prompt": "column 1", "object": "column 2"}),
+        ("Philadelphia\tRocky was born in [MASK].\n", "pasted.txt", "tabs", {"prompt": "column 2", "object": "column 1"}),
+        (
+            "Rocky,born,Philadelphia,Rocky was born in [MASK].\n",
+            "pasted.txt",
+            "commas",
+            {"subject": "column 1", "relation": "column 2", "object": "column 3", "prompt": "column 4"},
+        ),
+    ],
+)
+def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, name, form, columns):
+    table = own_table(content, name)
+    assert (table.form, table.columns) == (form, columns)
+    assert all(f"{ours} = {theirs}" in table.said for ours, theirs in columns.items())
+    (fact,) = parse_own_facts(content, name).facts
+    assert fact.object == "Philadelphia" and fact.prompt.endswith("born in [MASK].")
+    assert bool(fact.subject) == ("subject" in columns) and fact.relation == ("facts" if "relation" not in columns else fact.relation)
+
+
+def test_our_own_column_wins_over_another_name_of_it():
+    table = own_table(f"question,{HEADER}\nWho?,A,b,c,[MASK]\n", "my.csv")
+    assert not table.guessed and table.rows == ((2, {"subject": "A", "relation": "b", "object": "c", "prompt": "[MASK]"}),)
+
+
+def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
+    found = parse_own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
+    assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}
+    assert [fact.about for fact in found.facts] == ["One is [MASK].", "Two is [MASK]."]
 
 
 def test_markup_and_emoji_are_text_like_any_other():

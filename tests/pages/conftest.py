@@ -30,6 +30,7 @@ PAGES = {
     "sentence_probes": "pages/11_Sentence_probes.py",
     "fine_tuning": "pages/12_What_fine_tuning_changed.py",
     "forgetting": "pages/13_Forgetting.py",
+    "own_model": "pages/14_Your_model.py",
     "reproduction": "pages/6_Reproduction.py",
     "methods": "pages/9_Methods_and_data.py",
 }

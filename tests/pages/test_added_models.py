@@ -95,11 +95,15 @@ def ranks(app) -> list[list[int]]:
 
 
 def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_and_one_line_says_so(visit, own_model):
-    content = b"subject,relation,object,prompt\nFrance,capital,Paris,The capital of France is [MASK].\n"
+    content = b"Question;Answer\nThe capital of France is ___.;Paris\nParis has no gap.;Paris\n"
     app = visit("facts")
     app.selectbox(key="own.model").set_value(own_model)
     app.file_uploader(key="own.file").set_value(("mine.csv", content, "text/csv"))
     app.run()
+    (read,) = [one.value.replace("\\", "") for one in app.caption if "Read as" in one.value]
+    assert "semicolons" in read and "object = Answer, prompt = Question" in read and "no subject, relation" in read
+    (left_out,) = [one.value for one in app.dataframe if "reason" in one.value.columns]
+    assert left_out.values.tolist() == [["not exactly one mask", "Paris has no gap.", "Paris"]]
     app.button(key="own.ask").click().run()
     assert not app.exception and not app.warning
     assert own_model in lens_line(app)

@@ -21,6 +21,7 @@ GROUPS = {
     "Grammar": ["Pipeline", "Edge sentences"],
     "Sentences": ["Sentence probes"],
     "Fine-tuning": ["What fine-tuning changed", "Forgetting"],
+    "Your model": ["Your model"],
     "Papers": ["Reproduction", "Methods and data"],
 }
 NOTICE = "small demonstration model"

@@ -28,6 +28,7 @@ PAGES = {
     "Sentence probes": "pages/11_Sentence_probes.py",
     "What fine-tuning changed": "pages/12_What_fine_tuning_changed.py",
     "Forgetting": "pages/13_Forgetting.py",
+    "Your model": "pages/14_Your_model.py",
     "Reproduction": "pages/6_Reproduction.py",
     "Methods and data": "pages/9_Methods_and_data.py",
     # Last: it loads a model, which stays.

@@ -17,6 +17,7 @@ from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
 from probing.ui.live.selection import LiveSelection
 from probing.ui.methods.selection import MethodsSelection
+from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.reproduction.selection import ReproductionSelection
@@ -79,6 +80,7 @@ CHOSEN = {
     "forgetting": ForgettingSelection(
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
     ),
+    "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
     "methods": MethodsSelection(),
 }  # fmt: skip
 #: The fields in links: those of version 0.2, then later ones.
@@ -102,6 +104,7 @@ LINKED = {
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
+    "own_model": "my_model my_base my_run my_k my_part",
     "methods": "",
 }
 

@@ -1,27 +1,29 @@
-"""Reader of a user's own facts: JSONL or CSV with subject, relation, object and prompt.
+"""Reader of a user's own facts: JSONL, or a table with subject, relation, object and prompt.
 
 One fact per line is all that is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
-A CSV file has the same four columns, named in its first line. Further columns are ignored. A gap may be written ``<mask>`` or ``___`` too.
+A table has the same columns, named in its first line; ``own_table`` guesses other names. Subject and relation may be missing. Further
+columns are ignored. A gap may be written ``<mask>`` or ``___`` too.
 """
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import FactsError
 from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
-from probing.core.facts.lama import known_probe_sets, parse_json_lines
+from probing.core.facts.lama import known_probe_sets
+from probing.core.facts.own_table import COLUMNS as COLUMNS
+from probing.core.facts.own_table import NEEDED, OwnTable, named_columns, read_table_of_facts, refused
+from probing.core.facts.own_table import SUFFIXES as SUFFIXES
 from probing.core.questions import with_masks
 
-COLUMNS = ("subject", "relation", "object", "prompt")
-SUFFIXES = (".jsonl", ".csv")
+#: The relation of facts whose table names none.
+NO_RELATION = "facts"
 _LONGEST_NAME = 60
 
 
@@ -56,7 +58,7 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     """Reads a file of facts.
 
     Args:
-        path: a ``.jsonl`` or ``.csv`` file.
+        path: a file that ends in one of ``SUFFIXES``.
         probe_set: name the facts are shown under.
 
     Returns:
@@ -65,11 +67,14 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     Raises:
         FactsError: naming file and line, if the file cannot be read, a column is missing or a cell is empty.
     """
+    return parse_own_facts(_content(path), str(path), probe_set)
+
+
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise FactsError(f"cannot read {path}: {error}; expected a file of facts, {' or '.join(SUFFIXES)}") from error
-    return parse_own_facts(content, str(path), probe_set)
 
 
 def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> FactSet:
@@ -87,12 +92,30 @@ def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> 
         FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's.
     """
     refuse_known_set(probe_set)
-    suffix = Path(name).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise FactsError(f"{name} ends in {suffix!r}, expected {' or '.join(SUFFIXES)}")
-    text = _decoded(content, name)
-    rows = parse_json_lines(text, name) if suffix == ".jsonl" else _csv_rows(text, name)
-    return _read_rows(((f"{name}, line {number}", row) for number, row in rows), name, probe_set)
+    table = own_table(content, name)
+    return _read_rows(((f"{name}, line {number}", row) for number, row in table.rows), name, probe_set)
+
+
+def own_table(content: str | bytes, name: str) -> OwnTable:
+    """How the content of a file of facts is read: what separates its cells, and which column is which.
+
+    Args:
+        content, name: as for ``parse_own_facts``.
+
+    Raises:
+        FactsError: as ``parse_own_facts``.
+    """
+    return read_table_of_facts(_decoded(content, name), name)
+
+
+def said_of_table(path: Path) -> str:
+    """How a file of facts is read, in words, if its columns are not called as ours; else nothing.
+
+    Raises:
+        FactsError: as ``read_own_facts``.
+    """
+    table = own_table(_content(path), str(path))
+    return table.said if table.guessed else ""
 
 
 def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "own") -> FactSet:
@@ -110,7 +133,8 @@ def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "ow
         FactsError: as ``parse_own_facts``.
     """
     refuse_known_set(probe_set)
-    return _read_rows(((f"{name}, row {number}", row) for number, row in enumerate(rows, 1)), name, probe_set)
+    table = named_columns(enumerate(rows, 1), name)
+    return _read_rows(((f"{name}, row {number}", row) for number, row in table.rows), name, probe_set)
 
 
 def refuse_known_set(probe_set: str) -> None:
@@ -123,7 +147,7 @@ def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_s
     """The facts of rows, each of which comes with its name in errors."""
     facts = [_fact(row, where, probe_set) for where, row in rows]
     if not facts:
-        raise FactsError(f"{name} holds no facts; expected lines with {', '.join(COLUMNS)}")
+        raise FactsError(f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}")
     return select(probe_set, facts)
 
 
@@ -138,45 +162,14 @@ def _decoded(content: str | bytes, name: str) -> str:
 
 
 def _fact(row: Mapping[str, Any], where: str, probe_set: str) -> Fact:
-    cells = {}
+    cells = {"subject": "", "relation": NO_RELATION}
     for column in COLUMNS:
-        value = row.get(column)
+        if column not in row:
+            continue
+        value = row[column]
         if not isinstance(value, str) or not value.strip():
-            got = f"is {value!r}" if column in row else f"is missing, got {sorted(map(str, row))}"
-            raise FactsError(f"{where}: {column!r} {got}; expected text in each of {', '.join(COLUMNS)}")
+            raise FactsError(f"{where}: {column!r} {refused(value)}; expected text in each of {', '.join(row)}")
         refuse_half_characters(value, f"{where}: {column!r}", FactsError)
         cells[column] = value.strip()
     prompt = with_masks(cells["prompt"])
     return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], prompt, prompt)
-
-
-def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict]]:
-    """Number of the first line and cells by column of every row that is not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] | None = None
-    while True:
-        number = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise FactsError(f"{name}, line {number}: not CSV ({error}); expected comma-separated cells") from error
-        if cells is None:
-            return
-        if not any(cell.strip() for cell in cells):
-            continue
-        if header is None:
-            header = _header(cells, f"{name}, line {number}")
-        elif len(cells) != len(header):
-            raise FactsError(
-                f"{name}, line {number}: got {len(cells)} cells, expected {len(header)} ({', '.join(header)}); "
-                "put a cell that holds a comma in double quotes"
-            )
-        else:
-            yield number, dict(zip(header, cells, strict=True))
-
-
-def _header(cells: list[str], where: str) -> list[str]:
-    header = [cell.strip().lower() for cell in cells]
-    if any(header.count(column) != 1 for column in COLUMNS):
-        raise FactsError(f"{where}: the columns are {header}, expected each of {', '.join(COLUMNS)} once, with commas between")
-    return header

@@ -61,6 +61,11 @@ class Fact:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
+    def about(self) -> str:
+        """The subject; of a fact without one, its prompt."""
+        return self.subject or self.prompt
+
+    @property
     def answer_in_subject(self) -> bool:
         """Whether the object occurs as a whole word in the subject: copying is not knowledge."""
         return contains_words(self.subject, self.object)
@@ -114,7 +119,7 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
     for fact in read:
         n_read += 1
         # Facts without their own subject (SQuAD) are distinguished by their prompt.
-        key = (fact.relation, fact.subject or fact.prompt, fact.object)
+        key = (fact.relation, fact.about, fact.object)
         if fact.prompt.count(MASK) != 1:
             dropped.append((fact, NOT_ONE_MASK))
         elif key in kept:

@@ -28,7 +28,7 @@ def read_facts(
     """Reads the facts that ``name_or_path`` names.
 
     Args:
-        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a ``.jsonl`` or ``.csv`` file of own facts.
+        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts that ends in one of ``SUFFIXES``.
             A folder with such a name is written ``./name``.
         ours: the project's own relations.
         template_set: name of a template set. None takes ``default`` for shipped facts; for a folder, see
@@ -45,7 +45,7 @@ def read_facts(
     if not str(name_or_path).strip():
         raise FactsError(f"got the facts {name_or_path!r}; expected one of {', '.join(NAMES)}, a folder or a file of own facts")
     path = Path(name_or_path).expanduser()
-    own = name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
+    own = is_own_file(name_or_path)
     if own_name is not None and not own:
         raise FactsError(
             f"got the name {own_name!r} for {str(name_or_path)!r}; only a file of own facts ({' or '.join(SUFFIXES)}) gets one"
@@ -63,6 +63,12 @@ def read_facts(
         f"no facts called {str(name_or_path)!r}; expected one of {', '.join(NAMES)}, "
         f"a folder in LAMA's layout or a file of own facts ({' or '.join(SUFFIXES)})"
     )
+
+
+def is_own_file(name_or_path: str | Path) -> bool:
+    """Whether this names a file of own facts, which need not exist."""
+    path = Path(name_or_path).expanduser()
+    return name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
 
 
 def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:

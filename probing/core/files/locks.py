@@ -71,6 +71,21 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
         lock.release()
 
 
+def is_held(path: Path) -> bool:
+    """Whether another process or thread holds this lock now; False if the file system has no locks."""
+    if not path.is_file():
+        return False
+    lock = FileLock(path, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
+
+
 @contextmanager
 def shared_lock(folder: Path) -> Iterator[Callable[[], None]]:
     """Lets any number of processes use a folder; gives a function that removes it unless another process still uses it.

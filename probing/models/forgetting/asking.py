@@ -124,7 +124,7 @@ def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fa
     """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
     before, after = first_answers(base, prompts, gold), first_answers(tuned, prompts, gold)
     again = ranks(tuned, prompts, before.said.tolist())[0]
-    subjects, relations = [fact.subject for fact in facts], [fact.relation for fact in facts]
+    subjects, relations = [fact.about for fact in facts], [fact.relation for fact in facts]
     answers = np.asarray(gold, np.int64)
     chances = before.gold_probability, before.probability
     return Answered(subjects, relations, answers, before.said, before.rank, after.rank, again, *chances)

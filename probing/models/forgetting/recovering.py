@@ -86,7 +86,7 @@ def asked_of(work: RecoveryWork) -> Answered:
         return {name: np.asarray(value) for name, value in vars(found).items() if isinstance(value, np.ndarray)}
 
     columns = kept_arrays(work.folder / "answered.safetensors", made)
-    found = Answered([fact.subject for fact in work.facts], [fact.relation for fact in work.facts], **columns)
+    found = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
     if (lost := len(found.lost(work.recipe.k))) < LEAST_LOST:
         known = int((found.base_rank <= work.recipe.k).sum())
         raise FactsError(

@@ -90,6 +90,17 @@ class Snapshot:
         chosen = chosen_weights(self._listed()[0], self._shards)
         return bool(chosen) and all((self.folder / name).is_file() for name in chosen)
 
+    def weight_bytes(self) -> int:
+        """Bytes of the weight files that would be loaded, by the hub's list; 0 if the list is not on this machine."""
+        try:
+            tree = get_cached_repo_tree(self.hub_id, revision=self.commit)
+        except CachedRepoTreeNotFoundError:
+            return 0
+        sizes = {file.path: int(file.size or 0) for file in tree if "/" not in file.path}
+        whole = [name for name in chosen_weights(sizes, lambda index: []) if name in sizes]
+        ending = ".safetensors" if any(name.startswith("model.safetensors") for name in sizes) else ".bin"
+        return sum(sizes[name] for name in whole) or sum(size for name, size in sizes.items() if name.endswith(ending))
+
     def _listed(self) -> tuple[set[str], dict[str, str]]:
         """Names of the files of the commit, and the sha256 of the large ones; those on this machine if the hub's list is not here."""
         try:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.facts.custom import COLUMNS, parse_own_facts
+from probing.core.facts.custom import COLUMNS, SUFFIXES, own_table, parse_own_facts
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
@@ -16,6 +16,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.left_out import left_out_rows
 from probing.ui.widgets.markdown import code, count, filled, joined
 
 MAX_FACTS = 200
@@ -31,14 +32,15 @@ def show(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
     st.markdown(
         filled(
-            "Upload a CSV or JSONL file with the columns {names}. The prompt contains one `[MASK]`; the object is the right word. At most "
-            "{most} facts are asked here. The file stays on this machine and is not stored.",
+            "Upload a table with the columns {names}: JSONL, or cells separated by commas, semicolons or tabs. Other headings, such as "
+            "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
+            "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored.",
             names=joined(", ", map(code, COLUMNS)),
             most=MAX_FACTS,
         )
     )
     st.download_button("Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:")
-    file = st.file_uploader("Your facts", type=["csv", "jsonl"], key="own.file")
+    file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()
     left, right = st.columns(2)
     with left:
@@ -63,10 +65,11 @@ def show(view: View) -> None:
         return
     content = file.getvalue()
     try:
-        facts = parse_own_facts(content, file.name)
+        facts, table = parse_own_facts(content, file.name), own_table(content, file.name)
     except ProbingError as error:
         blocks.problem(error)
         return
+    st.caption(filled("Read as {how}.", how=table.said))
     _summary(facts, asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
@@ -103,6 +106,7 @@ def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
         filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
         + (filled("; left out: {left}.", left=left) if left else filled("."))
     )
+    left_out_rows(facts)
     if len(facts.facts) > MAX_FACTS:
         st.info(
             filled("Only the first {most} are asked here. This command probes all of them, for every page:", most=MAX_FACTS),

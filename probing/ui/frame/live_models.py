@@ -1,7 +1,6 @@
 """Models kept in memory for questions. Only this part of the pages loads torch, and only when a model is asked."""
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -16,6 +15,7 @@ from probing.core.errors import ModelError, PromptError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import finetuning_note
+from probing.core.own_model.folders import own_model_folders
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer, Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
@@ -80,15 +80,15 @@ def head_name(kind: str) -> str:
 def choices() -> dict[str, Choice]:
     """The models of the menu, by name.
 
-    These are the registry's models, folders below ``cache/models``, the folders in ``PROBING_MODELS`` (separated like ``PATH``), and
-    the folders that ``finetune`` recorded as the base of one of these. No page or link can load any other model. Models on this machine
-    come first.
+    These are the registry's models, folders below ``cache/models``, the models that ``PROBING_MODELS`` names (see
+    ``core.own_model.folders``), and the folders that ``finetune`` recorded as the base of one of these. No page or link can load any
+    other model. Models on this machine come first.
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
     kept = cache_folder() / "models"
     folders = sorted(kept.iterdir()) if kept.is_dir() else []
-    folders += [Path(text) for text in os.environ.get("PROBING_MODELS", "").split(os.pathsep) if text]
+    folders += own_model_folders()
     folders += [Path(base) for folder in folders if (base := _note(folder).get("base_folder"))]
     local = [
         Choice(name, name if name in entries else str(folder), "local")

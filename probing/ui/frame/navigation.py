@@ -32,6 +32,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
     },
+    "Your model": {
+        "pages/14_Your_model.py": ("own_model", "Your model", ":material/upload_file:"),
+    },
     "Papers": {
         "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
         "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),

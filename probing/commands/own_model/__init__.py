@@ -1,0 +1,1 @@
+"""The commands for own models, and for what takes space on this machine."""

@@ -1,0 +1,47 @@
+"""``probing own``: probe your model and its base on your facts."""
+
+import typer
+
+from probing.commands.options import command
+from probing.core.errors import FactsError
+from probing.core.facts.custom import own_probe_set, parse_own_facts
+from probing.core.own_model.background import OwnRun, carry_out, find_run, prepare
+from probing.core.own_model.wish import Wish, placed
+from probing.workflows.requests.own_model import OwnRequest
+
+
+@command(OwnRequest)
+def own(request: OwnRequest) -> None:
+    """Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows the run.
+
+    The facts are copied, and the commands' output goes to `log.txt` in the folder of the run, below `cache/own-runs`.
+    """
+    run = find_run(request.resume) if request.resume else _prepared(request)
+    for step in run.state.wish.steps:
+        typer.echo(step.line)
+    if request.plan:
+        return
+    typer.echo(f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}")
+    carry_out(run.id, typer.echo)
+    typer.echo("done; read it on the page Your model, or write a report with: python -m probing own-report")
+
+
+def _prepared(request: OwnRequest) -> OwnRun:
+    """The run of new wishes; the facts are read first, so that a wrong file is refused before any model is loaded."""
+    assert request.model and request.facts
+    called = own_probe_set(request.facts, request.called)
+    try:
+        content = request.facts.expanduser().read_bytes()
+    except OSError as error:
+        raise FactsError(f"cannot read {request.facts}: {error}; expected a file of facts") from error
+    parse_own_facts(content, str(request.facts), called)
+    wish = Wish(
+        model=placed(request.model),
+        base=placed(request.base) if request.base else "",
+        facts=str(request.facts),
+        called=called,
+        name=request.name or "",
+        trex=request.trex,
+        recover=request.recover,
+    )
+    return prepare(wish, content, request.facts.suffix)

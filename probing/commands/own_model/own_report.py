@@ -1,0 +1,25 @@
+"""``probing own-report``: one page in plain words on a user's own model."""
+
+from pathlib import Path
+
+from probing.commands.options import command, printed_or_written
+from probing.core.paths import database_folder, result_folders
+from probing.core.registry import name_in_files
+from probing.workflows.requests.own_model import OwnReportRequest
+
+
+@command(OwnReportRequest)
+def own_report(request: OwnReportRequest) -> None:
+    """Write one page in plain words on what your model knows of your facts, as HTML.
+
+    It has the sentences, the figure and the facts of the page Your model, and needs no network.
+    """
+    from probing.figures.own_model import own_curves, report_page
+    from probing.reports.own_model.result import result_of
+    from probing.store.build import built_database
+
+    with built_database(result_folders(), database_folder()) as db:
+        found = result_of(db, request.model, request.facts, request.k)
+    out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
+    figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
+    printed_or_written(report_page(found.title, found.sentences, figure, found.changed, found.origin), out, str(out))

@@ -1,0 +1,294 @@
+"""Runs of own models in the background: each has a folder with its state, its facts and its log, so that it survives the page's server.
+
+A run is a process of ``python -m probing own --resume ID``, which calls one command after the other. One run works at a time. Commands
+skip what is done, so a run that was cancelled or killed is resumed by starting it again.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from probing.core.errors import JobError, LockError
+from probing.core.files.atomic import atomic_text
+from probing.core.files.frozen import Frozen
+from probing.core.files.locks import exclusive_lock, is_held
+from probing.core.own_model.wish import Step, Wish
+from probing.core.paths import cache_folder
+from probing.core.registry import REPOSITORY
+
+DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
+_STATE, _LOG, _LOCK = "run.json", "log.txt", "run.lock"
+#: Seconds that a process gets to end before it is killed.
+_GRACE = 10.0
+#: Characters of the log that are looked at for the progress.
+_TAIL = 4000
+_BAR = re.compile(r"(\d{1,3})%\|")
+
+
+class State(Frozen):
+    """What is known of a run.
+
+    Attributes:
+        wish: what is asked.
+        created: when it was first started, in UTC.
+        pid: of the process that runs it, or ran it last; 0 before.
+        step: number of its command, from 0.
+        seconds: that the finished commands took.
+        outcome: ``done``, ``failed`` or ``cancelled``; empty before its end.
+        error: the last line of the command that failed.
+    """
+
+    wish: Wish
+    created: str
+    pid: int = 0
+    step: int = 0
+    seconds: tuple[float, ...] = ()
+    outcome: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run: its folder and the state that was last written."""
+
+    folder: Path
+    state: State
+
+    @property
+    def id(self) -> str:
+        """Its id, the name of the folder."""
+        return self.folder.name
+
+    @property
+    def running(self) -> bool:
+        """Whether a process works on it."""
+        return is_held(self.folder / _LOCK)
+
+    @property
+    def status(self) -> str:
+        """``running``, ``done``, ``failed``, ``cancelled``, or ``interrupted`` if its process ended without a word."""
+        return "running" if self.running else self.state.outcome or "interrupted"
+
+    @property
+    def at(self) -> Step:
+        """The command that it is at."""
+        return self.state.wish.steps[min(self.state.step, len(self.state.wish.steps) - 1)]
+
+    @property
+    def progress(self) -> float:
+        """Share of the command that is done, by its progress bar; 0 if there is none."""
+        found = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
+        return min(100, int(found[-1])) / 100 if found else 0.0
+
+    def log(self) -> str:
+        """The end of its log; each bar of progress as it stood last."""
+        try:
+            with (self.folder / _LOG).open("rb") as stream:
+                stream.seek(max(0, stream.seek(0, os.SEEK_END) - _TAIL))
+                text = stream.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
+        return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+
+
+def own_runs_folder() -> Path:
+    """Where the runs are."""
+    return cache_folder() / "own-runs"
+
+
+def prepare(wish: Wish, content: bytes, suffix: str) -> OwnRun:
+    """The run of a wish, made if it is new; the same wish gives the same run.
+
+    Args:
+        wish: its ``facts`` are replaced by the file that is written.
+        content: of the file of facts.
+        suffix: of that file.
+    """
+    folder = own_runs_folder() / wish.key(content)
+    facts = folder / f"{wish.called}{suffix}"
+    if not (folder / _STATE).is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        facts.write_bytes(content)
+        _save(folder, State(wish=wish.with_facts(facts), created=datetime.now(UTC).isoformat(timespec="seconds")))
+    return find_run(folder.name)
+
+
+def find_run(run_id: str) -> OwnRun:
+    """A run by its id.
+
+    Raises:
+        JobError: if there is none, or its state cannot be read.
+    """
+    folder = own_runs_folder() / run_id
+    known = re.fullmatch(r"[0-9a-f]{12}", run_id) is not None
+    try:
+        if not known:
+            raise FileNotFoundError(run_id)
+        return OwnRun(folder, State.model_validate_json((folder / _STATE).read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        listed = ", ".join(run.id for run in own_runs()) if known else "12 hex digits"
+        raise JobError(f"no run {run_id!r} of an own model in {own_runs_folder()}; expected one of: {listed or 'none yet'}") from error
+    except (OSError, ValidationError) as error:
+        raise JobError(f"{folder / _STATE} cannot be read ({error}); delete the folder and start the run again") from error
+
+
+def own_runs() -> list[OwnRun]:
+    """All runs whose state can be read, newest first."""
+    found = []
+    for path in own_runs_folder().glob(f"*/{_STATE}"):
+        with suppress(OSError, ValidationError):
+            found.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
+    return sorted(found, key=lambda run: (run.state.created, run.id), reverse=True)
+
+
+def start(run: OwnRun) -> None:
+    """Starts a run, or resumes it, as a process that outlives this one.
+
+    Raises:
+        JobError: if a run is at work already.
+    """
+    if busy := [other.id for other in own_runs() if other.running]:
+        raise JobError(f"the run {busy[0]} is at work; one run works at a time: wait until it ends, or cancel it")
+    _save(run.folder, run.state.model_copy(update={"outcome": "", "error": ""}))
+    with (run.folder / _LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "probing", "own", "--resume", run.id],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=REPOSITORY,
+            env={**os.environ, "PROBING_CACHE": str(cache_folder().absolute())},
+            start_new_session=True,
+        )
+    # Until it holds its lock, or has ended before: a page that is drawn at once shall see it at work.
+    limit = time.monotonic() + 3 * _GRACE
+    while time.monotonic() < limit and process.poll() is None and not find_run(run.id).running:
+        time.sleep(0.1)
+
+
+def cancel(run: OwnRun) -> None:
+    """Ends the processes of a run; what its commands have stored stays, and the run can be resumed."""
+    for sign in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if not run.running:
+            break
+        _end(find_run(run.id).state.pid, sign)
+        limit = time.monotonic() + _GRACE
+        while run.running and time.monotonic() < limit:
+            time.sleep(0.1)
+    now = find_run(run.id).state
+    if not now.outcome:
+        _save(run.folder, now.model_copy(update={"outcome": CANCELLED}))
+
+
+def forget(run: OwnRun) -> None:
+    """Deletes the folder of a run; its results stay.
+
+    Raises:
+        JobError: if it is at work.
+    """
+    if run.running:
+        raise JobError(f"the run {run.id} is at work; cancel it first")
+    shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def carry_out(run_id: str, say: Callable[[str], None]) -> State:
+    """Calls the commands of a run one after the other, in this process's session; what is done already is skipped by each.
+
+    Args:
+        run_id: the run.
+        say: called with each line for the user.
+
+    Raises:
+        JobError: if there is no such run, another one is at work, or a command failed.
+    """
+    run = find_run(run_id)
+    try:
+        with exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0), exclusive_lock(run.folder / _LOCK, say, limit=1.0):
+            return _carried_out(run, say)
+    except LockError as error:
+        raise JobError(f"another run of an own model is at work; one works at a time ({error})") from error
+
+
+def _carried_out(run: OwnRun, say: Callable[[str], None]) -> State:
+    steps = run.state.wish.steps
+    state = run.state.model_copy(update={"pid": os.getpid(), "step": 0, "seconds": (), "outcome": "", "error": ""})
+    with _ended_by_signal():
+        try:
+            for number, step in enumerate(steps):
+                state = _save(run.folder, state.model_copy(update={"step": number}))
+                say(f"step {number + 1} of {len(steps)}: {step.title}")
+                began = time.monotonic()
+                if error := _called(run.folder / _LOG, step):
+                    state = _save(run.folder, state.model_copy(update={"outcome": FAILED, "error": error}))
+                    raise JobError(f"{step.line}: {error}")
+                state = state.model_copy(update={"seconds": (*state.seconds, round(time.monotonic() - began, 1))})
+        except (KeyboardInterrupt, SystemExit):
+            _save(run.folder, state.model_copy(update={"outcome": CANCELLED}))
+            raise
+    return _save(run.folder, state.model_copy(update={"outcome": DONE}))
+
+
+def _called(log: Path, step: Step) -> str:
+    """Calls a command, whose output goes to the log; its last line if it failed."""
+    with log.open("ab") as stream:
+        stream.write(f"\n$ {step.line}\n".encode())
+        stream.flush()
+        begin = stream.tell()
+        # A bar that is written ten times per second would fill the log.
+        settings = {**os.environ, "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
+        words = [sys.executable, "-m", "probing", *step.words]
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, cwd=REPOSITORY, env=settings)
+        try:
+            code = process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE / 2)
+                process.kill()
+    if not code:
+        return ""
+    with log.open("rb") as read:
+        read.seek(begin)
+        lines = [line.strip() for line in re.split(r"[\r\n]", read.read().decode("utf-8", "replace")) if line.strip()]
+    named = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (named or lines or [f"ended with code {code}"])[-1]
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """In this context, the signal that asks a process to end raises ``SystemExit``, so that the command that is called ends, too."""
+
+    def leave(*_: object) -> None:
+        raise SystemExit(1)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(pid: int, sign: int) -> None:
+    """Sends a signal to a process, and to its group if it leads one."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg") and os.getpgid(pid) == pid:
+            os.killpg(pid, sign)
+        elif pid:
+            os.kill(pid, sign)
+
+
+def _save(folder: Path, state: State) -> State:
+    atomic_text(folder / _STATE, state.model_dump_json(indent=1))
+    return state

@@ -1,0 +1,98 @@
+"""What is asked of a user's own model, and the commands that do it, one after the other."""
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from probing.core.files.frozen import Frozen
+from probing.core.head_kinds import LOGIT_LENS
+from probing.core.model_folders import find_entry
+from probing.core.provenance import canonical_json
+
+TREX = "trex"
+
+
+class Step(NamedTuple):
+    """A command of a run.
+
+    Attributes:
+        title: what it does.
+        words: the command, after ``python -m probing``.
+    """
+
+    title: str
+    words: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The command, ready to be typed."""
+        return shlex.join(("python", "-m", "probing", *self.words))
+
+
+class Wish(Frozen):
+    """A model, its base and the facts.
+
+    Every model is read by its pre-trained head at every layer (logit lens): heads that are trained for one of the two only could not be
+    compared.
+
+    Attributes:
+        model: folder, hub id or name of the registry.
+        base: the model that it was fine-tuned from; empty: the model alone is probed.
+        facts: file of own facts.
+        called: name of their probe set.
+        name: name of the model in results; empty: its folder's.
+        trex: whether the shipped facts of T-REx are asked, too.
+        recover: whether the lost facts are asked for by the ways that may bring them back.
+    """
+
+    model: str
+    base: str = ""
+    facts: str
+    called: str
+    name: str = ""
+    trex: bool = False
+    recover: bool = False
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands in their order; each skips what it finds done."""
+        base, tuned = (
+            ("--model", self.base),
+            ("--model", self.model, *self._option("--base", self.base), *self._option("--name", self.name)),
+        )
+        own, head = ("--facts", self.facts, "--as", self.called), ("--head", LOGIT_LENS)
+        sets = [(own, "your facts"), *([(("--facts", TREX), "T-REx")] if self.trex else [])]
+        found = []
+        for facts, title in sets:
+            if self.base:
+                found.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
+            found.append(Step(f"Ask the model: {title}", ("probe", *tuned, *facts, *head)))
+        found.append(Step("Build the database", ("build",)))
+        if self.recover and self.base:
+            found.append(Step("Look for ways back to the lost facts", ("forgetting", "recover", *tuned, *own)))
+        return tuple(found)
+
+    @staticmethod
+    def _option(name: str, value: str) -> Sequence[str]:
+        return (name, value) if value else ()
+
+    def key(self, content: bytes) -> str:
+        """The same for the same wish: 12 hex digits of sha256 over it and the content of the file of facts."""
+        asked = {**self.model_dump(), "facts": hashlib.sha256(content).hexdigest()}
+        return hashlib.sha256(canonical_json(asked).encode()).hexdigest()[:12]
+
+    def with_facts(self, path: Path) -> "Wish":
+        """The same with another file of facts."""
+        return self.model_copy(update={"facts": str(path)})
+
+
+def placed(model: str) -> str:
+    """A model as commands name it in any folder: a folder by its absolute path, anything else unchanged.
+
+    Raises:
+        ModelError: if there is no such folder.
+    """
+    folder = Path(model).expanduser()
+    return str(folder.absolute()) if find_entry(model).location == str(folder.resolve()) else model

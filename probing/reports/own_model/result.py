@@ -1,0 +1,200 @@
+"""What a user's own model knows of the user's own facts, next to its base: numbers, and the same in plain words."""
+
+import json
+from dataclasses import dataclass
+
+import pandas as pd
+
+from probing.core.errors import StoreError
+from probing.core.head_kinds import HEADS
+from probing.core.stats.baselines import MIN_FACTS
+from probing.core.stats.intervals import wilson_mean
+from probing.reports.forgetting.outcome import outcome
+from probing.reports.forgetting.stored import stored_runs
+from probing.reports.knowledge.pairs.listed import listed_facts
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.precision import by_layer
+from probing.reports.runs import choose
+from probing.store.database import Database
+
+TREX = "trex"
+#: What is listed, in this order.
+PARTS = ("lost", "gained", "kept", "never")
+_COLUMNS = ("part", "relation", "subject", "object", "prompt", "base_rank", "rank", "base_answer", "answer", "fate", "fact_id")
+
+
+@dataclass(frozen=True)
+class OwnResult:
+    """The result of a model on a set of facts.
+
+    Attributes:
+        model, base: names in results; the base is empty if none was probed in the same way.
+        head, probe_set, k: how both were asked; a fact is known if the rank of its answer is at most k.
+        run_ids: of the base, if there is one, and of the model.
+        n: facts that were asked.
+        left_out: reason -> number of facts that the model could not be asked.
+        layers: by layer; columns of ``paired_with_yardsticks``, or without a base of ``by_layer``.
+        changed: the facts by outcome with both ranks; empty without a base.
+        trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low, high``.
+        back: of ``reports.forgetting.outcome.outcome``, if lost facts were asked for again.
+    """
+
+    model: str
+    base: str
+    head: str
+    probe_set: str
+    k: int
+    run_ids: tuple[str, ...]
+    n: int
+    left_out: dict[str, int]
+    layers: pd.DataFrame
+    changed: pd.DataFrame
+    trex: pd.DataFrame
+    back: pd.DataFrame
+
+    @property
+    def small(self) -> bool:
+        """Whether the facts are too few for any conclusion."""
+        return self.n < MIN_FACTS
+
+    @property
+    def title(self) -> str:
+        """Of the report."""
+        return f"What {self.model} knows of {self.probe_set}"
+
+    @property
+    def origin(self) -> str:
+        """How the numbers were made, in one line."""
+        return f"BERTnesia Explorer; heads: {self.head}; known: rank at most {self.k}; runs {', '.join(self.run_ids)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The result in plain words."""
+        last = self.layers.iloc[-1].to_dict()
+        said = [self._asked()]
+        if self.small:
+            said.append(
+                f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about the model from the "
+                "shares."
+            )
+        if not self.base:
+            said.append(self._alone(last))
+        else:
+            said += self._compared(last)
+        for row in self.trex.to_dict("records"):
+            said.append(
+                f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows {100 * row['value']:.1f} % at the last "
+                f"layer (95 % interval {100 * row['low']:.1f} to {100 * row['high']:.1f})."
+            )
+        return said + self._ways()
+
+    def _asked(self) -> str:
+        left = ", ".join(f"{number:,} {reason}" for reason, number in sorted(self.left_out.items()))
+        both = f"{self.base} and {self.model} were" if self.base else f"{self.model} was"
+        known = "first among all words" if self.k == 1 else f"among the first {self.k} of all words"
+        return (
+            f"{both} asked {self.n:,} facts of {self.probe_set}" + (f"; left out: {left}" if left else "") + ". "
+            f"A fact counts as known at a layer if its answer is {known} there."
+        )
+
+    def _alone(self, last: dict) -> str:
+        known = round(last["value"] * last["n"])
+        interval = "" if self.small else f" (95 % interval {100 * last['low']:.1f} to {100 * last['high']:.1f})"
+        return f"At the last layer it knows {known:,} of {int(last['n']):,}, {100 * last['value']:.1f} %{interval}."
+
+    def _compared(self, last: dict) -> list[str]:
+        n, points = int(last["n"]), 100 * last["difference"]
+        said = [
+            f"At the last layer {self.base} knows {round(last['base_value'] * n):,} of {n:,} ({100 * last['base_value']:.1f} %) and "
+            f"{self.model} {round(last['value'] * n):,} ({100 * last['value']:.1f} %)."
+        ]
+        if not self.small:
+            low, high = 100 * last["difference_low"], 100 * last["difference_high"]
+            sure = "fewer" if high < 0 else "more" if low > 0 else ""
+            verdict = (
+                f"{self.model} knows {sure} of these facts than its base" if sure else "The facts do not decide which of the two knows more"
+            )
+            said.append(f"{verdict}: {points:+.1f} points, 95 % interval {low:+.1f} to {high:+.1f}.")
+        counts = self.changed["part"].value_counts()
+        lost, inside = int(counts.get("lost", 0)), int((self.changed["fate"] == "relocated").sum())
+        found = (
+            f"; {inside:,} of the lost ones still {'is' if inside == 1 else 'are'} known at an inner layer of {self.model}"
+            if inside
+            else ""
+        )
+        said.append(f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}{found}.")
+        if lost and not self.small:
+            # A share of the facts that the base knew, which may be few even in a large set.
+            known = lost + int(counts.get("kept", 0))
+            low, high = wilson_mean(lost / known, known)
+            said.append(f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to {100 * high:.1f}).")
+        return said
+
+    def _ways(self) -> list[str]:
+        if self.back.empty or self.small:
+            return []
+        parts = ", ".join(f"{row.part} {row.n:,}" for row in self.back.itertuples() if row.n)
+        return [f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}."]
+
+
+def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult:
+    """The result of a model on a set of facts, next to its base if that was asked by the same heads.
+
+    Args:
+        db: the database.
+        model: its name in results.
+        probe_set: name of the set of facts.
+        k: a fact is known if the rank of its answer is at most k.
+
+    Raises:
+        StoreError: if the model was not probed on these facts.
+    """
+    runs = choose(db, probe_sets=[probe_set])
+    mine = runs[runs["model"] == model]
+    if mine.empty:
+        known = ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()})) or "nothing of it"
+        raise StoreError(f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own")
+    row, base = _pair(mine, runs)
+    if base is None:
+        layers, changed = by_layer(db, [row["run_id"]], f"p_at_{k}", "micro"), pd.DataFrame(columns=list(_COLUMNS))
+    else:
+        layers = paired_with_yardsticks(db, base["run_id"], row["run_id"], k)
+        changed = listed_facts(db, [(base["run_id"], row["run_id"])], (k,), PARTS)[list(_COLUMNS)]
+    found = stored_runs(db, [model], [probe_set], [k])
+    return OwnResult(
+        model=model,
+        base="" if base is None else base["model"],
+        head=row["head"],
+        probe_set=probe_set,
+        k=k,
+        run_ids=tuple(one["run_id"] for one in (base, row) if one is not None),
+        n=int(layers["n"].max()) if len(layers) else 0,
+        left_out=_left_out(row),
+        layers=layers,
+        changed=changed,
+        trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
+        back=outcome(db, found),
+    )
+
+
+def _pair(mine: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
+    """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's first."""
+    order = sorted(mine.to_dict("records"), key=lambda row: (*HEADS, row["head"]).index(row["head"]))
+    for row in order:
+        base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)
+        if len(base):
+            return pd.Series(row), base.iloc[0]
+    return pd.Series(order[0]), None
+
+
+def _left_out(row: pd.Series) -> dict[str, int]:
+    return {reason: int(number) for reason, number in json.loads(row["left_out"] or "{}").items() if number}
+
+
+def _on_trex(db: Database, models: list[str], head: str, k: int) -> pd.DataFrame:
+    """P@k at the last layer of each of the models that was asked T-REx by these heads."""
+    runs = choose(db, models, [head], [TREX])
+    columns = ["model", "n", "value", "low", "high"]
+    if runs.empty:
+        return pd.DataFrame(columns=columns)
+    return by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)[columns]

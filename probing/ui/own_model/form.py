@@ -1,0 +1,163 @@
+"""The form: model, base and facts; the commands that follow from them, how long they take, and the button that runs them."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.facts.custom import SUFFIXES, own_probe_set, own_table, parse_own_facts
+from probing.core.facts.fact import FactSet
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.own_model import background
+from probing.core.own_model.checked import in_minutes
+from probing.core.own_model.wish import TREX, Wish
+from probing.core.stats.baselines import MIN_FACTS
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.own_model import models
+from probing.ui.own_model.models import Named
+from probing.ui.widgets import blocks
+from probing.ui.widgets.left_out import left_out_rows
+from probing.ui.widgets.markdown import Markdown, count, filled
+
+_PASTED = "my-facts.txt"
+
+
+@dataclass(frozen=True)
+class Given:
+    """The facts that are given.
+
+    Attributes:
+        content, suffix: of the file.
+        facts: as read.
+    """
+
+    content: bytes
+    suffix: str
+    facts: FactSet
+
+
+def draw(view: View, refused: Markdown | None) -> None:
+    """Draws the form; ``refused`` says why no run can be started."""
+    view.contents.section("Model and base")
+    model, base = models.draw(view, refused is not None)
+    view.contents.section("Facts")
+    given = _facts()
+    view.contents.section("Commands")
+    left, right = st.columns(2)
+    trex = left.toggle("Ask T-REx, too", key="own_model.trex", help="The shipped facts, for P@k next to that of your facts.")
+    recover = right.toggle(
+        "Look for ways back to the lost facts",
+        key="own_model.recover",
+        disabled=base is None,
+        help="Needs a base and WikiText-2: python -m probing fetch wikitext-2",
+    )
+    if model is None or given is None or not given.facts.facts:
+        st.info("Name a model and give facts; the commands that probe them appear here.", icon=":material/info:")
+        return
+    name = "" if base is None or base.name != model.name else f"{model.name}-tuned"
+    wish = Wish(
+        model=model.text,
+        base=base.text if base else "",
+        facts=f"{given.facts.probe_set}{given.suffix}",
+        called=given.facts.probe_set,
+        name=name,
+        trex=trex,
+        recover=recover and base is not None,
+    )
+    if refused is None:
+        folder = background.own_runs_folder() / wish.key(given.content)
+        wish = wish.with_facts(folder / f"{wish.called}{given.suffix}")
+    blocks.command_line("\n".join(step.line for step in wish.steps))
+    _say_time(model, base, len(given.facts.facts), trex)
+    if refused is not None:
+        st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
+        return
+    busy = next((run for run in background.own_runs() if run.running), None)
+    ready = model.fine and (base is None or base.fine) and busy is None
+    if st.button("Run in the background", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
+        try:
+            run = background.prepare(wish, given.content, given.suffix)
+            background.start(run)
+        except ProbingError as error:
+            blocks.problem(error)
+        else:
+            selection.update(my_run=run.id)
+            st.rerun()
+    st.caption("The run goes on if this page is closed. Your facts are copied to the folder of the run on this machine.")
+
+
+def _facts() -> Given | None:
+    """Draws the fields of the facts with what was read; None if there are none, or they cannot be read."""
+    left, right = st.columns(2)
+    with left:
+        file = st.file_uploader("A file of facts", type=[suffix[1:] for suffix in SUFFIXES], key="own_model.file")
+    with right:
+        pasted = st.text_area(
+            "or paste them",
+            key="own_model.pasted",
+            placeholder="question;answer\nThe capital of France is [MASK].;Paris",
+            height=120,
+        )
+    if file is None and not pasted.strip():
+        return None
+    name, content = (file.name, file.getvalue()) if file is not None else (_PASTED, pasted.encode("utf-8", "replace"))
+    called = st.text_input("Name of the probe set", own_probe_set(Path(name)), key=f"own_model.called.{name}", max_chars=60)
+    try:
+        facts, table = parse_own_facts(content, name, own_probe_set(Path(name), called)), own_table(content, name)
+    except ProbingError as error:
+        blocks.problem(error)
+        return None
+    st.caption(
+        filled(
+            "Read as {how}. {facts} read, {asked:,} can be asked; the models may leave out more, such as answers of several tokens.",
+            how=table.said,
+            facts=count(facts.n_read, "fact"),
+            asked=len(facts.facts),
+        )
+    )
+    left_out_rows(facts)
+    if len(facts.facts) < MIN_FACTS:
+        st.info(
+            filled(
+                "This is a small set: with fewer than {least} facts, each can be read by itself, but shares allow no conclusion.",
+                least=MIN_FACTS,
+            ),
+            icon=":material/straighten:",
+        )
+    return Given(content, Path(name).suffix.lower(), facts)
+
+
+def _say_time(model: Named, base: Named | None, facts: int, trex: bool) -> None:
+    """States the expected time, if the models' sizes are known."""
+    known = [one.model for one in (model, base) if one and one.model]
+    if len(known) < 1 + (base is not None):
+        st.caption("The expected time is shown once the models are known.")
+        return
+    seconds = sum(one.seconds(n, _speed()) for one in known for n in (facts, *([_trex_facts()] if trex else [])))
+    st.caption(
+        filled(
+            "Expected time: {time}, by the models' sizes and the speed of this server; downloads and ways back not included.",
+            time=in_minutes(seconds),
+        )
+    )
+
+
+@st.cache_resource(show_spinner=False)
+def _speed() -> float:
+    """Operations per second of a product of matrices on this machine."""
+    matrix = np.ones((768, 768), dtype=np.float32)
+    began = time.perf_counter()
+    for _ in range(3):
+        matrix @ matrix
+    return 3 * 2 * 768**3 / (time.perf_counter() - began)
+
+
+@st.cache_data(show_spinner=False)
+def _trex_facts() -> int:
+    """Number of the shipped facts of T-REx."""
+    return sum(len(found.facts) for found in read_facts(TREX, shipped_relations()))

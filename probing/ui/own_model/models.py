@@ -1,0 +1,129 @@
+"""The fields of the model and its base, each checked when it is typed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.model_folders import base_entry, find_entry
+from probing.core.own_model.checked import CheckedModel, check_model_folder, in_bytes
+from probing.core.own_model.folders import named_folders
+from probing.core.own_model.wish import placed
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.own_model.selection import OwnModelSelection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import code, filled
+
+#: Session key: hub ids that the user has asked to look up.
+_ASKED = "own_model.asked"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model that is named.
+
+    Attributes:
+        text: as in commands.
+        name: in results.
+        model: None if it cannot be checked here.
+        base: the recorded one, as in commands; empty if there is none.
+        fine: whether nothing is known that keeps it from being probed.
+    """
+
+    text: str
+    name: str
+    model: CheckedModel | None = None
+    base: str = ""
+    fine: bool = False
+
+
+def draw(view: View, public: bool) -> tuple[Named | None, Named | None]:
+    """Draws both fields with what is known of the models; gives the model and its base."""
+    _say_found(public)
+    own = selection.of(OwnModelSelection)
+    left, right = st.columns(2)
+    with left:
+        selection.bound(
+            st.text_input, "Your model", "my_model", view.page, placeholder="folder, hub id or name", max_chars=selection.MAX_TEXT
+        )
+        model = _named(own.my_model.strip(), public, "model")
+    with right:
+        hint = model.base if model and model.base else "folder, hub id or name; may stay empty"
+        selection.bound(
+            st.text_input, "The base that it was fine-tuned from", "my_base", view.page, placeholder=hint, max_chars=selection.MAX_TEXT
+        )
+        base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
+    if model and model.model and not model.model.has_head and not base:
+        st.warning(
+            "Your model was saved without a masked-LM head, so the head of its base reads it: name the base.", icon=":material/help:"
+        )
+        return Named(model.text, model.name, model.model), base
+    if model and base and model.model and base.model and (unlike := model.model.unlike(base.model)):
+        st.warning(filled("{why}", why=unlike), icon=":material/report:")
+        return Named(model.text, model.name, model.model), base
+    return model, base
+
+
+def _say_found(public: bool) -> None:
+    """States what ``PROBING_MODELS`` names; a public page leaves the server's folders out."""
+    if public:
+        return
+    for folder in named_folders():
+        st.caption(filled("`PROBING_MODELS`: {folder}: {found}.", folder=code(folder.path), found=folder.said))
+
+
+def _named(text: str, public: bool, field: str) -> Named | None:
+    """What is known of a model by what was typed, drawn below the field."""
+    if not text:
+        return None
+    if public and text not in live_models.choices():
+        st.caption("Checked on your own machine only: this server looks at none of its folders, and asks no hub.")
+        return Named(text, text)
+    try:
+        entry = find_entry(text)
+        recorded = base_entry(entry)
+        folder, here, size = _located(text, entry.hub_id, entry.revision, entry.location, field)
+        if folder is None:
+            return Named(text, entry.name)
+        model = check_model_folder(folder)
+    except ProbingError as error:
+        blocks.problem(error)
+        return Named(text, text)
+    where = (
+        filled("{size} on this machine", size=in_bytes(model.file_bytes))
+        if here
+        else filled("to be downloaded: {size}", size=in_bytes(size) if size else "size unknown")
+    )
+    st.caption(filled("{name}: {what}; {where}.", name=entry.name, what=model.said, where=where))
+    fine = not here or model.file_bytes > 0
+    if not fine:
+        st.warning("The folder has no weight files; expected model.safetensors.", icon=":material/report:")
+    return Named(placed(text), entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", fine)
+
+
+def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
+    """Folder of the configuration, whether the weights are here, and how much is to be downloaded; no folder if nothing is known yet.
+
+    Raises:
+        ModelError: if the hub has no such model, or cannot be reached.
+    """
+    if not hub_id:
+        return Path(location), True, 0
+    from probing.models.sources.looked_up import look_up
+    from probing.models.sources.snapshot import is_on_this_machine
+
+    asked = st.session_state.setdefault(_ASKED, set())
+    here = is_on_this_machine(hub_id, revision or None)
+    if not here and text not in asked:
+        if live_models.offline():
+            st.caption(filled("{hub} is not on this machine, and this server works offline.", hub=code(hub_id)))
+        elif st.button("Look it up on the hub", key=f"own_model.look.{field}", icon=":material/travel_explore:"):
+            asked.add(text)
+            st.rerun()
+        else:
+            st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
+        return None, False, 0
+    found = look_up(hub_id, revision or None, local_only=here)
+    return found.folder, found.here, found.weight_bytes

@@ -1,0 +1,24 @@
+"""The selection of the page of own models."""
+
+from dataclasses import dataclass
+
+from probing.reports.own_model.result import PARTS
+from probing.ui.frame.selection import declared, one_of
+
+
+@declared("own_model")
+@dataclass(frozen=True)
+class OwnModelSelection:
+    """The page's own choices. An empty text means none.
+
+    Attributes:
+        my_model, my_base: what is typed: folders, hub ids or names. A link alone never makes the server contact the hub.
+        my_run: id of the run that is shown; empty: the newest.
+        my_k, my_part: the rank up to which a fact counts as known, and the facts that are listed.
+    """
+
+    my_model: str = ""
+    my_base: str = ""
+    my_run: str = ""
+    my_k: int = one_of((1, 10))
+    my_part: str = one_of(PARTS)

@@ -1,0 +1,167 @@
+"""The models, runs and probe sets on this machine: how much space each takes, and their deletion. What ships is not touched."""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from huggingface_hub import scan_cache_dir
+from huggingface_hub.errors import CacheNotFound
+
+from probing.core.errors import SchemaVersionError, StoreError
+from probing.core.paths import cache_folder, runs_folder
+from probing.store.kinds import RUNS_OF_FILES
+from probing.store.parquet import read_table
+from probing.store.sources import files_of
+
+RUN, FACTS, MODEL = "run", "facts", "model"
+#: What can be listed and deleted.
+WHAT = (RUN, FACTS, MODEL)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Something that takes space.
+
+    Attributes:
+        what: of ``WHAT``.
+        name: id of a run, name of a probe set, folder or hub id of a model.
+        said: what it is, in words.
+        size: bytes.
+        delete: deletes it; None if it is in a file with other runs.
+    """
+
+    what: str
+    name: str
+    said: str
+    size: int
+    delete: Callable[[], None] | None
+
+
+def kept(what: Sequence[str] = WHAT) -> list[Kept]:
+    """What takes space, largest first for each kind.
+
+    Args:
+        what: the kinds that are listed.
+    """
+    found: dict[str, Callable[[], list[Kept]]] = {RUN: _runs, FACTS: _probe_sets, MODEL: _models}
+    return [one for kind in what for one in sorted(found[kind](), key=lambda one: (-one.size, one.name))]
+
+
+def delete(what: str, name: str, sure: Callable[[Kept], bool]) -> Kept | None:
+    """Deletes a run, a probe set with all its runs, or a model.
+
+    Args:
+        what: of ``WHAT``.
+        name: as ``kept`` lists it.
+        sure: asked before anything is deleted.
+
+    Returns:
+        What was deleted; None if the answer was no.
+
+    Raises:
+        StoreError: if there is nothing of that name, or it is in a file with other runs.
+    """
+    listed = kept([what])
+    one = next((one for one in listed if one.name == name), None)
+    if one is None:
+        names = ", ".join(other.name for other in listed[:10]) or "none"
+        raise StoreError(f"no {what} {name!r} below {cache_folder()} or in the hub's cache; there are: {names}")
+    if one.delete is None:
+        raise StoreError(
+            f"the {what} {name} is in a file that holds other runs, too; delete that file in {runs_folder()} if you want neither"
+        )
+    if not sure(one):
+        return None
+    one.delete()
+    return one
+
+
+def _rows() -> list[tuple[dict, Path]]:
+    """The rows of runs in the usual folder, each with its file."""
+    found, folder = [], runs_folder()
+    for table in RUNS_OF_FILES:
+        for path in files_of(table, folder) if folder.is_dir() else ():
+            try:
+                found += [(row, path) for row in read_table(path, table).to_pylist()]
+            except SchemaVersionError:
+                continue
+    return found
+
+
+def _runs() -> list[Kept]:
+    return [_run(row, path) for row, path in _rows()]
+
+
+def _run(row: dict, path: Path) -> Kept:
+    """A run; its files are those that have its id in their names."""
+    run_id = row["run_id"]
+    files = sorted(runs_folder().rglob(f"*-{run_id}.parquet"))
+    said = f"{row['model']}" + (f" on {row['probe_set']}" if row.get("probe_set") else "") + (f", {row['head']}" if row.get("head") else "")
+    return Kept(RUN, run_id, said, _size(files), partial(_delete_files, files) if path in files else None)
+
+
+def _probe_sets() -> list[Kept]:
+    """Probe sets with their runs; the facts themselves, too, if no other set is in their file."""
+    runs, whole, files = defaultdict[str, set[str]](set), defaultdict[str, bool](lambda: True), defaultdict[str, set[Path]](set)
+    for row, path in _rows():
+        if name := row.get("probe_set"):
+            mine = set(runs_folder().rglob(f"*-{row['run_id']}.parquet"))
+            runs[name].add(row["run_id"])
+            files[name] |= mine
+            whole[name] &= path in mine
+    for path in files_of("facts", runs_folder()) if runs else ():
+        names = set(read_table(path, "facts").column("probe_set").to_pylist())
+        if len(names) == 1 and (name := names.pop()) in runs:
+            files[name].add(path)
+    return [
+        Kept(
+            FACTS,
+            name,
+            f"{len(ids):,} {'run' if len(ids) == 1 else 'runs'}",
+            _size(files[name]),
+            partial(_delete_files, sorted(files[name])) if whole[name] else None,
+        )
+        for name, ids in runs.items()
+    ]
+
+
+def _models() -> list[Kept]:
+    """Models below ``cache/models``, and those that the hub's library has downloaded."""
+    folder, found = cache_folder() / "models", []
+    for path in sorted(folder.rglob("config.json")) if folder.is_dir() else ():
+        model = path.parent
+        size = _size(one for one in model.iterdir() if one.is_file())
+        found.append(Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model)))
+    try:
+        repositories = [one for one in scan_cache_dir().repos if one.repo_type == "model"]
+    except CacheNotFound:
+        repositories = []
+    for one in repositories:
+        found.append(Kept(MODEL, one.repo_id, "downloaded from the hub", one.size_on_disk, partial(_delete_repository, one.repo_id)))
+    return found
+
+
+def _size(files) -> int:
+    return sum(path.stat().st_size for path in files)
+
+
+def _delete_files(files: Sequence[Path]) -> None:
+    """Deletes the files of runs: the rows of runs last, so that a deletion that is cut off can be repeated."""
+    for path in sorted(files, key=lambda one: ("runs-" in one.name, one.name)):
+        path.unlink(missing_ok=True)
+
+
+def _delete_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder)
+
+
+def _delete_repository(hub_id: str) -> None:
+    found = scan_cache_dir()
+    commits = [one.commit_hash for repo in found.repos if (repo.repo_type, repo.repo_id) == ("model", hub_id) for one in repo.revisions]
+    found.delete_revisions(*commits).execute()

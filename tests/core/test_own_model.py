@@ -1,0 +1,196 @@
+"""A user's own model: where it is found, what its configuration says, and the commands that probe it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from probing.core.errors import JobError, ModelError
+from probing.core.files.locks import exclusive_lock, is_held
+from probing.core.own_model import background
+from probing.core.own_model.checked import ARCHITECTURES, check_model_folder, in_bytes, in_minutes
+from probing.core.own_model.folders import named_folders, own_model_folders
+from probing.core.own_model.wish import Wish
+
+BERT = {
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "num_hidden_layers": 12,
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "vocab_size": 30522,
+}
+
+
+def model(folder: Path, **changed) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(BERT | changed))
+    (folder / "model.safetensors").write_bytes(b"0" * 1000)
+    return folder
+
+
+def test_a_parent_folder_gives_the_models_in_it_and_the_checkpoints_of_trainings(tmp_path, monkeypatch):
+    for name in ("parent/b", "parent/a", "parent/run/checkpoint-1000", "parent/run/checkpoint-200", "parent/notes/deep/model", "one"):
+        model(tmp_path / name)
+    (tmp_path / "empty").mkdir()
+    named = [tmp_path / name for name in ("parent", "one", "empty", "absent")]
+    monkeypatch.setenv("PROBING_MODELS", os.pathsep.join(map(str, named)))
+    found = [path.relative_to(tmp_path).as_posix() for path in own_model_folders()]
+    assert found == ["parent/a", "parent/b", "parent/run/checkpoint-200", "parent/run/checkpoint-1000", "one"]
+    assert [one.said.split(":")[0] for one in named_folders()] == ["4 models", "a model", "no model", "no such folder"]
+    assert "run/checkpoint-200" in named_folders()[0].said
+    monkeypatch.delenv("PROBING_MODELS")
+    assert own_model_folders() == []
+
+
+def test_a_configuration_says_what_a_model_is(tmp_path):
+    found = check_model_folder(model(tmp_path / "mine"))
+    assert found.said == "bert, 12 layers of 768, vocabulary of 30,522 tokens"
+    assert found.has_head and not found.has_vocabulary and found.file_bytes == 1000
+    tuned = check_model_folder(model(tmp_path / "tuned", architectures=["BertForSequenceClassification"]))
+    assert not tuned.has_head and tuned.unlike(found) == ""
+    other = check_model_folder(model(tmp_path / "other", vocab_size=100, num_hidden_layers=6))
+    assert "number of layers 12 against 6, size of the vocabulary 30522 against 100" in found.unlike(other)
+
+
+def test_distilberts_names_of_sizes_are_known(tmp_path):
+    sizes = {"num_hidden_layers": None, "hidden_size": None, "intermediate_size": None}
+    config = {key: value for key, value in BERT.items() if key not in sizes} | {"n_layers": 6, "dim": 768, "hidden_dim": 3072}
+    folder = model(tmp_path / "distil")
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "distilbert"}))
+    assert (check_model_folder(folder).layers, check_model_folder(folder).hidden) == (6, 768)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "has no config.json; expected a model in the format of transformers"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
+        (lambda folder: (folder / "config.json").write_text('{"model_type": "gpt2"}'), "is a gpt2 model; expected a masked language model"),
+        (
+            lambda folder: (folder / "config.json").write_text('{"model_type": "bert"}'),
+            "has num_hidden_layers None, expected a whole number",
+        ),
+    ],
+)
+def test_what_is_no_model_is_refused_in_words(tmp_path, change, message):
+    folder = model(tmp_path / "mine")
+    change(folder)
+    with pytest.raises(ModelError, match=message):
+        check_model_folder(folder)
+    with pytest.raises(ModelError, match="no folder"):
+        check_model_folder(tmp_path / "absent")
+
+
+def test_the_architectures_are_those_whose_heads_are_known():
+    from probing.models.encoders.head import PARTS
+
+    assert set(ARCHITECTURES) == set(PARTS)
+
+
+def test_a_larger_model_and_more_facts_take_longer(tmp_path):
+    small, large = (check_model_folder(model(tmp_path / str(n), num_hidden_layers=n)) for n in (6, 12))
+    assert small.seconds(1000, 1e11) < large.seconds(1000, 1e11) < large.seconds(2000, 1e11)
+    assert (in_bytes(440e6), in_bytes(12)) == ("440 MB", "12 bytes")
+    assert (in_minutes(5), in_minutes(61), in_minutes(3 * 3600)) == ("about a minute", "about 2 minutes", "about 3 hours")
+
+
+WISH = Wish(model="./my model", base="base", facts="/facts/mine.csv", called="mine")
+
+
+def test_the_commands_ask_base_and_model_with_the_same_head_and_facts():
+    lines = [step.line for step in WISH.steps]
+    same = "--facts /facts/mine.csv --as mine --head logit_lens"
+    assert lines == [
+        f"python -m probing probe --model base {same}",
+        f"python -m probing probe --model './my model' --base base {same}",
+        "python -m probing build",
+    ]
+    more = [step.line for step in WISH.model_copy(update={"trex": True, "recover": True, "name": "tuned"}).steps]
+    assert [line.split()[3] for line in more] == ["probe", "probe", "probe", "probe", "build", "forgetting"]
+    assert (
+        more[-1] == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv --as mine"
+    )
+    alone = Wish(model="m", facts="f.csv", called="f", recover=True).steps
+    assert [step.words[0] for step in alone] == ["probe", "build"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    return background.prepare(WISH, b"question;answer\nOne is [MASK].;red\n", ".csv")
+
+
+def test_the_same_wish_is_the_same_run_and_its_facts_are_copied(run):
+    assert background.prepare(WISH, b"question;answer\nOne is [MASK].;red\n", ".csv").id == run.id
+    assert background.prepare(WISH, b"other", ".csv").id != run.id
+    assert Path(run.state.wish.facts).read_bytes().startswith(b"question")
+    assert {one.id for one in background.own_runs()} >= {run.id} and run.status == "interrupted"
+    background.forget(run)
+    assert run.id not in {one.id for one in background.own_runs()}
+
+
+@pytest.mark.parametrize("run_id", ["../../etc", "", "0123456789ab"])
+def test_an_unknown_run_is_an_error_and_never_another_folder(run, run_id):
+    with pytest.raises(JobError, match="no run"):
+        background.find_run(run_id)
+
+
+def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run, monkeypatch):
+    called = []
+
+    def call(log, step):
+        called.append(step.words[0])
+        return "no such model" if len(called) == 2 else ""
+
+    monkeypatch.setattr(background, "_called", call)
+    said: list[str] = []
+    with pytest.raises(JobError, match="no such model"):
+        background.carry_out(run.id, said.append)
+    failed = background.find_run(run.id)
+    assert called == ["probe", "probe"] and failed.status == "failed"
+    assert (failed.state.step, failed.state.error, len(failed.state.seconds)) == (1, "no such model", 1)
+    background.carry_out(run.id, said.append)
+    assert background.find_run(run.id).status == "done" and called == ["probe"] * 4 + ["build"]
+
+
+def test_a_run_is_at_work_while_its_lock_is_held_and_can_neither_be_started_twice_nor_deleted(run):
+    with exclusive_lock(run.folder / "run.lock"):
+        assert is_held(run.folder / "run.lock") and run.status == "running"
+        with pytest.raises(JobError, match="is at work; one run works at a time"):
+            background.start(run)
+        with pytest.raises(JobError, match="cancel it first"):
+            background.forget(run)
+    assert not run.running
+
+
+def test_progress_is_read_from_the_last_bar_of_the_command(run):
+    (run.folder / "log.txt").write_bytes(b"\n$ first\n100%|####| 3/3\n\n$ second\nprobe:  10%|# | 1/10\rprobe:  40%|## | 4/10")
+    assert run.progress == 0.4 and "10%" not in run.log().splitlines()[-1]
+
+
+def test_cancelling_ends_the_process_of_a_run_and_its_command(run, tmp_path):
+    script = (
+        "import sys, time, subprocess\n"
+        "from pathlib import Path\n"
+        "from probing.core.own_model import background\n"
+        "def called(log, step):\n"
+        "    Path(sys.argv[2]).write_text('begun')\n"
+        "    time.sleep(60)\n"
+        "background._called = called\n"
+        "background.carry_out(sys.argv[1], print)\n"
+    )
+    mark = tmp_path / "begun"
+    process = subprocess.Popen([sys.executable, "-c", script, run.id, str(mark)], start_new_session=True)
+    for _ in range(600):
+        if mark.exists():
+            break
+        assert process.poll() is None
+        time.sleep(0.1)
+    assert background.find_run(run.id).status == "running"
+    background.cancel(run)
+    assert process.wait(20) != 0 and background.find_run(run.id).status == "cancelled"

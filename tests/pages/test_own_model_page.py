@@ -1,0 +1,165 @@
+"""The page of own models: what is checked while it is typed, the commands, who may start them, and the result."""
+
+import json
+
+import pytest
+import streamlit as st
+
+from probing.core.facts.fact import Fact
+from probing.core.files.locks import exclusive_lock
+from probing.core.own_model import background
+from probing.core.own_model.wish import Wish
+from probing.reports.own_model.result import result_of
+from probing.store.build import built_database
+from tests.models.tiny_models import save
+from tests.pages.conftest import opening, plain
+from tests.store.planted import PlantedRun, plant_runs
+
+MINE = "support-bert"
+PASTED = "question;answer\nThe capital of France is [MASK].;Paris\nParis has no gap.;Paris\n"
+
+
+@pytest.fixture
+def mine(tmp_path):
+    return save("bert", tmp_path / "models" / MINE)
+
+
+def filled_in(app, model, base=""):
+    app.text_input(key="own_model.my_model").set_value(str(model)).run()
+    app.text_input(key="own_model.my_base").set_value(str(base)).run()
+    return app.text_area(key="own_model.pasted").set_value(PASTED).run()
+
+
+def commands(app) -> list[str]:
+    return [line for block in app.main.code for line in block.value.splitlines() if line.startswith("python -m probing")]
+
+
+def test_an_empty_page_shows_the_fields_and_no_result(visit):
+    app = visit("own_model", "empty")
+    assert not app.exception and "Name a model and give facts" in plain(app)
+    assert not [one for one in app.button if one.key == "own_model.run"]
+
+
+def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_shown(visit, mine, tmp_path):
+    app = filled_in(visit("own_model", "empty"), mine, "nesia-mini")
+    assert not app.exception
+    said = plain(app)
+    assert f"{MINE}: bert, 3 layers of 16" in said and "nesia-mini: bert, 8 layers of 192" in said
+    assert "the model does not fit this base" in said and app.button(key="own_model.run").disabled
+    app = filled_in(app, mine, save("bert", tmp_path / "models" / "base"))
+    said = plain(app)
+    assert "semicolons" in said and "2 facts read, 1 can be asked" in said and "small set" in said and "Expected time: about" in said
+    shown = commands(app)
+    assert [line.split()[3] for line in shown] == ["probe", "probe", "build"] and all("logit_lens" in line for line in shown[:2])
+    assert not app.button(key="own_model.run").disabled
+
+
+def test_a_folder_that_is_no_model_is_said_and_nothing_can_be_run(visit, tmp_path):
+    (tmp_path / "nothing").mkdir()
+    app = filled_in(visit("own_model", "empty"), tmp_path / "nothing")
+    assert not app.exception and "has no config.json" in plain(app) and app.button(key="own_model.run").disabled
+
+
+def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, mine, monkeypatch):
+    monkeypatch.setenv("PROBING_PUBLIC", "1")
+    app = filled_in(visit("own_model", "empty"), mine)
+    assert not app.exception
+    said = plain(app)
+    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 2
+    assert not [one for one in app.button if one.key == "own_model.run"]
+
+
+def test_a_server_that_others_can_reach_starts_no_runs(visit, mine, monkeypatch):
+    before = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else before(name))
+    app = filled_in(visit("own_model", "empty"), mine)
+    assert "can be reached from other machines" in plain(app) and not [one for one in app.button if one.key == "own_model.run"]
+
+
+def test_the_button_starts_the_very_run_whose_commands_are_shown(visit, mine, monkeypatch):
+    started = []
+    monkeypatch.setattr(background, "start", started.append)
+    app = filled_in(visit("own_model", "empty"), mine)
+    shown = commands(app)
+    app.button(key="own_model.run").click().run()
+    assert not app.exception
+    (run,) = started
+    assert len(shown) == len(run.state.wish.steps) and app.query_params["my_run"] in (run.id, [run.id])
+    assert [step.words[0] for step in run.state.wish.steps] == [line.split()[3] for line in shown]
+
+
+FACTS = tuple(
+    Fact("support", "sells", subject, answer, "", f"{subject} sells [MASK].")
+    for subject, answer in (("Spring", "water"), ("Radio", "music"))
+)
+
+
+@pytest.fixture
+def probed(tmp_path, monkeypatch):
+    """The page on stored results of a base and a model, and a run that is done."""
+    own = {"head": "logit_lens", "probe_set": "support", "facts": FACTS}
+    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(**own), PlantedRun(model=MINE, base="nesia-mini", objective="support", **own)])
+    look = opening(snapshot, tmp_path / "cache", monkeypatch)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    run = background.prepare(Wish(model=f"./{MINE}", base="nesia-mini", facts="f", called="support", name=MINE), b"x", ".csv")
+    (run.folder / "run.json").write_text(run.state.model_copy(update={"outcome": "done"}).model_dump_json())
+    return look, snapshot, tmp_path
+
+
+def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
+    look, snapshot, folder = probed
+    app = look("own_model")
+    assert not app.exception and not app.warning
+    said = plain(app)
+    assert "These are 2 facts, fewer than 50" in said and "draw no conclusion" in said
+    assert "95 % interval" not in "".join(line for line in said.split("\n") if "At the last layer" in line)
+    with built_database([snapshot], folder / "db") as db:
+        found = result_of(db, MINE, "support")
+    assert found.small and found.base == "nesia-mini" and found.n == 2 and len(found.changed) == 2
+    counts = found.changed["part"].value_counts()
+    lost, gained = int(counts.get("lost", 0)), int(counts.get("gained", 0))
+    assert f"{MINE} lost {lost} that nesia-mini knows and gained {gained}" in said
+    pages = {one.proto.page for one in app.main.get("page_link")}
+    assert {"Layer_curves", "Facts", "Compare_models"} <= pages
+    part = found.changed["part"].iloc[0]
+    app.button_group(key="own_model.my_part").set_value(part).run()
+    table = next(one.value for one in app.dataframe if "rank in the model" in one.value.columns)
+    assert set(table["fact"]) == set(found.changed.loc[found.changed["part"] == part, "prompt"])
+
+
+def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(probed):
+    from probing.figures.own_model import own_curves, report_page
+
+    _, snapshot, folder = probed
+    with built_database([snapshot], folder / "db") as db:
+        found = result_of(db, MINE, "support")
+    changed = found.changed.assign(part="lost", answer="<script>")
+    figure = own_curves(found.layers, base=found.base, model=found.model, k=1)
+    text = report_page("<b>", found.sentences, figure, changed, found.origin)
+    assert '<html lang="en">' in text and "<h1>&lt;b&gt;</h1>" in text and "<td>&lt;script&gt;</td>" in text
+    assert "Facts that the model lost (2)" in text and "src=" not in text.split("<h2>Layer by layer")[0]
+
+
+def test_a_failed_run_says_why_and_offers_to_resume(probed):
+    look, _, folder = probed
+    (path,) = (folder / "cache" / "own-runs").glob("*/run.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "failed", "error": "no <b>model</b>", "step": 0}))
+    app = look("own_model")
+    assert not app.exception and "no <b>model</b>" in plain(app)
+    assert app.button(key="own_model.resume") and app.button(key="own_model.delete")
+    app.button(key="own_model.delete").click().run()
+    assert not app.exception and not path.exists()
+
+
+def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_started(probed):
+    look, _, folder = probed
+    (path,) = (folder / "cache" / "own-runs").glob("*/run.json")
+    (path.parent / "log.txt").write_text("$ probe\nprobe:  50%|##  | 1/2")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "", "step": 1}))
+    with exclusive_lock(path.parent / "run.lock"):
+        app = look("own_model")
+        assert not app.exception and app.button(key="own_model.cancel")
+        (bar,) = app.get("progress")
+        assert bar.proto.value == 50 and "Step 2 of 3" in bar.proto.text
+        app = filled_in(app, "nesia-mini")
+        assert app.button(key="own_model.run").disabled
