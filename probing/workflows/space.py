@@ -114,8 +114,8 @@ def _probe_sets() -> list[Kept]:
             whole[name] &= path in mine
     for path in files_of("facts", runs_folder()) if runs else ():
         names = set(read_table(path, "facts").column("probe_set").to_pylist())
-        if len(names) == 1 and (name := names.pop()) in runs:
-            files[name].add(path)
+        if len(names) == 1 and (only := str(names.pop())) in runs:
+            files[only].add(path)
     return [
         Kept(
             FACTS,

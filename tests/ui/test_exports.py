@@ -4,9 +4,12 @@ import io
 
 import pandas as pd
 import plotly.graph_objects as go
+from streamlit.testing.v1 import AppTest
 
+from probing.reports.paper_words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
 from probing.ui.widgets.markdown import count, escape, listing
+from probing.ui.widgets.paper.calls import UNFILTERED, plot
 
 STAMP = Stamp("P@1, macro, all facts", "1a2b3c4d5e6f7a8b", ("aaaaaaaabbbb", "ccccccccdddd"))
 
@@ -30,6 +33,62 @@ def test_an_html_file_is_self_contained_and_its_comment_cannot_be_closed_early()
     assert "<script>alert(1)" not in page
     assert "cdn.plot.ly" not in page.split("plotly.js v")[0]
     assert "1a2b run" in page[:2000]
+
+
+def test_an_html_file_has_a_language_and_a_title():
+    page = html_bytes(go.Figure(), STAMP, "P@1 by <layer>").decode()
+    assert '<html lang="en">' in page and "<title>P@1 by &lt;layer&gt;</title>" in page
+    assert f"<title>{STAMP.text}</title>" in html_bytes(go.Figure(), STAMP).decode()
+
+
+def test_a_small_html_file_is_under_a_megabyte_and_takes_the_script_from_the_network():
+    figure = go.Figure(go.Heatmap(z=[[0.123456] * 13] * 41))
+    small, whole = html_bytes(figure, STAMP, whole=False), html_bytes(figure, STAMP)
+    assert len(small) < 1_000_000 < len(whole)
+    assert b"cdn.plot.ly" in small
+
+
+def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
+    assert plot("curve", model=["a"], head=(), k=1, average=None) == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
+    assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
+    assert UNFILTERED in plot("curve", filtered=True) and UNFILTERED not in plot("curve")
+
+
+def test_a_caption_states_n_interval_heads_and_yardsticks_but_no_clicks():
+    table = pd.DataFrame({"n": [40, 50], "low": [0.1, 0.2], "head": ["tied", "tied"], "majority": [0.3, None], "swapped": [None, None]})
+    words = caption("Solid: the model. Click a point to open it.", "P@1, macro", table, "data 1a2b")
+    assert words == (
+        "P@1, macro. Solid: the model. n = 40 to 50. Intervals: 95 %. Head: tied. Yardstick: majority answer. "
+        "BERTnesia Explorer, data 1a2b."
+    )
+    assert caption("Bands are 95 % intervals.", "", table[["low"]]) == "Bands are 95 % intervals."
+
+
+def planted_page():
+    """A page with one figure; the test runs its code by itself."""
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from probing.figures import theme
+    from probing.ui.widgets import blocks
+    from probing.ui.widgets.export import Stamp
+
+    figure = theme.apply(go.Figure(go.Scatter(x=[0, 1], y=[0.25, 0.5], name="a")))
+    table = pd.DataFrame({"layer": [0, 1], "value": [0.25, 0.5], "n": [50, 50]})
+    blocks.figure(figure, table=table, stamp=Stamp("P@1", "1a2b"), name="planted", caption="One line.", call="import probing")
+
+
+def test_a_page_offers_the_files_of_a_paper_once_they_are_asked_for():
+    app = AppTest.from_function(planted_page, default_timeout=60).run()
+    assert [one.label for one in app.get("download_button")] == ["CSV", "LaTeX", "HTML", "HTML offline"]
+    assert not app.code
+    app.toggle(key="planted.paper").set_value(True).run()
+    assert not app.exception
+    assert [one.label for one in app.tabs] == ["Caption", "BibTeX", "Python", "Link"]
+    assert app.code[0].value == "\\caption{P@1. One line. n = 50. BERTnesia Explorer, data 1a2b.}"
+    app.get("button_group")[1].set_value("pgfplots").run()
+    assert not app.exception
+    assert app.get("download_button")[-1].label == "Save pgfplots"
 
 
 def test_a_stamp_names_filters_data_and_runs():

@@ -1,5 +1,7 @@
 """The layer-curve page's numbers and its parts."""
 
+import re
+
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,6 +21,7 @@ from probing.ui.widgets.captions import above_words, majority_words, swapped_wor
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
@@ -157,8 +160,18 @@ def _figure(view: View, table: pd.DataFrame, options: DeltaGenerator) -> None:
         name="layer-curves",
         caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(),
         on_point=_remember,
+        call=_call(view, table, own.metric) if mode == "value" else "",
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
     )
+
+
+def _call(view: View, table: pd.DataFrame, metric: str) -> str:
+    """The call that draws the curves; only those of P@k have one."""
+    found = re.fullmatch(r"p_at_(\d+)", metric)
+    if not found:
+        return ""
+    chosen = {name: list(dict.fromkeys(table[name])) for name in ("model", "head", "probe_set")}
+    return plot("curve", **chosen, k=int(found[1]), average=view.chosen.average, filtered=view.filtered)
 
 
 def _caption(metric: str, table: pd.DataFrame, mode: str) -> str:

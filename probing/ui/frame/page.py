@@ -157,6 +157,11 @@ class View:
         """Filters and fingerprint of a figure on this page."""
         return Stamp(filters, self.database.data_version if self.database else "", run_ids)
 
+    @property
+    def filtered(self) -> bool:
+        """Whether the page leaves out facts by their exposure or by whether the subject has the answer."""
+        return bool(self.chosen.exposures) or self.chosen.in_subject != "any"
+
     def filter_words(self) -> str:
         """The active filters in words."""
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []

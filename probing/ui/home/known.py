@@ -18,6 +18,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import mark_key
 from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
 _CAPTION = (
     "Solid bar and number next to the name: known at the last layer. Hatched: known at some inner layer only. Whiskers: 95 % interval of "
@@ -112,6 +113,15 @@ def _whole(view: View, table: pd.DataFrame) -> None:
         name="total-knowledge",
         caption=with_key(view, caption, table["model"]),
         alt="Total knowledge against the last layer, per probe set and model, with the results of guessing",
+        call=plot(
+            "total",
+            model=list(dict.fromkeys(table["model"])),
+            head=list(dict.fromkeys(table["head"])),
+            probe_set=list(dict.fromkeys(table["probe_set"])),
+            k=k,
+            average=view.chosen.average,
+            filtered=view.filtered,
+        ),
     )
 
 

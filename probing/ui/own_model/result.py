@@ -1,5 +1,7 @@
 """The result of a run: plain words, curves, the facts one by one, links, and the report."""
 
+from typing import Any
+
 import streamlit as st
 
 from probing.core.errors import ProbingError, StoreError
@@ -107,7 +109,7 @@ def _facts(view: View, found: OwnResult) -> None:
 
 
 def _links(view: View, found: OwnResult) -> None:
-    run = {"head": found.head, "probe_set": found.probe_set}
+    run: dict[str, Any] = {"head": found.head, "probe_set": found.probe_set}
     with st.container(horizontal=True):
         both = tuple(name for name in (found.base, found.model) if name)
         navigation.link("layer_curves", "Layer curves", models=both, heads=(found.head,), probe_sets=(found.probe_set,))

@@ -21,6 +21,7 @@ from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
+from probing.ui.widgets.paper.calls import plot
 
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 _FIGURE_3 = ("P463", "P530", "P37")
@@ -168,6 +169,9 @@ def _draw_map(view: View, points: pd.DataFrame, mode: str) -> None:
         name="relation-map",
         caption=_map_caption(points, mode, base),
         alt=f"P@{chosen.k} by relation and layer of {view.label(chosen.model)}",
+        call=""
+        if mode != "value" or base
+        else plot("forgotten", model=run["model"], head=run["head"], probe_set=run["probe_set"], k=chosen.k, filtered=view.filtered),
         on_point=lambda point: facts_link.go(view, relation=str(point[0]), at_layer=int(point[1]), at_rank=chosen.k),
     )
     _by_hand(view, points)

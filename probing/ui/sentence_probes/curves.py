@@ -10,6 +10,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import code, filled
+from probing.ui.widgets.paper.calls import plot
 
 _NAMES = {"value": "accuracy", "majority": "minus majority", "surface": "minus surface baseline"}
 _WORDS = {
@@ -50,6 +51,16 @@ def draw(shown: Shown) -> None:
         drawing(layer_panels, table, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options),
         table=table,
         stamp=shown.stamp(f"sentence probes, {_NAMES[mode]}"),
+        call=""
+        if mode != "value"
+        else plot(
+            "sentences",
+            "accuracy",
+            model=list(shown.models),
+            task=list(shown.tasks),
+            pooling=list(shown.own.poolings) or None,
+            protocol=shown.protocol,
+        ),
         name="sentence-layers",
         caption=filled(
             "{words} Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals.{fixed}{seeds}{control} "

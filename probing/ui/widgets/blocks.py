@@ -1,15 +1,18 @@
 """Building blocks of every page: a figure with its table and downloads, and messages for missing results."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from probing.reports.table_text import latex_table
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
 from probing.ui.widgets.markdown import escape, filled, listing
+from probing.ui.widgets.paper import section
 from probing.ui.widgets.places import without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
@@ -19,6 +22,11 @@ FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa
 MAX_ROWS = 5000
 #: Text of an empty cell; Streamlit would write "None".
 EMPTY = "–"
+#: Label of a file of the figure, whether it has Plotly's script, and what that means.
+_HTML = (
+    ("HTML", False, "A small interactive file; it loads Plotly's script from the network."),
+    ("HTML offline", True, "Interactive without a network. The file has 5 MB, because it holds Plotly's script, which comes in one piece."),
+)
 
 
 def figure(
@@ -31,6 +39,7 @@ def figure(
     alt: str = "",
     on_point: Callable[[list], None] | None = None,
     instead: Callable[[], None] | None = None,
+    call: str = "",
 ) -> None:
     """Shows a figure with its table and its downloads.
 
@@ -43,14 +52,14 @@ def figure(
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
         instead: draws the numbers on the page in place of the figure, which its files show.
+        call: the call of the Python API that draws it; empty if there is none.
     """
     shown = stamped(drawn, stamp.text)
-    kind = st.session_state.get(f"{name}.image", "SVG")
     config = {
         "displaylogo": False,
         "displayModeBar": True,
         "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": kind.lower(), "filename": export.file_name(name, stamp), "scale": 2 if kind == "PNG" else 1},
+        "toImageButtonOptions": {"format": "png", "filename": export.file_name(name, stamp), "scale": 2},
     }
     key = f"{name}.figure"
     if instead:
@@ -84,15 +93,31 @@ def figure(
                 icon=":material/download:",
             )
             st.download_button(
-                "HTML",
-                lambda: export.html_bytes(for_file(drawn, stamp.text), stamp),
-                export.file_name(name, stamp, ".html"),
-                "text/html",
-                key=f"{name}.html",
+                "LaTeX",
+                lambda: latex_table(table).encode("utf-8"),
+                export.file_name(name, stamp, "-table.tex"),
+                "application/x-tex",
+                key=f"{name}.latex",
                 on_click="ignore",
                 icon=":material/download:",
+                help="The table for the package booktabs.",
             )
-            st.segmented_control("The camera on the figure saves", ["SVG", "PNG"], default="SVG", required=True, key=f"{name}.image")
+            for label, whole, words in _HTML:
+                st.download_button(
+                    label,
+                    partial(_html, drawn, stamp, alt, whole),
+                    export.file_name(name, stamp, ".html"),
+                    "text/html",
+                    key=f"{name}.html{'' if whole else '-small'}",
+                    on_click="ignore",
+                    icon=":material/download:",
+                    help=words,
+                )
+        section.draw(drawn, section.Told(table, stamp, name, caption, call))
+
+
+def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:
+    return export.html_bytes(for_file(drawn, stamp.text), stamp, title, whole=whole)
 
 
 def table_with_download(

@@ -53,13 +53,21 @@ def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
     return safe.to_csv(index=False).encode("utf-8")
 
 
-def html_bytes(figure: go.Figure, stamp: Stamp) -> bytes:
-    """The figure as one interactive HTML file that needs no network."""
+def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool = True) -> bytes:
+    """The figure as one interactive HTML file.
+
+    Args:
+        figure: with its stamp.
+        stamp: its origin, which is written into a comment, and the title if none is given.
+        title: of the browser's tab.
+        whole: whether the file has Plotly's script, 4.8 MB, and needs no network; else the file is small and loads the script.
+    """
     figure = theme.ink(go.Figure(figure))
-    body = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    body = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})
     # "--" would end a comment early.
     comment = html.escape(f"{stamp.text} · {stamp.data_version} {' '.join(stamp.run_ids)}").replace("--", "&#45;&#45;")
-    return body.replace("<head>", f"<head>\n<!-- {comment} -->", 1).encode("utf-8")
+    head = f"<head>\n<!-- {comment} -->\n<title>{html.escape(title or stamp.text)}</title>"
+    return body.replace("<html>", '<html lang="en">', 1).replace("<head>", head, 1).encode("utf-8")
 
 
 def file_name(name: str, stamp: Stamp, ending: str = "") -> str:

@@ -69,6 +69,14 @@ def for_file(wanted: go.Figure | LazyFigure, text: str) -> go.Figure:
     return theme.stamped(wanted.figure(), text) if isinstance(wanted, LazyFigure) else theme.stamp(wanted, text)
 
 
+def for_paper(wanted: go.Figure | LazyFigure) -> go.Figure:
+    """The figure without a stamp, in the colours of a light page."""
+    if not isinstance(wanted, LazyFigure):
+        return wanted
+    light = {"dark": False} if "dark" in wanted.options else {}
+    return LazyFigure(wanted.draw, wanted.arguments, wanted.options | light).figure()
+
+
 @st.cache_resource(max_entries=200, show_spinner=False)
 def _stamped(key: str, text: str, _wanted: LazyFigure) -> Drawn:
     return Drawn(theme.finished(theme.stamped(_wanted.figure(), text)))

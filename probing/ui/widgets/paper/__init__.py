@@ -1,0 +1,1 @@
+"""The part "For a paper" below every figure."""

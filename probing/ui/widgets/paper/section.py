@@ -1,0 +1,146 @@
+"""The part "For a paper" below every figure: files at the width of a column, and what a caption and a bibliography need."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from probing.core.errors import FigureError
+from probing.figures.paper import pdf, tex
+from probing.figures.paper.pgfplots import pgfplots
+from probing.figures.paper.sizing import PER_INCH, POINTS, WIDTHS, Columns, sized
+from probing.reports.citations import PAPERS, SOFTWARE
+from probing.reports.paper_words import caption as caption_of
+from probing.ui.widgets.export import Stamp, file_name
+from probing.ui.widgets.figure_cache import LazyFigure, for_paper
+from probing.ui.widgets.markdown import Markdown, escape, filled
+from probing.ui.widgets.paper import saver
+
+FORMATS = ("SVG", "PNG", "PDF", "pgfplots")
+#: Resolution of a PNG file, in dots per inch.
+DPI = 300
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a page tells of a figure.
+
+    Attributes:
+        table: the numbers shown in it.
+        stamp: filters and fingerprint.
+        name: prefix of the widgets' keys and name of the files.
+        caption: how to read it; its markup is escaped unless it is ``Markdown``.
+        call: the call of the Python API that draws it; empty if there is none.
+    """
+
+    table: pd.DataFrame
+    stamp: Stamp
+    name: str
+    caption: str
+    call: str
+
+
+@st.fragment
+def draw(drawn: go.Figure | LazyFigure, told: Told) -> None:
+    """Draws the switch; what it opens is made when it is on, and a choice in it does not run the page again."""
+    if st.toggle("For a paper", key=f"{told.name}.paper", help="SVG, PNG, PDF and pgfplots at the width of a column, with text of 8 pt."):
+        _files(for_paper(drawn), told)
+        _words(told)
+
+
+def _files(figure: go.Figure, told: Told) -> None:
+    name = told.name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        columns: Columns = st.segmented_control(
+            "Width",
+            list(WIDTHS),
+            default=1,
+            required=True,
+            key=f"{name}.columns",
+            format_func=lambda n: f"{'one column' if n == 1 else 'two columns'}, {WIDTHS[n]} in",
+        )
+        kind = st.segmented_control("Format", FORMATS, default="SVG", required=True, key=f"{name}.format")
+    small = sized(figure, columns)
+    wide, high = int(small.layout.width), int(small.layout.height)
+    within = f"{name}-paper"
+    whole_name = file_name(name, told.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
+    image = {"format": kind.lower(), "filename": whole_name, "width": wide, "height": high, "scale": DPI / PER_INCH if kind == "PNG" else 1}
+    camera = image if kind in ("SVG", "PNG") else image | {"format": "svg", "scale": 1}
+    config = {"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]], "toImageButtonOptions": camera}
+    with st.container(key=within):
+        st.plotly_chart(
+            small, width=wide, height=high, theme=None, config=config, key=f"{name}.preview", alt="The figure as the file has it"
+        )
+    words = "{wide:.2f} × {high:.2f} in with text of {points} pt. The file has no stamp; the caption below states the origin."
+    st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
+    if kind in ("SVG", "PNG"):
+        saver.button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save")
+    elif kind == "PDF":
+        _pdf(figure, columns, whole_name, name)
+    else:
+        _code(figure, columns, whole_name, told)
+
+
+def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> None:
+    if command := pdf.missing():
+        st.info(
+            "The server cannot make PDF files yet. This command, typed on the server, installs what is missing:", icon=":material/info:"
+        )
+        st.code(command, language="shell", wrap_lines=True)
+        st.caption("Without it, pdflatex makes a PDF of the pgfplots file, and Inkscape one of the SVG file.")
+        return
+    st.download_button(
+        "Save PDF",
+        lambda: pdf.pdf(figure, columns),
+        f"{whole_name}.pdf",
+        "application/pdf",
+        key=f"{name}.pdf",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def _code(figure: go.Figure, columns: Columns, whole_name: str, told: Told) -> None:
+    try:
+        code = pgfplots(figure, columns, told.stamp.text)
+    except FigureError as error:
+        st.warning(escape(str(error)), icon=":material/report:")
+        return
+    st.download_button(
+        "Save pgfplots",
+        code.encode("utf-8"),
+        f"{whole_name}.tex",
+        "application/x-tex",
+        key=f"{told.name}.pgfplots",
+        on_click="ignore",
+        icon=":material/download:",
+        help="A file that pdflatex compiles by itself; every value stands in it.",
+    )
+
+
+def _words(told: Told) -> None:
+    """Caption, BibTeX, call and link, each with a button that copies it."""
+    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, told.stamp.data)
+    shown = {
+        "Caption": (f"\\caption{{{tex.text(words)}}}", "latex"),
+        "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
+        **({"Python": (told.call, "python")} if told.call else {}),
+        "Link": (link(), None),
+    }
+    for tab, (text, language) in zip(st.tabs(list(shown)), shown.values(), strict=True):
+        with tab:
+            st.code(text, language=language, wrap_lines=True)
+
+
+def link() -> str:
+    """The address of the page with all its options."""
+    query = urlencode(sorted((name, value) for name in st.query_params for value in st.query_params.get_all(name)))
+    return f"{st.context.url or ''}{'?' if query else ''}{query}"
+
+
+def _plain(caption: str) -> str:
+    """A caption of a page without its markup."""
+    return re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "")) if isinstance(caption, Markdown) else caption
