@@ -151,6 +151,23 @@ def test_home_reads_its_example_layer_by_layer_by_button_by_keys_and_by_word(tou
     no_trouble(page)
 
 
+def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
+    page = tour("/Layer_curves?k=10")
+    page.get_by_text("Table and downloads").first.click()
+    page.get_by_text("For a paper").first.click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save SVG").click()
+    drawing = saving.value.path().read_text(encoding="utf-8")
+    assert saving.value.suggested_filename.endswith("-1-column.svg") and re.search(r'<svg[^>]* width="312', drawing)
+    page.get_by_role("tab", name="Link").click()
+    assert "/Layer_curves" in page.locator('[data-testid="stTabs"] code').last.inner_text()
+    page.get_by_text("pgfplots", exact=True).first.click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name=re.compile("pgfplots|Save")).first.click()
+    assert "\\begin{tikzpicture}" in saving.value.path().read_text(encoding="utf-8")
+    no_trouble(page)
+
+
 def test_a_typed_sentence_is_answered_at_every_layer(live):
     box = live.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")

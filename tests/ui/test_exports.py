@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
-from probing.reports.paper_words import caption
+from probing.figures.paper.words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
 from probing.ui.widgets.markdown import count, escape, listing
 from probing.ui.widgets.paper.calls import UNFILTERED, plot

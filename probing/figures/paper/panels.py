@@ -56,7 +56,7 @@ class Axis:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Its ends in units of the axis, as they are drawn: from left to right, or from the bottom to the top."""
+        """Its ends in units of the axis, in the order of drawing: from left to right, or from the bottom to the top."""
         given = self.made.get("range")
         if given is not None and None not in list(given):
             low, high = (float(one) for one in given)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -114,14 +113,15 @@ def _grids(grids: Sequence[Grid], stamp: Stamp, *, caption: Markdown, alt: str, 
     tokens = grids[0].tokens
     columns = min(_TOP, int(tokens["place"].max())) if len(tokens) else 1
     table = pd.concat([one.tokens.assign(model=one.model, rank=one.tokens["layer"].map(one.ranks.get)) for one in grids])
-    blocks.figure(
+    story.draw(grids, answer=answer, key="home.story")
+    st.caption(escape(stamp.text))
+    blocks.files(
         drawing(token_grid, tokens, columns=columns, ranks=grids[0].ranks, dark=blocks.dark()),
         table=table.drop(columns="framed").dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
         caption=caption,
         alt=alt,
-        instead=partial(story.draw, grids, answer=answer, key="home.story"),
     )
 
 

@@ -18,7 +18,7 @@ from probing.ui.reproduction.knowledge.section import BERTNESIA
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.reproduction.sentences.section import INTERPLAY
 from probing.ui.reproduction.shown import Section, Shown
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Paper by its name in links -> its part of the page.
 SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
@@ -61,7 +61,7 @@ def _choose(view: View, section: Section) -> tuple[str, ...]:
     if not page.there_or_said(bool(there), *section.missing):
         return () if section.alone else st.stop()
     chosen = wanted if wanted in there else next(iter(there))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.popover(escape(section.option(view, chosen, there[chosen])), icon=":material/tune:"):
         selection.bound(
             st.selectbox,
             Markdown(section.menu),

@@ -38,7 +38,6 @@ def figure(
     caption: str = "",
     alt: str = "",
     on_point: Callable[[list], None] | None = None,
-    instead: Callable[[], None] | None = None,
     call: str = "",
 ) -> None:
     """Shows a figure with its table and its downloads.
@@ -51,7 +50,6 @@ def figure(
         caption: one sentence on how to read it; its markup is escaped unless it is ``Markdown``.
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
-        instead: draws the numbers on the page in place of the figure, which its files show.
         call: the call of the Python API that draws it; empty if there is none.
     """
     shown = stamped(drawn, stamp.text)
@@ -62,10 +60,7 @@ def figure(
         "toImageButtonOptions": {"format": "png", "filename": export.file_name(name, stamp), "scale": 2},
     }
     key = f"{name}.figure"
-    if instead:
-        instead()
-        st.caption(escape(stamp.text))
-    elif on_point:
+    if on_point:
 
         def clicked() -> None:
             points = st.session_state[key].selection.points
@@ -75,6 +70,13 @@ def figure(
         st.plotly_chart(shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
     else:
         st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
+    files(drawn, table=table, stamp=stamp, name=name, caption=caption, alt=alt, call=call)
+
+
+def files(
+    drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "", call: str = ""
+) -> None:
+    """Shows a figure's caption, its table and its downloads, of which the figure is one; see ``figure``."""
     if caption:
         st.caption(escape(caption))
     with st.expander("Table and downloads", icon=":material/table:"):

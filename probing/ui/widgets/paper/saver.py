@@ -1,4 +1,4 @@
-"""A button that saves a figure as an image which the visitor's browser draws."""
+"""A button that saves a figure as an image which the reader's browser draws."""
 
 from pathlib import Path
 

@@ -12,8 +12,8 @@ from probing.core.errors import FigureError
 from probing.figures.paper import pdf, tex
 from probing.figures.paper.pgfplots import pgfplots
 from probing.figures.paper.sizing import PER_INCH, POINTS, WIDTHS, Columns, sized
+from probing.figures.paper.words import caption as caption_of
 from probing.reports.citations import PAPERS, SOFTWARE
-from probing.reports.paper_words import caption as caption_of
 from probing.ui.widgets.export import Stamp, file_name
 from probing.ui.widgets.figure_cache import LazyFigure, for_paper
 from probing.ui.widgets.markdown import Markdown, escape, filled
@@ -26,7 +26,7 @@ DPI = 300
 
 @dataclass(frozen=True)
 class Told:
-    """What a page tells of a figure.
+    """What a page states about a figure.
 
     Attributes:
         table: the numbers shown in it.
