@@ -193,7 +193,7 @@ class Plots:
         >>> results = probing.results()
         >>> fact_id = results.facts("nesia-mini", "tied", "trex", limit=1).loc[0, "fact_id"]
         >>> [trace.type for trace in results.plot.fact(fact_id, model="nesia-mini").data]
-        ['heatmap', 'scatter']
+        ['heatmap', 'scatter', 'scatter']
         """
         db = self._results.database
         one = open_fact(db, fact_id)

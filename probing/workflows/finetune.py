@@ -153,7 +153,7 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}
-    names |= {name: name for name in ("dropout", "looks", "patience", "bfloat16")}
+    names |= {name: name for name in ("dropout", "looks", "patience")}
     there = {"base": made["base"], "objective": made["objective"], "difference": made["stored_as_difference"]}
     there["base weights"] = recipe["base_weights"][:12]
     if entry.hub_id and (source := made.get("base_source")):
@@ -162,6 +162,7 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     asked |= {option: request.protection.settings().get(name) for name, option in protections.items()}
     there |= {option: recipe.get(name, 0) for name, option in protections.items()}
     there |= {option: recipe.get(name) for name, option in names.items()} | {"freeze-embeddings": recipe["freeze_embeddings"]}
+    there["bfloat16"] = recipe.get("bfloat16", False)
     if request.difference:
         asked["bits"], there["bits"] = request.bits or 8, made.get("difference_bits", 8)
     other = [f"{option} {there[option]}, expected {value}" for option, value in asked.items() if value not in (None, there[option])]

@@ -100,9 +100,9 @@ def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(
     sidebar = page.get_by_test_id("stSidebar")
     headings = sidebar.get_by_role("heading", level=2)
     headings.first.wait_for(state="visible")
-    assert headings.all_inner_texts() == ["Try it", "Facts", "Grammar", "Sentences", "Fine-tuning", "Papers"]
+    assert headings.all_inner_texts() == ["Try it", "Facts", "Grammar", "Sentences", "Fine-tuning", "Your model", "Papers"]
     links = sidebar.get_by_role("link").all()
-    assert len(links) == 14
+    assert len(links) == 15
     tops = [one.bounding_box() for one in links]
     assert all(low["y"] - high["y"] >= 24 for high, low in itertools.pairwise(tops)), "the smallest target of WCAG 2.2"
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in tops)

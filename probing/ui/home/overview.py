@@ -101,6 +101,7 @@ def ways(view: View) -> None:
         navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
         navigation.link("fine_tuning", "**What fine-tuning changed**: all evidence for one model on one layer axis")
         navigation.link("forgetting", "**Forgetting**: lost facts, and the ways by which they come back")
+        navigation.link("own_model", "**Your model**: what it knows of your facts, and what it lost against its base")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers compared with ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(

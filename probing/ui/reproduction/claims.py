@@ -127,11 +127,10 @@ def _rules(shown: Shown) -> Markdown:
         return Markdown("")
     found = [one.found.verdict for one in shown.found.judged]
     return filled(
-        "For **{unsure}** of {claims} claims our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested{why}. "
+        "For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested{why}. "
         "Rules use 95 % intervals: a claim holds if its rule is met at both ends of every interval, and does not hold if the rule is "
         "missed at both ends of any interval. Of many intervals some miss by chance{chance}. The paper states no tolerances, so those are "
         "ours. A verdict is about {scope}: it neither confirms nor refutes the paper's own{models}.",
-        claims=len(found),
         unsure=found.count(UNSURE),
         untested=found.count(UNTESTED),
         why=words.untested,
