@@ -7,14 +7,13 @@ from probing.ui.frame import page
 view = page.open_page("fine_tuning", "What fine-tuning changed", "What fine-tuning changed, layer by layer", needs_results=False)
 if shown := open_results(view):
     words = layers.lead(shown)
-    if layers.has_fates(shown):
-        gone.draw(shown, words)
-        gone.draw_words(shown)
+    # Without fates the panels are the page's first figure.
+    if shown.fates.empty:
         layers.draw(shown)
-    else:
+    gone.draw(shown, words)
+    gone.draw_words(shown)
+    if len(shown.fates):
         layers.draw(shown)
-        gone.draw(shown, words)
-        gone.draw_words(shown)
     models.draw_table(shown)
     models.draw_plane(shown)
 page.sections(view)

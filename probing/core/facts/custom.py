@@ -91,8 +91,16 @@ def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> 
     Raises:
         FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's.
     """
+    return facts_of_table(own_table(content, name), name, probe_set)
+
+
+def facts_of_table(table: OwnTable, name: str, probe_set: str = "own") -> FactSet:
+    """The facts of a table that was read; ``name`` and ``probe_set`` as for ``parse_own_facts``.
+
+    Raises:
+        FactsError: as ``parse_own_facts``.
+    """
     refuse_known_set(probe_set)
-    table = own_table(content, name)
     return _read_rows(((f"{name}, line {number}", row) for number, row in table.rows), name, probe_set)
 
 

@@ -59,18 +59,18 @@ def bars(panel: Panel, trace: dict[str, Any], layout: dict[str, Any], colours: t
 def looks(trace: dict[str, Any], colours: tex.Colours, at: int = 0) -> list[str]:
     """The options of a bar: its fill, and its pattern on it."""
     marker = trace.get("marker") or {}
-    name, alpha = colours(str(marks._of(marker.get("color", "#808080"), at)))
-    alpha *= float(marks._of(marker.get("opacity", 1), at)) * float(trace.get("opacity", 1))
+    name, alpha = colours(str(marks.nth(marker.get("color", "#808080"), at)))
+    alpha *= float(marks.nth(marker.get("opacity", 1), at)) * float(trace.get("opacity", 1))
     edge = marker.get("line") or {}
     outline = ", draw=none"
-    if edge.get("width") is not None and float(marks._of(edge["width"], at)) > 0 and edge.get("color") is not None:
-        outline = f", draw={colours(str(marks._of(edge['color'], at)))[0]}, line width={tex.points(float(marks._of(edge['width'], at)))}"
-    shape = str(marks._of((marker.get("pattern") or {}).get("shape") or "", at) or "")
+    if edge.get("width") is not None and float(marks.nth(edge["width"], at)) > 0 and edge.get("color") is not None:
+        outline = f", draw={colours(str(marks.nth(edge['color'], at)))[0]}, line width={tex.points(float(marks.nth(edge['width'], at)))}"
+    shape = str(marks.nth((marker.get("pattern") or {}).get("shape") or "", at) or "")
     if shape and shape not in _PATTERNS:
         raise FigureError(f"got the pattern {shape!r}; expected one of {' '.join(_PATTERNS)}")
     if not shape:
         return [f"fill={name}, fill opacity={alpha:.3g}{outline}"]
-    line, _ = colours(str(marks._of(marker["pattern"].get("fgcolor") or "#000000", at)))
+    line, _ = colours(str(marks.nth(marker["pattern"].get("fgcolor") or "#000000", at)))
     same = line == name
     return [f"fill={name}, fill opacity={0.3 if same else alpha:.3g}{outline}", f"pattern={_PATTERNS[shape]}, pattern color={line}"]
 
@@ -163,8 +163,8 @@ def _sides(panel: Panel, trace: dict[str, Any], layout: dict[str, Any], along: A
     """How far every bar reaches from its place to both sides, in units of the axis."""
     mine = listed(trace.get("y" if trace.get("orientation") == "h" else "x"))
     if trace.get("width") is not None:
-        widths = [float(marks._of(trace["width"], at)) for at in range(len(mine))]
-        starts = [-width / 2 if trace.get("offset") is None else float(marks._of(trace["offset"], at)) for at, width in enumerate(widths)]
+        widths = [float(marks.nth(trace["width"], at)) for at in range(len(mine))]
+        starts = [-width / 2 if trace.get("offset") is None else float(marks.nth(trace["offset"], at)) for at, width in enumerate(widths)]
         return [(start, start + width) for start, width in zip(starts, widths, strict=True)]
     others = [one for one in panel.traces if one.get("type") == "bar"]
     places = sorted({along.at(place) for one in others for place in listed(one.get("y" if one.get("orientation") == "h" else "x"))})
@@ -180,19 +180,19 @@ def _sides(panel: Panel, trace: dict[str, Any], layout: dict[str, Any], along: A
 
 
 def _base(trace: dict[str, Any], at: int) -> float:
-    base = marks._of(trace.get("base"), at)
+    base = marks.nth(trace.get("base"), at)
     return 0.0 if base is None else float(base)
 
 
 def _label(panel: Panel, trace: dict[str, Any], colours: tex.Colours, at: int, bar: tuple[float, float, float, bool]) -> Iterator[str]:
     """The text of a bar, inside or at its end."""
     start, finish, middle, across = bar
-    words, where = str(marks._of(trace.get("text", ""), at) or ""), trace.get("textposition", "auto")
+    words, where = str(marks.nth(trace.get("text", ""), at) or ""), trace.get("textposition", "auto")
     if not words or where == "none":
         return
     inside = where != "outside"
     font = trace.get("insidetextfont" if inside else "outsidetextfont") or trace.get("textfont") or {}
-    name, _ = colours(str(marks._of(font.get("color") or "#000000", at)))
+    name, _ = colours(str(marks.nth(font.get("color") or "#000000", at)))
     place = (start + finish) / 2 if inside else finish
     forth = finish >= start
     side = "center" if inside else ("west" if forth else "east") if across else ("south" if forth else "north")

@@ -101,8 +101,8 @@ def mark_options(trace: dict[str, Any], colours: tex.Colours, at: int = 0) -> li
         FigureError: for a symbol that pgfplots has no mark for, or a colour that is a number.
     """
     marker = trace.get("marker") or {}
-    symbol, size = str(_of(marker.get("symbol", "circle"), at)), float(_of(marker.get("size", 6), at))
-    colour = _of(marker.get("color", _first_colour(trace)), at)
+    symbol, size = str(nth(marker.get("symbol", "circle"), at)), float(nth(marker.get("size", 6), at))
+    colour = nth(marker.get("color", _first_colour(trace)), at)
     stem = symbol.replace("-open", "").replace("-dot", "")
     if stem not in _MARKS or not isinstance(colour, str):
         got = f"the symbol {symbol!r}" if stem not in _MARKS else f"{colour!r} as a colour"
@@ -111,10 +111,10 @@ def mark_options(trace: dict[str, Any], colours: tex.Colours, at: int = 0) -> li
     is_open = "-open" in symbol
     name, alpha = colours(colour)
     edge = marker.get("line") or {}
-    drawn = colours(str(_of(edge["color"], at)))[0] if edge.get("color") is not None else name
-    alpha *= float(_of(marker.get("opacity", 1), at)) * float(trace.get("opacity", 1))
+    drawn = colours(str(nth(edge["color"], at)))[0] if edge.get("color") is not None else name
+    alpha *= float(nth(marker.get("opacity", 1), at)) * float(trace.get("opacity", 1))
     inner = [f"draw={drawn}", f"fill={'white' if is_open and '-dot' in symbol else 'none' if is_open else name}", "solid"]
-    inner += [f"line width={tex.points(float(_of(edge.get('width', 1), at)))}"] + ([f"opacity={alpha:.3g}"] if alpha < 1 else [])
+    inner += [f"line width={tex.points(float(nth(edge.get('width', 1), at)))}"] + ([f"opacity={alpha:.3g}"] if alpha < 1 else [])
     mark = "oplus" if is_open and "-dot" in symbol else hollow if is_open else whole
     return [f"mark={mark}", f"mark size={tex.points(size / 2)}", f"mark options={{{', '.join([*inner, *([further] if further else [])])}}}"]
 
@@ -175,12 +175,12 @@ def error_bars(panel: Panel, trace: dict[str, Any], colours: tex.Colours, ends: 
 
 def _texts(panel: Panel, trace: dict[str, Any], colours: tex.Colours, x: list[float], y: list[float]) -> Iterator[str]:
     for at, (across, up) in enumerate(zip(x, y, strict=True)):
-        words = str(_of(trace.get("text", ""), at) or "")
+        words = str(nth(trace.get("text", ""), at) or "")
         if not words or not (math.isfinite(across) and math.isfinite(up)):
             continue
-        upright, _, end = str(_of(trace.get("textposition") or "middle center", at)).partition(" ")
+        upright, _, end = str(nth(trace.get("textposition") or "middle center", at)).partition(" ")
         anchor = f"{_SIDES[upright]} {_ENDS[end]}".strip() or "center"
-        name, _ = colours(str(_of((trace.get("textfont") or {}).get("color") or "#000000", at)))
+        name, _ = colours(str(nth((trace.get("textfont") or {}).get("color") or "#000000", at)))
         yield f"\\node[anchor={anchor}, align=left, text={name}, inner sep=2bp] at {panel.place(across, up)} {{{tex.text(words)}}};"
 
 
@@ -204,7 +204,7 @@ def _colour(colour: str, colours: tex.Colours, trace: dict[str, Any]) -> str:
     return f"{name}, opacity={alpha:.3g}" if alpha < 1 else name
 
 
-def _of(value: Any, at: int) -> Any:
+def nth(value: Any, at: int) -> Any:
     """A value for all points, or the value of a point."""
     if hasattr(value, "__len__") and not isinstance(value, str | dict):
         return value[at] if at < len(value) else None

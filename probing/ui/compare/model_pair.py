@@ -140,18 +140,8 @@ def choose(view: View) -> Pair | None:
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
     with options:
         selection.bound(st.selectbox, "Head", "head", view.page, value=head, options=heads)
-    with options:
         selection.bound(st.selectbox, "Probe set", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
-    with options:
-        selection.bound(
-            st.segmented_control,
-            "A fact counts as known with rank",
-            "k",
-            view.page,
-            options=list(selection.RANKS),
-            required=True,
-            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-        )
+        selection.known_rank(view.page)
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
     assert view.database is not None
     return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database), options)
@@ -252,35 +242,22 @@ def draw_curves(view: View, pair: Pair) -> None:
     )
     view.introduce()
     cards.draw(_cards(table))
-    with st.expander("In words", icon=":material/notes:"):
-        words = [Markdown(_WHAT), joined(" ", [more, beside_both(deepest, again), loss_minus_swapped(deepest)])]
-        st.markdown(joined("\n\n", words))
+    with blocks.in_words(Markdown(_WHAT), joined(" ", [more, beside_both(deepest, again), loss_minus_swapped(deepest)])):
         draw_badge(view, pair)
 
 
+_DIFFERENCE = (
+    "difference",
+    "Difference, last layer",
+    "Share of the same facts that each knows, first minus second, fact by fact; 95 % interval.",
+)
+_MORE = ("more", "Minus the swapped subject", "How much more the first gains from the subject than the second; 95 % interval.")
+
+
 def _cards(table: pd.DataFrame) -> list[Card]:
-    """The difference at the last layer, over all facts and minus the swapped subject."""
-    last = table.iloc[-1]
-    found = [
-        Card(
-            "Difference, last layer",
-            filled("{points:+.1f} points", points=last["difference"] * 100),
-            filled("{low:+.1f} to {high:+.1f}", low=last["difference_low"] * 100, high=last["difference_high"] * 100),
-            [float(one) * 100 for one in table["difference"].dropna()],
-            "Share of the same facts that each knows, first minus second, fact by fact; 95 % interval.",
-        )
-    ]
-    if pd.notna(last["more"]):
-        found.append(
-            Card(
-                "Minus the swapped subject",
-                filled("{points:+.1f} points", points=last["more"] * 100),
-                filled("{low:+.1f} to {high:+.1f}", low=last["more_low"] * 100, high=last["more_high"] * 100),
-                [float(one) * 100 for one in table["more"].dropna()],
-                "How much more the first gains from the subject than the second; 95 % interval.",
-            )
-        )
-    return found
+    """The difference at the last layer, over all facts and, if it is defined, minus the swapped subject."""
+    found = [cards.of_points(table, *_DIFFERENCE)]
+    return found if pd.isna(table["more"].iloc[-1]) else [*found, cards.of_points(table, *_MORE)]
 
 
 def _of_shuffled(table: pd.DataFrame) -> str:

@@ -59,8 +59,7 @@ def draw(view: View) -> None:
     metric = selection.of(CurvesSelection).metric
     if metric in _DOES:
         cards.draw(cards.of_shares(first, METRICS[metric].label))
-    with st.expander("In words", icon=":material/notes:"):
-        st.markdown(joined("  \n\n", [one for one in (Markdown(_WHAT), more) if one]))
+    blocks.in_words(Markdown(_WHAT), more)
     _choose_point(view, table)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError, PromptError
-from probing.core.facts.custom import COLUMNS, SUFFIXES, own_table, parse_own_facts
+from probing.core.facts.custom import COLUMNS, SUFFIXES, facts_of_table, own_table
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
@@ -65,7 +65,8 @@ def show(view: View) -> None:
         return
     content = file.getvalue()
     try:
-        facts, table = parse_own_facts(content, file.name), own_table(content, file.name)
+        table = own_table(content, file.name)
+        facts = facts_of_table(table, file.name)
     except ProbingError as error:
         blocks.problem(error)
         return

@@ -58,7 +58,7 @@ _ACCURACIES = {
 
 def draw(shown: Shown, words: Markdown) -> None:
     """The bars, below them ``words`` and the ten fates, and the table of cells with the link to their sentences."""
-    counts = shown.gone[shown.gone["fate"] != ""] if len(shown.gone) else shown.gone
+    counts = shown.fates
     if len(counts):
         shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
         blocks.figure(
@@ -71,8 +71,7 @@ def draw(shown: Shown, words: Markdown) -> None:
             alt="Share of each fate by task and vector",
         )
     shown.view.introduce()
-    with st.expander("In words", icon=":material/notes:"):
-        st.markdown(words)
+    blocks.in_words(words)
     _lacking(shown)
     if counts.empty:
         return

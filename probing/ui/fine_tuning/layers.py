@@ -50,16 +50,11 @@ def lead(shown: Shown) -> Markdown:
     return joined("\n\n", [Markdown(_WHAT), joined(" ", [one for one in _intro(shown) if one])])
 
 
-def has_fates(shown: Shown) -> bool:
-    """Whether it is stored where the base's properties are read in the model."""
-    return len(shown.gone) > 0 and bool((shown.gone["fate"] != "").any())
-
-
 def _where(shown: Shown) -> Markdown:
     """At how many cells a linear probe still reads what it read in the base."""
-    if not has_fates(shown):
+    counts = shown.fates
+    if counts.empty:
         return Markdown("")
-    counts = shown.gone[shown.gone["fate"] != ""]
     return filled(
         "Where its base's probes read a property, a linear probe of the same layer still reads it in **{kept} of {n}** cases.",
         kept=int(counts["fate"].isin(LINEAR_HERE).sum()),

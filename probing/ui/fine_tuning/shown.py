@@ -44,6 +44,11 @@ class Shown(TuningPanels):
         """All models that were trained further on their base's own text."""
         return tuple(self.tuned.loc[self.tuned["control"], "model"])
 
+    @property
+    def fates(self) -> pd.DataFrame:
+        """The rows of ``gone`` whose fate is stored."""
+        return self.gone[self.gone["fate"] != ""] if len(self.gone) else self.gone
+
     @cached_property
     def run_ids(self) -> tuple[str, ...]:
         """The runs behind what is shown of the model."""
@@ -108,13 +113,5 @@ def _facts(view: View, model: str) -> FactRuns | None:
         selection.bound(st.selectbox, "Facts read by head", "head", view.page, value=head, options=heads)
     if len(sets) > 1:
         selection.bound(st.selectbox, "Facts of", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
-    selection.bound(
-        st.segmented_control,
-        "Known with rank",
-        "k",
-        view.page,
-        options=list(selection.RANKS),
-        required=True,
-        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )
+    selection.known_rank(view.page, label="Known with rank")
     return FactRuns(str(head), str(probe_set), chosen.k)

@@ -90,16 +90,6 @@ def open_results(view: View) -> Shown | None:
                 st.selectbox, "Facts of", "lost_set", view.page, value=probe_set, options=sets, format_func=set_name, resets=resets
             )
         if len(ks) > 1:
-            selection.bound(
-                st.segmented_control,
-                "Known with rank",
-                "lost_k",
-                view.page,
-                value=k,
-                options=ks,
-                required=True,
-                resets=resets,
-                format_func=lambda one: "1" if one == 1 else f"≤ {one}",
-            )
+            selection.known_rank(view.page, "lost_k", label="Known with rank", ranks=ks, value=k, resets=resets)
     reading = Reading(view)
     return Shown(view, runs, model, reading.report(outcome, runs))

@@ -321,3 +321,12 @@ def bound(
         update(**{name: tuple(new) if is_tuple else new, **(resets or {})})
 
     return widget(label, key=key, on_change=store, **options)
+
+
+_KNOWN = "A fact counts as known with rank"
+
+
+def known_rank(page: str, name: str = "k", *, label: str = _KNOWN, ranks: Sequence[int] = RANKS, **more: Any) -> int:
+    """Draws the choice of the rank up to which a fact counts as known; ``more`` as for ``bound``."""
+    more |= {"options": list(ranks), "required": True, "format_func": lambda rank: "1" if rank == 1 else f"≤ {rank}"}
+    return int(bound(st.segmented_control, escape(label), name, page, **more))

@@ -38,15 +38,7 @@ _WHAT = (
 
 def _controls(view: View) -> None:
     """The rank up to which a fact counts as known."""
-    selection.bound(
-        st.segmented_control,
-        "A fact counts as known with rank",
-        "k",
-        view.page,
-        options=list(selection.RANKS),
-        required=True,
-        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )
+    selection.known_rank(view.page)
 
 
 def _points(view: View) -> pd.DataFrame:
@@ -97,8 +89,7 @@ def draw_curves(view: View, numbers: Markdown) -> pd.DataFrame:
         alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
     )
     view.introduce()
-    with st.expander("In words", icon=":material/notes:"):
-        st.markdown(joined("\n\n", [one for one in (Markdown(_WHAT), numbers, _said(view, table)) if one]))
+    blocks.in_words(Markdown(_WHAT), numbers, _said(view, table))
     return table
 
 

@@ -103,10 +103,10 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     tuned = tuned[~tuned["model"].isin(view.controls)]
     found = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
     rows = {str(runs.loc[run_id, "model"]): mine for run_id, mine in found.groupby("run_id")}
-    base = {str(own["model"]): rows.pop(str(own["model"]))}
-    order = [model for model in view.colours if model in rows]
-    lost = [model for model in order if _at_end(rows[model]) > 1] if _at_end(base[str(own["model"])]) == 1 else []
-    return base | {model: rows[model] for model in (lost or order)[:1]}
+    base = str(own["model"])
+    order = [model for model in view.colours if model in rows and model != base]
+    lost = [model for model in order if _at_end(rows[base]) == 1 < _at_end(rows[model])]
+    return {model: rows[model] for model in (base, *(lost or order)[:1])}
 
 
 def _at_end(rows: pd.DataFrame) -> int:

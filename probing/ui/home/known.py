@@ -82,15 +82,7 @@ def draw(view: View) -> None:
 
 def _options(view: View) -> None:
     """Draws the choice of rank and average for the bars."""
-    selection.bound(
-        st.segmented_control,
-        "A fact counts as known with rank",
-        "k",
-        view.page,
-        options=list(selection.RANKS),
-        required=True,
-        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )
+    selection.known_rank(view.page)
     selection.bound(
         st.segmented_control,
         "Mean over",

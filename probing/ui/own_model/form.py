@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.facts.custom import SUFFIXES, own_probe_set, own_table, parse_own_facts
+from probing.core.facts.custom import SUFFIXES, facts_of_table, own_probe_set, own_table
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -108,7 +108,8 @@ def _facts() -> Given | None:
     name, content = (file.name, file.getvalue()) if file is not None else (_PASTED, pasted.encode("utf-8", "replace"))
     called = st.text_input("Name of the probe set", own_probe_set(Path(name)), key=f"own_model.called.{name}", max_chars=60)
     try:
-        facts, table = parse_own_facts(content, name, own_probe_set(Path(name), called)), own_table(content, name)
+        table = own_table(content, name)
+        facts = facts_of_table(table, name, own_probe_set(Path(name), called))
     except ProbingError as error:
         blocks.problem(error)
         return None

@@ -43,15 +43,7 @@ def draw(view: View, wish: Wish) -> None:
         blocks.problem(error)
         return
     view.contents.section("Result")
-    selection.bound(
-        st.segmented_control,
-        "A fact counts as known with rank",
-        "my_k",
-        view.page,
-        options=[1, 10],
-        required=True,
-        format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-    )
+    selection.known_rank(view.page, "my_k", ranks=(1, 10))
     for sentence in found.sentences:
         st.markdown(escape(sentence))
     stamp = view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids)

@@ -65,8 +65,7 @@ def draw_places(shown: Shown, words: Markdown) -> None:
         alt="Centre of gravity and expected layer by task and model",
     )
     shown.view.introduce()
-    with st.expander("In words", icon=":material/notes:"):
-        st.markdown(words)
+    blocks.in_words(words)
     number = st.column_config.NumberColumn
     wide = table.assign(name=table["task"].map(shown.tasks))
     columns = ["name", "model", "seeds", *_LAYERS, *_MARKS, *_PERCENT]

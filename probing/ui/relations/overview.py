@@ -62,8 +62,7 @@ def draw(view: View) -> tuple[pd.DataFrame, str]:
     view.introduce()
     if whole is not None:
         cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, macro"))
-    with st.expander("In words", icon=":material/notes:"):
-        st.markdown(joined("\n\n", [one for one in (Markdown(_WHAT), more) if one]))
+    blocks.in_words(Markdown(_WHAT), more)
     return points, mode
 
 
@@ -75,15 +74,7 @@ def _whole(view: View) -> pd.DataFrame:
 def _controls(view: View) -> None:
     """Rank, order of rows, and whether the base is subtracted."""
     with st.container(gap="small"):
-        selection.bound(
-            st.segmented_control,
-            "A fact counts as known with rank",
-            "k",
-            view.page,
-            options=list(selection.RANKS),
-            required=True,
-            format_func=lambda k: "1" if k == 1 else f"≤ {k}",
-        )
+        selection.known_rank(view.page)
         selection.bound(st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__, width=270)
         if (base := base_run(view)) is not None:
             selection.bound(st.toggle, filled("Difference to {model}", model=view.called(base["model"])), "against_base", view.page)

@@ -51,9 +51,8 @@ def draw(shown: Shown) -> None:
         alt="Accuracy of the best layer by property, with majority and surface baseline",
     )
     shown.view.introduce()
-    with st.expander("In words", icon=":material/notes:"):
-        lines = joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")])
-        st.markdown(joined("\n\n", [Markdown(_WHAT), lines, Markdown(_BASELINES)]))
+    lines = joined("\n", [filled("- {line}", line=in_words(row, shown.tasks[row["task"]])) for row in best.to_dict("records")])
+    blocks.in_words(Markdown(_WHAT), lines, Markdown(_BASELINES))
 
 
 def in_words(row: dict, title: str) -> Markdown:

@@ -6,12 +6,13 @@ from functools import partial
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.reports.table_text import latex_table
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
-from probing.ui.widgets.markdown import escape, filled, listing
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 from probing.ui.widgets.paper import section
 from probing.ui.widgets.places import without_server_folders
 
@@ -148,6 +149,14 @@ def table_with_download(
         icon=":material/download:",
     )
     st.caption(escape(stamp.text))
+
+
+def in_words(*paragraphs: Markdown) -> DeltaGenerator:
+    """Shows a page's answer at length, folded; empty paragraphs are left out. Returns the place below them."""
+    place = st.expander("In words", icon=":material/notes:")
+    with place:
+        st.markdown(joined("\n\n", [one for one in paragraphs if one]))
+    return place
 
 
 def missing(what: str, command: str) -> None:

@@ -55,11 +55,21 @@ def of_shares(points: pd.DataFrame, what: str) -> list[Card]:
     rows = points.sort_values("layer")
     last = rows.iloc[-1]
     found = [Card(f"{what}, last layer", _percent(last["value"]), filled("{n:,} facts", n=int(last["n"])), _line(rows["value"]))]
-    for column, label, how in _ABOVE:
-        if column in rows and pd.notna(last[column]):
-            interval = f"{_points(last[f'{column}_low'])} to {_points(last[f'{column}_high'])}"
-            found.append(Card(label, f"{_points(last[column])} points", interval, _line(rows[column]), how))
-    return found
+    return found + [of_points(rows, *one) for one in _ABOVE if one[0] in rows and pd.notna(last[one[0]])]
+
+
+def of_points(rows: pd.DataFrame, column: str, label: str, how: str) -> Card:
+    """A difference of shares at the last layer, with its interval, in points.
+
+    Args:
+        rows: by layer: ``column``, and the same with ``_low`` and ``_high``.
+        column: the difference.
+        label: what it is.
+        how: how it is computed.
+    """
+    last = rows.iloc[-1]
+    interval = f"{_points(last[f'{column}_low'])} to {_points(last[f'{column}_high'])}"
+    return Card(label, f"{_points(last[column])} points", interval, _line(rows[column]), how)
 
 
 _ABOVE = (
