@@ -152,7 +152,8 @@ def _ways_back(db: Database, base: str) -> list[str]:
 
 
 def _edges(db: Database, base: str) -> list[str]:
-    lines = _table("task", "seeds", "P(0)", "P(L)", "gain (95 %)", "memory", "random encoder", "unseen: P(L) / random", "expected layer (95 %)")
+    columns = ("task", "seeds", "P(0)", "P(L)", "gain (95 %)", "memory", "random encoder", "unseen: P(L) / random", "expected layer")
+    lines = _table(*columns)
     found = {unseen: summary(db, parts=("dev",), unseen=unseen).set_index(["model", "encoder", "task"]) for unseen in (False, True)}
     for task in EDGE_TASKS:
         key = (base, "trained", task)
@@ -181,7 +182,8 @@ def _tuned_edges(db: Database, base: str) -> list[str]:
     found = found[found["encoder"] == "trained"]
     several = found.groupby("task")["model"].transform("nunique") > 1
     for row in found[several].sort_values(["task", "f1_last"], ascending=[True, False]).itertuples():
-        lines.append(_row(EDGE_TASKS[row.task].title.lower(), _short(row.model, base), _points(row.f1_last, row.f1_last_low, row.f1_last_high)))
+        value = _points(row.f1_last, row.f1_last_low, row.f1_last_high)
+        lines.append(_row(EDGE_TASKS[row.task].title.lower(), _short(row.model, base), value))
     return lines
 
 

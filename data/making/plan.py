@@ -144,12 +144,9 @@ def _probes() -> Iterator[Step]:
             return ("random twin",)
         return _of(known[called]) if called in known else ()
 
-    for number, request in enumerate(edges.plan(), 1):
-        tasks = ", ".join(request.tasks)
+    for request in edges.plan():
         run = partial(train_edges, replace(request, out=edges.results()))
-        yield Step(
-            f"edge probes {number}: {tasks} of {request.model}, {request.encoder}", run, edges.minutes(request), after(request.model)
-        )
+        yield Step(edges.name_of(request), run, edges.minutes(request), after(request.model))
     yield Step("random twin", sentences.make_random_twin, 0.1)
     for asked in sentences.probings():
         # Others are compared with the states of the base.
@@ -158,7 +155,7 @@ def _probes() -> Iterator[Step]:
         yield Step(name, partial(train_sentences, asked), sentences.minutes(asked), first)
     for measured in sentences.measurings():
         name = f"changes of {Path(measured.model).name}"
-        yield Step(name, partial(measure_changes, measured), 6, after(measured.model))
+        yield Step(name, partial(measure_changes, measured), 2, after(measured.model))
 
 
 def _forgetting() -> Iterator[Step]:
