@@ -21,7 +21,7 @@ FOLLOWED = ("ner-conll", "sst-2", "control")
 #: States of each, and facts of T-REx that all are asked.
 _STATES, _ASKED = 12, 10_000
 #: What is compared is lost within the first fifty steps; the score needs some more.
-_PREVENTED, _STEPS, _FACTS = "ner-conll", 300, 6000
+_PREVENTED, _STEPS, _FACTS = "ner-conll", 150, 3000
 
 
 def results() -> Path:
