@@ -27,6 +27,8 @@ def gather(say: Say = print) -> list[Path]:
             files += [atomic_copy(path, target / path.name) for path in sorted(folder.glob("*.parquet"))]
         elif rows:
             counted.append(folder)
+    if not counted:
+        return files
     ours = [table.name for table in KINDS[FACTS].tables if table.name.endswith(("_counts", "counted_runs"))]
     with tempfile.TemporaryDirectory(prefix="nesia-counts-") as name:
         counts = Path(name)
