@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from data.making.models import FIRST, RATES
+from data.making.models import MODEL as BASE
+from data.making.plan import SECOND_WORDING, fact_by_fact
 from probing.core.facts.fact import PROBE_SETS, Fact
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
-from probing.core.registry import REPOSITORY
+from probing.core.registry import REPOSITORY, read_registry
+from probing.models.sources.weights import weights_identity
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.store.build import build_database
@@ -20,21 +24,31 @@ from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, head_training, totals
 from probing.store.run_queries import runs as stored_runs
+from probing.store.sources import files_of
 from tests.store.planted import PlantedRun, plant_runs
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
-SHIPPED_SETS = ("trex", "google_re", "common_sense", "questions")
-#: Model -> its base and objective.
-FAMILY = {"nesia-mini": ("", "pre-training")} | {
-    f"nesia-mini-{name.lower()}": ("nesia-mini", name)
-    for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", "control")
-}
-FULL = ("nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-rank-msmarco")
+SETS = {"default": ("trex", "google_re", "common_sense", "questions"), SECOND_WORDING: ("trex", "google_re")}
+#: Model -> its base and objective, of all that ship.
+FAMILY = {entry.name: (entry.base or "", entry.objective) for entry in read_registry().models if entry.shipped}
+TUNED = tuple(name for name, (base, _) in FAMILY.items() if base)
+LOGIT_LENS_OF_BASE = {"model": BASE, "head": "logit_lens", "seed": 0, "template_set": "default"}
 
 
-def shipped_runs() -> list[dict]:
-    return [row for path in sorted(SNAPSHOT.glob("runs-*.parquet")) for row in read_table(path, "runs").to_pylist()]
+def shipped_runs(table: str = "runs", **values) -> list[dict]:
+    """The rows of the runs in the snapshot with these values; of ``counted_runs`` only counts ship."""
+    rows = [row for path in files_of(table, SNAPSHOT) for row in read_table(path, table).to_pylist()]
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+def raw_facts() -> dict[str, dict]:
+    return {row["fact_id"]: row for path in SNAPSHOT.glob("facts-*.parquet") for row in read_table(path, "facts").to_pylist()}
+
+
+def raw_predictions(run_id: str) -> list[dict]:
+    columns = ["fact_id", "layer", "gold_rank", "other_rank"]
+    return read_table(SNAPSHOT / f"predictions-{run_id}.parquet", "predictions", columns).to_pylist()
 
 
 @pytest.fixture(scope="module")
@@ -61,70 +75,105 @@ def test_one_more_run_is_added_to_a_copy_of_the_database(database, tmp_path, cap
     assert "is built in full" not in caplog.text
 
 
-def test_older_runs_keep_the_swapped_ranks_of_lenders_without_the_answer(database):
-    runs = shipped_runs()
-    (run,) = (row for row in runs if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "trex", 0))
-    (last,) = precision(database, [run["run_id"]], (1,)).query(f"layer == {run['layers'] - 1}").itertuples()
-    # Of 32,095 facts 4,345 borrowed from a subject with their answer; with these the share would be 9.1 per cent.
-    assert last.swapped_n == 32_095 - 4_345
-    assert last.swapped == pytest.approx(0.0362, abs=0.0001)
+def test_no_swapped_subject_has_the_facts_answer():
+    facts = raw_facts()
+    assert shipped_runs()
+    for run in shipped_runs():
+        asked = {row["fact_id"] for row in raw_predictions(run["run_id"])}
+        subjects = defaultdict(set)
+        for one in (facts[fact_id] for fact_id in asked):
+            subjects[one["relation"], one["object"].casefold()].add(one["subject"])
+        lenders = read_table(SNAPSHOT / f"lenders-{run['run_id']}.parquet", "lenders").to_pylist()
+        for row in lenders:
+            one, lender = facts[row["fact_id"]], facts[row["lender_id"]]
+            assert (one["relation"], one["template"]) == (lender["relation"], lender["template"])
+            assert lender["subject"] not in subjects[one["relation"], one["object"].casefold()]
+        swapped = {row["fact_id"] for row in raw_predictions(run["run_id"]) if row["other_rank"] is not None}
+        assert swapped == {row["fact_id"] for row in lenders}
 
 
-def test_fine_tuned_models_have_swapped_subjects_on_the_facts_of_their_base(database):
-    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "logit_lens")]
-    table = precision(database, runs, (1, 10, 100))
-    n = table.groupby("probe_set")["swapped_n"].agg(["min", "max"])
-    assert n.loc["trex"].tolist() == [27_750, 27_750]
-    assert n.loc["google_re", "min"] == n.loc["google_re", "max"] > 5_000
-    # The last layer of one model knows no more of its own subject than of another one; all others do.
-    last = table.query("layer == 8 and probe_set == 'trex' and k == 1")
-    assert len(last) == 16
-    assert set(last.loc[last["above_swapped_low"] <= 0, "model"]) == {"nesia-mini-qa-squad-1"}
+def test_shares_with_own_and_swapped_subject_are_those_of_the_raw_rows(database):
+    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="trex")
+    table = precision(database, [run["run_id"]], (1, 10), "micro").set_index(["layer", "k"])
+    of_layer = defaultdict(list)
+    for row in raw_predictions(run["run_id"]):
+        of_layer[row["layer"]].append((row["gold_rank"], row["other_rank"]))
+    assert set(of_layer) == set(range(run["layers"]))
+    for layer, ranks in of_layer.items():
+        both = [(own, other) for own, other in ranks if other is not None]
+        for k in (1, 10):
+            got = table.loc[(layer, k)]
+            assert got["value"] == pytest.approx(sum(own <= k for own, _ in ranks) / run["n_probed"])
+            assert got["swapped_n"] == len(both)
+            assert got["swapped"] == pytest.approx(sum(other <= k for _, other in both) / len(both))
+            assert got["matched"] == pytest.approx(sum(own <= k for own, _ in both) / len(both))
 
 
-def test_total_knowledge_of_every_model_stands_beside_its_null(database):
-    runs = [row["run_id"] for row in shipped_runs() if row["seed"] == 0 and row["head"] in ("tied", "logit_lens")]
-    table = total(database, runs, (1,), ("macro", "micro"))
-    facts = table[table["probe_set"].isin(["trex", "google_re"])]
-    assert facts["inner_n"].notna().all() and table[table["probe_set"] == "questions"]["inner_n"].isna().all()
-    (base,) = facts.query("model == 'nesia-mini' and head == 'tied' and probe_set == 'trex' and average == 'macro'").itertuples()
-    assert (base.inner_own / base.inner_n, base.inner_swapped / base.inner_n) == pytest.approx((0.0374, 0.0319), abs=5e-5)
+def test_total_knowledge_of_the_base_stands_beside_its_null(database):
+    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="google_re")
+    last = run["layers"] - 1
+    ranks = defaultdict(dict)
+    for row in raw_predictions(run["run_id"]):
+        ranks[row["fact_id"]][row["layer"]] = (row["gold_rank"], row["other_rank"])
+    missed = [by_layer for by_layer in ranks.values() if by_layer[last][1] is not None and min(by_layer[last]) > 1]
+    inner = [(min(by_layer[n][0] for n in range(1, last)), min(by_layer[n][1] for n in range(1, last))) for by_layer in missed]
+    (found,) = total(database, [run["run_id"]], (1,), ("micro",)).itertuples()
+    assert (found.inner_n, found.inner_own, found.inner_swapped) == (
+        len(inner), sum(own == 1 for own, _ in inner), sum(other == 1 for _, other in inner),
+    )  # fmt: skip
+    assert found.total == pytest.approx(sum(min(rank for rank, _ in list(one.values())[1:]) == 1 for one in ranks.values()) / len(ranks))
 
 
-def test_the_snapshot_has_every_model_with_every_probe_set():
-    runs = shipped_runs()
-    found = {(row["model"], row["head"], row["probe_set"]) for row in runs if row["role"] == "primary"}
-    wanted = {(model, head, name) for model in FAMILY for head in ("tied", "logit_lens") for name in SHIPPED_SETS}
-    wanted |= {(model, "full", name) for model in FULL for name in SHIPPED_SETS}
-    wanted |= {("nesia-mini", "least_squares", name) for name in SHIPPED_SETS}
-    assert found == wanted
-    assert all(name in PROBE_SETS for name in SHIPPED_SETS)
-    assert {row["template_set"] for row in runs} == {"default"}
+def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):
+    runs = stored_runs(database)
+    for (_, probe_set, words), same in runs[runs["seed"] == 0].groupby(["n_probed", "probe_set", "template_set"]):
+        swapped = precision(database, list(same["run_id"]), (1,), "micro", last_only=True)["swapped_n"]
+        assert swapped.nunique(dropna=False) == 1, (probe_set, words)
+        assert probe_set not in ("trex", "google_re") or (swapped > 0).all()
+
+
+def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship_fact_by_fact():
+    stored, counted = shipped_runs(), shipped_runs("counted_runs")
+    assert all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in stored)
+    assert not any(fact_by_fact(row["model"], row["head"], row["seed"]) for row in counted)
+    found = {(row["model"], row["head"], row["probe_set"], row["template_set"]) for row in (*stored, *counted) if row["seed"] == 0}
+    wanted = {(model, "logit_lens", name, "default") for model in FAMILY for name in SETS["default"]}
+    wanted |= {(BASE, head, name, words) for head in ("logit_lens", "tied") for words, names in SETS.items() for name in names}
+    wanted |= {(BASE, "least_squares", name, "default") for name in SETS["default"]}
+    assert wanted <= found
+    assert all(name in PROBE_SETS for name in SETS["default"])
 
 
 def test_as_many_last_layer_heads_as_layers_are_shipped_for_the_base():
-    seeds = {(row["seed"], row["probe_set"]) for row in shipped_runs() if (row["model"], row["head"]) == ("nesia-mini", "tied")}
-    assert seeds == {(seed, name) for seed in range(8) for name in SHIPPED_SETS}
+    runs = [
+        *shipped_runs(model=BASE, head="tied", probe_set="trex"),
+        *shipped_runs("counted_runs", model=BASE, head="tied", probe_set="trex"),
+    ]
+    seeds = {row["seed"] for row in runs if row["template_set"] == "default"}
+    assert seeds == set(range(runs[0]["layers"] - 1))
 
 
 def test_every_fine_tuned_model_names_its_base_objective_task_scores_and_drift():
-    objective = {row["model"]: (row["base"], row["objective"]) for row in shipped_runs()}
-    assert objective == FAMILY
-    for model in FAMILY.keys() - {"nesia-mini"}:
+    for row in (*shipped_runs(), *shipped_runs("counted_runs")):
+        assert row["model"] not in FAMILY or (row["base"] or "", row["objective"]) == FAMILY[row["model"]]
+    for model in TUNED:
         scores = read_table(SNAPSHOT / f"tasks-{model}.parquet", "tasks").to_pylist()
         assert all(row["chance"] is not None and row["n"] > 0 for row in scores)
+        assert {(row["base"], row["objective"]) for row in scores} == {FAMILY[model]}
         drift = read_table(SNAPSHOT / f"weight_drift-{model}.parquet", "weight_drift").to_pylist()
-        assert [row["layer"] for row in drift] == list(range(9)) and all(row["drift"] > 0 for row in drift[1:])
+        assert [row["layer"] for row in drift] == list(range(len(drift))) and all(row["drift"] > 0 for row in drift[1:])
 
 
-def test_the_family_had_the_same_steps_and_schedule():
-    recipes = []
-    for model in FAMILY.keys() - {"nesia-mini"}:
-        record = json.loads((REPOSITORY / "data" / "models" / model / "finetuning.json").read_text(encoding="utf-8"))
-        own = ("objective", "data_sha256", "epochs", "batch", "stride")
-        recipes.append({name: value for name, value in record["recipe"].items() if name not in own} | {"done": record["steps"]})
-    assert all(recipe == recipes[0] for recipe in recipes)
-    assert (recipes[0]["done"], recipes[0]["freeze_embeddings"]) == (600, True)
+@pytest.mark.parametrize("tuned", FIRST, ids=lambda tuned: tuned.name)
+def test_a_fine_tuned_model_comes_from_the_shipped_base_by_the_recipe_of_the_plan(tuned):
+    record = json.loads((tuned.folder / "finetuning.json").read_text(encoding="utf-8"))
+    recipe, length = record["recipe"], tuned.request().length
+    assert recipe["base_weights"] == weights_identity(MODEL)
+    assert (recipe["objective"], recipe["seed"], recipe["steps"]) == (tuned.objective, tuned.seed, tuned.steps)
+    assert (recipe["tokens_a_step"], recipe["max_pieces"], recipe["dropout"]) == (length.tokens, length.pieces, length.dropout)
+    assert recipe["freeze_embeddings"] and record["difference_bits"] == 4 and record["steps"] <= tuned.steps
+    assert recipe["learning_rate"] == length.rate if tuned.like else recipe["learning_rate"] in RATES
+    assert FAMILY[tuned.name] == (BASE, record["objective"])
 
 
 def test_the_snapshot_checks_out_and_every_count_adds_up():
@@ -134,16 +183,10 @@ def test_the_snapshot_checks_out_and_every_count_adds_up():
 
 
 def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
-    (row,) = [
-        row
-        for row in shipped_runs()
-        if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "google_re", 0)
-    ]
-    relation = {}
-    for path in SNAPSHOT.glob("facts-*.parquet"):
-        relation |= {fact["fact_id"]: fact["relation"] for fact in read_table(path, "facts").to_pylist()}
+    (row,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="google_re")
+    relation = {fact_id: fact["relation"] for fact_id, fact in raw_facts().items()}
     counts, known = defaultdict(lambda: [0, 0, 0]), defaultdict(set)
-    for p in read_table(SNAPSHOT / f"predictions-{row['run_id']}.parquet", "predictions").to_pylist():
+    for p in raw_predictions(row["run_id"]):
         cell = counts[p["layer"], relation[p["fact_id"]]]
         cell[0] += 1
         cell[1] += p["gold_rank"] <= 1
@@ -158,52 +201,39 @@ def test_aggregates_are_what_plain_python_counts_from_the_raw_rows(database):
         assert got.any_1 == len(known[got.relation])
 
 
-def test_every_exposure_is_there_and_held_out_facts_are_few(database):
-    ids = [
-        row["run_id"]
-        for row in shipped_runs()
-        if row["probe_set"] in ("trex", "google_re") and row["head"] == "tied" and row["role"] == "primary"
-    ]
-    table = exposures(database, ids)
-    facts = table.groupby("exposure")["n"].sum().to_dict()
-    assert set(facts) == set(EXPOSURES)
-    assert facts["held out in part"] < facts["held out"] < 0.02 * sum(facts.values())
+def test_exposures_are_named_and_held_out_facts_are_few(database):
+    ids = [run["run_id"] for name in ("trex", "google_re") for run in shipped_runs(**LOGIT_LENS_OF_BASE, probe_set=name)]
+    facts = exposures(database, ids).groupby("exposure")["n"].sum().to_dict()
+    assert {"stated", "evidence", "unseen", "held out"} <= set(facts) <= set(EXPOSURES)
+    assert sum(facts.values()) == sum(run["n_probed"] for run in shipped_runs() if run["run_id"] in ids)
+    assert 0 < facts["held out"] < 0.03 * sum(facts.values())
 
 
-def test_every_held_out_fact_is_held_out_whole_or_marked():
+def test_every_held_out_fact_is_held_out():
     table = read_table(SNAPSHOT / "exposure-nesia-mini.parquet", "exposure").to_pylist()
     exposure = {row["fact_key"]: row["exposure"] for row in table}
-    # A sentence on "the Schoenflies theorem" stayed in the training text.
-    assert exposure["P101\tArthur Moritz Schoenflies\tmathematics"] == "held out in part"
     relations = shipped_relations()
     facts = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     held = held_out_pairs(fact for fact in facts if fact.relation in relations and relations[fact.relation].training)
-    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {
-        key for key, kind in exposure.items() if kind.startswith("held out")
-    }
+    assert {fact_key(fact) for fact in facts if pair(fact) in held} == {key for key, kind in exposure.items() if kind == "held out"}
     assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (MODEL / "exposure-nesia-mini.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("model", FAMILY)
-def test_ask_answers_for_every_shipped_model_at_all_layers(model):
+@pytest.mark.parametrize(("model", "head"), [*((model, "logit_lens") for model in FAMILY), (BASE, "tied"), (BASE, "least_squares")])
+def test_ask_answers_for_every_shipped_model_at_all_layers(model, head):
     from probing.models.knowledge.ask import open_live
 
-    for head in ("tied", "logit_lens"):
-        live = open_live(model, head, Path("no-cache"), "cpu")
-        answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
-        assert [layer.layer for layer in answer.layers] == list(range(9))
-        for layer in answer.layers:
-            assert 0 < sum(token.probability for token in layer.tokens) <= 1.0001
-            assert layer.watched[0].token == "philadelphia"
+    live = open_live(model, head, Path("no-cache"), "cpu")
+    answer = live.ask("Rocky Balboa was born in [MASK].", watch=("philadelphia",))
+    assert [layer.layer for layer in answer.layers] == list(range(9))
+    for layer in answer.layers:
+        assert 0 < sum(token.probability for token in layer.tokens) <= 1.0001
+        assert layer.watched[0].token == "philadelphia"
 
 
 def test_the_curve_rises_through_the_layers(database):
-    (run_id,) = [
-        row["run_id"]
-        for row in shipped_runs()
-        if (row["model"], row["head"], row["probe_set"], row["seed"]) == ("nesia-mini", "tied", "trex", 0)
-    ]
-    table = aggregate(database, [run_id])
+    (run,) = shipped_runs(**LOGIT_LENS_OF_BASE, probe_set="trex")
+    table = aggregate(database, [run["run_id"]])
     micro = table.groupby("layer")["hits_10"].sum() / table.groupby("layer")["n"].sum()
     assert micro[8] > micro[5] > micro[1]
 
@@ -218,50 +248,24 @@ def test_the_blank_that_lama_templates_lose_makes_no_difference_to_the_shipped_t
     assert all(tokenizer(text)["input_ids"] == tokenizer(f"{text[:-1]} .")["input_ids"] for text in closed)
 
 
-def test_the_card_prints_the_gate(database, run, monkeypatch):
+@pytest.mark.parametrize("head", ["logit_lens", "tied"])
+def test_the_card_prints_the_numbers_of_a_kind_of_heads_and_the_conditions(database, run, monkeypatch, head):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    for words in ("demonstration", "held out", "P@10", "Gate", "2,883,584"):
-        assert words in card
     monkeypatch.setattr("data.making.card.database_folder", lambda: database.path.parent)
-    for head in ("tied", "logit_lens", "full"):
-        conditions, numbers = run("model-card", "--head", head).output.split("\n\n", 1)
-        assert f"### {head}\n\n{numbers.rstrip()}" in card
-        assert (conditions in card) == (head == "logit_lens")
+    conditions, numbers = run("model-card", "--head", head).output.split("\n\n", 1)
+    assert f"### {head}\n\n{numbers.rstrip()}" in card
+    assert (conditions in card) == (head == "logit_lens")
 
 
-def test_the_card_prints_what_guessing_finds(database):
+def test_the_card_prints_the_tables_of_the_family(database, run, monkeypatch):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    ids = [
-        row["run_id"] for row in shipped_runs() if row["probe_set"] == "trex" and row["head"] in ("tied", "logit_lens") and row["seed"] == 0
-    ]
-    last = precision(database, ids, (1,), last_only=True).set_index("run_id")
-    for known in total(database, ids, (1,), ("macro",)).itertuples():
-        at_end, name = last.loc[known.run_id], known.model.removeprefix("nesia-mini").removeprefix("-") or "base"
-        above = [
-            f"{100 * at_end[column]:.1f}".replace("-0.0", "0.0") for column in ("above_swapped", "above_swapped_low", "above_swapped_high")
-        ]
-        shares = [f"{100 * share:.1f}" for share in (known.last_layer, known.matched_last, known.swapped_last)]
-        null = [f"{number:,}" for number in (known.inner_n, known.inner_own, known.inner_swapped)]
-        p = "< 0.0001" if known.inner_p < 0.0001 else f"{known.inner_p:.2g}"
-        assert f"| {' | '.join([name, known.head, *shares, f'{above[0]} ({above[1]} to {above[2]})', *null, p])} |" in card
-        assert known.majority == pytest.approx(0.229, abs=0.0005)
-    assert {"27,750"} == {f"{int(n):,}" for n in last["swapped_n"]}
-
-
-def test_least_squares_heads_of_fine_tuned_models_ship_as_counts_alone(database):
-    found = stored_runs(database).query("head == 'least_squares'")
-    assert {(row.model, row.probe_set) for row in found.itertuples()} == {(model, name) for model in FAMILY for name in SHIPPED_SETS}
-    assert set(found.loc[~found["counted"].astype(bool), "model"]) == {"nesia-mini"}
-    table = precision(database, list(found.query("probe_set == 'trex'")["run_id"]), (1,), last_only=True).set_index("model")
-    assert table["swapped_n"].eq(27_750).all()
-    # Read so, the model of SQuAD 2.0 keeps three points of its subjects, where tied heads show one.
-    assert table.loc["nesia-mini-qa-squad-2", "above_swapped"] == pytest.approx(0.034, abs=0.0005)
+    monkeypatch.setattr("data.making.card.database_folder", lambda: database.path.parent)
+    printed = run("model-card", "--family").output.strip()
+    assert "\n## The family\n" in card and printed and printed in card.partition("\n## The family\n")[2]
 
 
 def test_the_training_of_shipped_heads_is_stored(database):
     table = head_training(database)
-    assert {(row.model, row.head) for row in table.itertuples()} == {
-        (model, head) for model in FAMILY for head in ("tied", "least_squares")
-    }
-    base = table.query("model == 'nesia-mini' and head == 'least_squares' and layer >= 1 and layer <= 7")
+    assert {(BASE, head) for head in ("tied", "least_squares")} <= {(row.model, row.head) for row in table.itertuples()}
+    base = table.query("model == @BASE and head == 'least_squares' and layer >= 1 and layer <= 7")
     assert (base["loss"] < base["lens_loss"]).all(), "below the logit lens at every inner layer"

@@ -1,4 +1,7 @@
-"""The documents that are written from declarations: ``make docs`` writes them, and a test compares them with what is committed."""
+"""The documents that are written from declarations: ``make docs`` writes them, and a test compares them with what is committed.
+
+It also writes the tables of docs/heads.md again, from the shipped results.
+"""
 
 from collections.abc import Callable
 from inspect import cleandoc
@@ -8,6 +11,7 @@ import pyarrow as pa
 
 from probing.core.metrics import METRICS
 from probing.store.kinds import KINDS
+from tests import written_heads
 
 ROOT = Path(__file__).resolve().parents[1]
 _METRICS = """# Metrics
@@ -64,3 +68,5 @@ DOCS: dict[str, Callable[[], str]] = {"docs/metrics.md": metrics, "docs/tables.m
 if __name__ == "__main__":
     for name, write in DOCS.items():
         (ROOT / name).write_text(write(), encoding="utf-8")
+    heads = ROOT / "docs" / "heads.md"
+    heads.write_text(written_heads.written(heads), encoding="utf-8")

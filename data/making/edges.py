@@ -6,11 +6,12 @@ from pathlib import Path
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.paths import cache_folder, snapshot_folder
-from probing.models.edges.files import SHIPPED, probes_folder
+from probing.models.edges.files import FILE, SHIPPED, probes_folder
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
-from probing.workflows.edges.own_sentences import OwnRequest, ask_own_sentences
+from probing.workflows.edges.own_sentences import SENTENCES, OwnRequest, ask_own_sentences
+from probing.workflows.gather import has_runs
 from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.say import Say
 
@@ -63,10 +64,17 @@ def minutes(request: EdgesRequest) -> float:
 def gather(say: Say = print) -> list[Path]:
     """Stores the results in the snapshot and the probes in ``data/edges``, and applies them to our own sentences.
 
+    Of what is not trained nothing is stored, and shipped probes of it are deleted: they are of another base.
+
     Raises:
-        ProbingError: if results or probes are missing.
+        ProbingError: if a file cannot be read.
     """
     weights = open_encoder(MODEL, device="cpu").identity
-    files = gather_results(results(), snapshot_folder(), say)
-    files += gather_probes(probes_folder(cache_folder(), weights, "pos").parent, OPEN_TASKS, SHIPPED / MODEL, say)
-    return files + ask_own_sentences(OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads"), say)
+    probes = probes_folder(cache_folder(), weights, "pos").parent
+    trained = tuple(task for task in OPEN_TASKS if (probes / task / FILE).is_file())
+    files = gather_results(results(), snapshot_folder(), say) if has_runs(results(), "edge_runs", say) else []
+    files += gather_probes(probes, trained, SHIPPED / MODEL, say)
+    if not any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
+        return files
+    own = OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads", tasks=trained)
+    return files + ask_own_sentences(own, say)

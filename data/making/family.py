@@ -59,14 +59,16 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
 
 
 def gather(base: str, say: Say = print) -> None:
-    """Stores the results of all steps in ``data``, and records that they are there.
+    """Stores the results of the steps that are done in ``data`` in place of those there, and records which are.
 
     Raises:
-        ProbingError: if results are missing.
+        ProbingError: if no facts are probed, or a file cannot be read.
     """
     snapshot_folder().mkdir(parents=True, exist_ok=True)
+    for old in snapshot_folder().glob("*.parquet"):
+        old.unlink()
     files = facts.gather(say) + edges.gather(say) + sentences.gather(say) + forgetting.gather(say)
-    seconds = {step.name: round(_noted(step, base) or 0) for step in steps()}
+    seconds = {step.name: round(spent) for step in steps() if (spent := _noted(step, base)) is not None}
     atomic_text(SHIPPED / MODEL / RECORD, json.dumps({"base_weights": base, "seconds": seconds}, indent=1) + "\n")
     size = sum(path.stat().st_size for path in snapshot_folder().iterdir())
     say(f"wrote {len(files)} files; {snapshot_folder()} has {size:,} bytes")

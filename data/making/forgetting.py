@@ -8,7 +8,7 @@ from probing.core.paths import cache_folder, snapshot_folder
 from probing.store.kinds import KINDS
 from probing.workflows.forgetting.follow import follow
 from probing.workflows.forgetting.prevent import prevent
-from probing.workflows.gather import gather_tables
+from probing.workflows.gather import gather_tables, has_runs
 from probing.workflows.requests.finetune import TrainingLength
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.requests.forgetting_series import FollowRequest, PreventRequest
@@ -72,10 +72,12 @@ def gather(say: Say = print) -> list[Path]:
     """Stores the results in the snapshot, one file per table.
 
     Raises:
-        StoreError: if there are none, or a file cannot be read.
+        StoreError: if a file cannot be read.
     """
-    files = []
+    files: list[Path] = []
     for kind in ("forgetting", "series"):
+        if not has_runs(results(), KINDS[kind].runs[0], say):
+            continue
         names = [table.name for table in KINDS[kind].tables]
         files += gather_tables(results(), snapshot_folder(), KINDS[kind].runs[0], names, {}, say, by_model=False)
     return files

@@ -1,5 +1,6 @@
 """The shipped results of sentence-level probing and of the effects of fine-tuning, on nesia-mini and its fine-tuned relatives."""
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
 from probing.store.tables import changes as change_tables
 from probing.store.tables import sentences as sentence_tables
-from probing.workflows.gather import Runs, gather_tables, without_texts
+from probing.workflows.gather import Runs, gather_tables, has_runs, without_texts
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.say import Say
@@ -89,7 +90,7 @@ def gather(say: Say = print) -> list[Path]:
     """Stores the results in the snapshot, and the probes of the models that are probed in full.
 
     Raises:
-        ProbingError: if results or probes are missing.
+        ProbingError: if a file cannot be read.
     """
     files = gather_results(results(), snapshot_folder(), say)
     folders = [one.folder for one in (*FIRST, *FURTHER_SEEDS, COLA_MEAN)]
@@ -101,25 +102,34 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     """Writes all tables of sentence probes and of changes below ``source`` into ``target``, one file per table.
 
     Raises:
-        StoreError: as ``gather_tables``.
+        StoreError: if a file cannot be read, or two rows have the same key.
     """
     lighter = {
         "sentence_predictions": _with_answers,
         "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),
         "perplexity": _without_blocks,
     }
-    files = gather_tables(source, target, "sentence_runs", [table.name for table in sentence_tables.TABLES], lighter, say, by_model=False)
-    changes = [table.name for table in change_tables.TABLES if table.per == "run_id"]
-    return files + gather_tables(source, target, "change_runs", changes, lighter, say, by_model=False)
+    tables = {
+        "sentence_runs": [table.name for table in sentence_tables.TABLES],
+        "change_runs": [table.name for table in change_tables.TABLES if table.per == "run_id"],
+    }
+    files: list[Path] = []
+    for runs, names in tables.items():
+        if has_runs(source, runs, say):
+            files += gather_tables(source, target, runs, names, lighter, say, by_model=False)
+    return files
 
 
 def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
-    """Copies the probes of each model's tasks from the cache to the shipped folder."""
+    """Copies the trained probes of each model's tasks from the cache to the shipped folder, in place of those there."""
     files = []
     for model in models:
+        shutil.rmtree(SHIPPED / model, ignore_errors=True)
         weights = open_encoder(model, device="cpu").identity
         for task in ALL if model == MODEL else READABLE:
-            files.append(write_probes(read_probes(probes_folder(cache_folder(), weights, task) / FILE), SHIPPED / model / task))
+            trained = probes_folder(cache_folder(), weights, task) / FILE
+            if trained.is_file():
+                files.append(write_probes(read_probes(trained), SHIPPED / model / task))
     say(f"probes of {', '.join(models)}: {sum(path.stat().st_size for path in files):,} bytes in {SHIPPED}")
     return files
 

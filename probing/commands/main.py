@@ -67,7 +67,6 @@ _LAST = {
         "probing.commands.check",
         "Verify facts, data, models, heads, probes, runs and database, file by file; list the problems and exit with 1.",
     ),
-    "counts": Command("probing.commands.share.counts", "Add the counts of full runs to equivalent compact runs, which lack them."),
     "push": Command(
         "probing.commands.share.push",
         "Share heads, predictions, edge or sentence probing with a card and every file's sha256; pushing the same again changes nothing.",

@@ -69,7 +69,7 @@ def canonical_heads(names: Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def configured_head(name: str) -> str:
-    """The name of a kind in the configuration of a run: that of version 0.2, so that an equal run keeps its id."""
+    """The name of a kind in the configuration of a run: that of versions up to 0.6, so that an equal run keeps its id."""
     return _CONFIGURED.get(name, name)
 
 

@@ -36,8 +36,8 @@ class Provenance(Frozen):
         dtype: the precision that it was computed in.
         threads: of the computation, as sums depend on them.
         code_version: of this program.
-        configuration: ``Encoder.configuration``; runs up to version 0.2 have none.
-        casing: how the tokenizer treats capitals; runs up to version 0.2 have none.
+        configuration: ``Encoder.configuration``.
+        casing: how the tokenizer treats capitals.
         hub_id: full id of the model on the hub; empty for a folder, and up to version 0.7.
         base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if there is none, or it
             is a folder.

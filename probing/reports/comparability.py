@@ -95,18 +95,12 @@ def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Databas
 
 
 def _casing(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:
-    """From the tokenizers. Runs up to version 0.2 did not record the casing, so it is taken from their names."""
-    recorded = own.get("casing") and other.get("casing")
-    if first["tokenizer"] == second["tokenizer"] and not recorded:
+    """As the tokenizers treat capitals; runs without a record of it are alike if they have one vocabulary."""
+    found = [config.get("casing") or "not recorded" for config in (own, other)]
+    if first["tokenizer"] == second["tokenizer"] and "not recorded" in found:
         return Check("casing", True, "one vocabulary")
-    found = [config.get("casing") or _case(run) for run, config in ((first, own), (second, other))]
     same = found[0] == found[1] != "not recorded"
     return Check("casing", same, found[0] if found[0] == found[1] else f"{found[0]} and {found[1]}")
-
-
-def _case(run: Mapping[str, Any]) -> str:
-    name = f"{run['tokenizer']} {run['model']} {run['base'] or ''}".lower()
-    return "uncased" if "uncased" in name else "cased" if "cased" in name else "not recorded"
 
 
 def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:

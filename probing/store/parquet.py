@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from probing.core.errors import ImpossibleValuesError, SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_file
-from probing.store.migration import columns_of, migrated, with_names_of_today
+from probing.store.migration import with_names_of_today
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
 _TABLE_KEY = b"probing.table"
@@ -79,7 +79,7 @@ def as_stored(table_name: str, rows: Any) -> pa.Table:
 
 
 def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Reads a file that ``write_table`` wrote, here or in an earlier version that ``store.migration`` knows.
+    """Reads a file that ``write_table`` wrote, with the names that this version gives to what is stored (``store.migration``).
 
     Args:
         path: the file.
@@ -90,14 +90,11 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         StoreError: if the file is missing, truncated, foreign, another table, of another schema version, or has a value that no counting
             gives; the message names the file and what to do.
     """
-    version = check_file(path, table_name)
+    check_file(path, table_name)
     schema = SCHEMAS[table_name]
     try:
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            if version != VERSIONS[table_name]:
-                rows = with_names_of_today(table_name, migrated(table_name, version, file.read().replace_schema_metadata()))
-                return rows if columns is None else rows.select(list(columns))
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
             found = file.read(columns=wanted.names)
             # A text may hold bytes that are no UTF-8.
@@ -149,11 +146,8 @@ def text_size(path: Path) -> int:
     return total
 
 
-def check_file(path: Path, table_name: str) -> int:
+def check_file(path: Path, table_name: str) -> None:
     """Checks by a file's footer alone whether it is a readable file of this table.
-
-    Returns:
-        The version of the table that it holds: this program's, or one that ``store.migration`` has a step from.
 
     Raises:
         StoreError: as ``read_table``.
@@ -173,14 +167,12 @@ def check_file(path: Path, table_name: str) -> int:
         raise StoreError(f"{path} is Parquet but was not written by this program; expected the table {table_name!r}. Move it elsewhere")
     if marks[_TABLE_KEY] != table_name.encode():
         raise StoreError(f"{path} holds the table {marks[_TABLE_KEY].decode(errors='replace')!r}, its name says {table_name!r}; rename it")
-    said, current = marks[_VERSION_KEY].decode(errors="replace"), VERSIONS[table_name]
-    version = int(said) if said.isdecimal() else None
-    expected = SCHEMAS[table_name].names if version == current else columns_of(table_name, version)
-    if version is None or expected is None:
-        raise SchemaVersionError(f"{path} has schema version {said}, expected {current}; make it again with this version of the program")
+    said, expected = marks[_VERSION_KEY].decode(errors="replace"), SCHEMAS[table_name].names
+    if said != str(VERSIONS[table_name]):
+        wanted = f"expected {VERSIONS[table_name]}; make it again with this version of the program"
+        raise SchemaVersionError(f"{path} has schema version {said}, {wanted}")
     if found.names != expected:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")
-    return version
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

@@ -64,6 +64,14 @@ def gather_tables(
     return files
 
 
+def has_runs(source: Path, runs: str, say: Say = print) -> bool:
+    """Whether a folder has a file of a table of runs; says so if it has none."""
+    found = source.is_dir() and bool(files_of(runs, source))
+    if not found:
+        say(f"no {runs} in {source}: none are stored")
+    return found
+
+
 def without_texts(rows: pa.Table, *columns: str) -> pa.Table:
     """The rows with empty texts: no sentence of a data set ships, under any licence."""
     for name in columns or ("text",):

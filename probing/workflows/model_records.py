@@ -26,7 +26,8 @@ STRANGE_DRIFT = 1.0
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the two.
 
-    Another model has other weights, or the same ones under another configuration or tokenizer; runs up to version 0.2 do not say which.
+    Another model has other weights, or the same ones under another configuration or tokenizer. A run that
+    names no configuration was made before version 0.3 and is not read.
     """
     for folder, row in _stored_runs(folders):
         config = stored_configuration(row["config"])

@@ -135,11 +135,10 @@ def test_what_is_typed_reaches_the_request():
         (lambda: EdgesRequest("x", codes=True, kinds=("at",)), "the online code exists for cumulative probes only"),
         (lambda: FinetuneRequest("x", "cola", bits=4), "got --bits 4 without --difference"),
         (lambda: FinetuneRequest("x", "cola", rates=(1e-4, 2e-4)), "got --rates without --steps and --looks"),
-        (lambda: ProbeRequest("x", compact=True, swapped_as="0.2"), "leave one of them out"),
         (lambda: ExecutorChoice(workers=2), "got --workers 2 with --executor local"),
         (lambda: ExecutorChoice(Who.slurm, slurm=("gpu",)), "got --slurm gpu; expected KEY=VALUE"),
     ],
-    ids=["codes", "bits", "rates", "compact", "workers", "slurm"],
+    ids=["codes", "bits", "rates", "workers", "slurm"],
 )
 def test_options_that_exclude_each_other_are_refused_when_the_request_is_made(request_of, message):
     with pytest.raises(OptionError, match=message):

@@ -1,8 +1,6 @@
 """``train-heads`` without settings: the usual start, and the recipe of existing heads."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,6 @@ from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.recipe import FROM_LEAST_SQUARES, VERSION, HeadRecipe
 from probing.workflows.knowledge.head_training import _of_the_logit_lens
 
-OLD = Path(__file__).parents[1] / "fixtures" / "v0_2" / "cache"
 SENTENCE = "The capital of France is Paris and the sun is red and the moon is blue in the city .\n"
 
 
@@ -130,26 +127,6 @@ def test_a_replicate_is_trained_as_the_heads_that_it_is_read_beside(train, cache
     assert "use the recipe" in train("--positions", 200, "--seed", 1).output
     (replicate,) = [path for path in heads_in(cache / "heads") if "seed1" in str(path)]
     assert (said(replicate).start, said(replicate).epochs, said(replicate).seed) == ("pre-trained", 1, 1)
-
-
-@pytest.mark.parametrize("kind", ["tied", "full"])
-def test_heads_of_version_0_2_are_gone_on_with(run, cache, kind, tmp_path, monkeypatch):
-    from probing.models.encoders.load import load_encoder
-    from probing.workflows.heads.recipes import Wish, recipe_for
-
-    encoder = load_encoder(OLD / "models" / "tiny-bert", device="cpu")
-    (folder,) = [path for path in (OLD / "heads").glob(f"*/{kind}-seed0") if read_identity(head_path(path, 0)).weights == encoder.identity]
-    copy = tmp_path / "heads"
-    shutil.copytree(folder, copy)
-    recipe, lines = said(head_path(copy, 0)), []
-    wish = Wish(kind, 0, recipe.text_sha256, {})
-    found = recipe_for(wish, encoder, [], [copy], lines.append)
-    assert found.canonical() == read_identity(head_path(copy, 0)).recipe and len(lines) == 1
-    assert all(training.finished(head_path(copy, layer), found, encoder, training.stored_dtype(head_path(copy, layer))) for layer in (0, 1))
-    asked = recipe_for(Wish(kind, 0, recipe.text_sha256, {"start": FROM_LEAST_SQUARES}), encoder, [], [copy], lines.append)
-    assert asked.start == FROM_LEAST_SQUARES and len(lines) == 1
-    with pytest.raises(HeadError, match="another recipe"):
-        training.finished(head_path(copy, 0), asked, encoder, training.stored_dtype(head_path(copy, 0)))
 
 
 def test_the_loss_of_the_logit_lens_is_stored_only_where_it_was_measured_on_all_positions():

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import Answers, can_be_swapped_subject, swapped_subjects, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import Answers, can_be_swapped_subject, swapped_subjects
 
 CAPITAL = "The capital of [X] is [Y]."
 
@@ -68,7 +68,7 @@ def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
     facts = [Fact("squad", "squad", name, answer, f"{name} is [MASK].", f"{name} is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
     assert swapped_subjects(facts) == [None, None]
     facts = [Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].") for name, answer in (("x", "a"), ("y", "b"))]
-    assert swapped_subjects(facts) == swapped_subjects_up_to_version_0_2(facts) == [None, None]
+    assert swapped_subjects(facts) == [None, None]
 
 
 def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_facts():
@@ -103,15 +103,3 @@ def test_a_relation_of_12514_facts_takes_no_time(answers):
     found = swapped_subjects(facts)
     assert time.perf_counter() - start < 10
     assert sum(lender is not None for lender in found) >= (12_000 if answers > 2 else 0)
-
-
-def test_lenders_of_older_runs_are_a_circle_of_subjects_by_fact_id():
-    facts = facts_of([("France", "Paris"), ("Italy", "Rome"), ("Spain", "Madrid"), ("Spain", "Toledo"), ("Lazio", "Rome")])
-    by_id = sorted(facts, key=lambda one: one.fact_id)
-    subjects = list(dict.fromkeys(one.subject for one in by_id))
-    circle = [one for subject in subjects for one in by_id if one.subject == subject]
-    for number, lender in enumerate(swapped_subjects_up_to_version_0_2(facts)):
-        assert facts[lender] == circle[(circle.index(facts[number]) + 2) % 5]
-    # One subject with more than half of the facts meets itself.
-    most = facts_of([("Spain", "Madrid"), ("Spain", "Toledo"), ("Spain", "Leon"), ("Italy", "Rome")])
-    assert swapped_subjects_up_to_version_0_2(most).count(None) == 2

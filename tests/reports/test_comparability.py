@@ -62,8 +62,10 @@ def test_every_difference_is_named_in_the_check_and_in_the_badge():
         seed=1,
         config_facts_sha256="b" * 64,
         config_head_recipe=recipe,
+        config_casing="cased",
     )
-    checks = {check.name: check for check in comparability(row("bert-base-uncased", tokenizer="bert-base-uncased-30522"), other)}
+    first = row("bert-base-uncased", tokenizer="bert-base-uncased-30522", config_casing="uncased")
+    checks = {check.name: check for check in comparability(first, other)}
     assert not any(check.same for check in checks.values())
     assert checks["casing"].words == "uncased and cased"
     assert checks["facts"].words == "100 probed, 10 left out in one run, 90 probed, 20 left out in the other"
@@ -79,8 +81,8 @@ def test_equal_numbers_of_other_facts_are_not_the_same_facts():
     assert (facts.same, facts.words) == (False, "100 probed, 10 left out in both runs, but different facts")
 
 
-def test_casing_is_not_guessed_where_no_name_says_it():
-    (casing,) = (check for check in comparability(BASE, row("other", tokenizer="other-9")) if check.name == "casing")
+def test_casing_is_not_guessed():
+    (casing,) = (check for check in comparability(BASE, row("other-cased", tokenizer="other-cased-9")) if check.name == "casing")
     assert (casing.same, casing.words) == (False, "not recorded")
 
 
@@ -93,7 +95,7 @@ def test_casing_is_what_the_runs_recorded_of_their_tokenizers_whatever_they_are_
     assert (casing(*named).same, casing(*named).words) == (True, "cased")
     found = casing(row("a", config_casing="cased"), row("b", config_casing="uncased"))
     assert (found.same, found.words) == (False, "cased and uncased")
-    # A run of version 0.2 and a new one with the same vocabulary.
+    # One vocabulary, and no record.
     assert casing(row("a"), row("b", config_casing="uncased")).same
 
 

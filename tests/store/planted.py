@@ -13,7 +13,6 @@ from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import configured_head
 from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
-from probing.store.migration import stored_token_texts
 from probing.store.parquet import write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
@@ -75,8 +74,8 @@ class PlantedRun:
     """One run to plant. ``rank`` gives the gold rank of the number-th fact at a layer.
 
     ``facts`` replaces the probe set's own, ``top`` gives the id of the token that is put first if the right answer is
-    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; ``older`` runs
-    name no swapped subjects, as up to version 0.2; without ``swapped`` there are none, as in compact runs.
+    not; ``last_only`` stores the last layer only, as replicates may; ``made`` holds further parts of the configuration; without
+    ``swapped`` there are no swapped subjects, as in compact runs; ``version`` is that of the program.
     """
 
     model: str = "nesia-mini"
@@ -93,8 +92,8 @@ class PlantedRun:
     top: Callable[[int, int], int] | None = None
     last_only: bool = False
     made: tuple[tuple[str, str], ...] = ()
-    older: bool = False
     swapped: bool = True
+    version: str = "planted"
 
     @property
     def asked(self) -> list[Fact]:
@@ -111,7 +110,7 @@ class PlantedRun:
             "seed": self.seed,
             "template_set": self.template_set,
         } | dict(self.made)
-        if not self.older:
+        if self.swapped:
             parts["lenders"] = WITHOUT_THE_ANSWER
         return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
@@ -186,15 +185,17 @@ def run_row(run: PlantedRun) -> dict[str, Any]:
         "run_id": run.run_id, "model": run.model, "model_revision": "planted", "base": run.base, "objective": run.objective,
         "head": run.head, "seed": run.seed, "role": run.role, "template_set": run.template_set, "top_k": 10, "probe_set": run.probe_set,
         "layers": run.layers, "n_read": n + 1, "n_probed": n, "left_out": json.dumps({"object is several tokens": 1}),
-        "tokenizer": TOKENIZER, "dtype": "float32", "device": "cpu", "code_version": "planted", "created": "2026-01-01T00:00:00Z",
+        "tokenizer": TOKENIZER, "dtype": "float32", "device": "cpu", "code_version": run.version, "created": "2026-01-01T00:00:00Z",
         "config": run.config,
     }  # fmt: skip
 
 
 def token_rows(tokens: Sequence[str], tokenizer: str = TOKENIZER) -> list[dict[str, Any]]:
-    """The rows of ``vocabulary`` of these tokens, by id."""
-    texts = zip(tokens, stored_token_texts(tokens), strict=True)
-    return [{"tokenizer": tokenizer, "id": number, "token": token} | said._asdict() for number, (token, said) in enumerate(texts)]
+    """The rows of ``vocabulary`` of these tokens of WordPiece, by id."""
+    return [
+        {"tokenizer": tokenizer, "id": number, "token": token, "text": token, "starts_word": not token.startswith("##")}
+        for number, token in enumerate(tokens)
+    ]
 
 
 EMPTY: tuple[PlantedRun, ...] = ()
@@ -213,7 +214,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
     folder.mkdir(parents=True, exist_ok=True)
     for run in runs:
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
-        if not run.older:
+        if run.swapped:
             write_table("lenders", lender_rows(run), folder / run.run_id / f"lenders-{run.run_id}.parquet")
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:

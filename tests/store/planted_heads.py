@@ -7,7 +7,7 @@ from pathlib import Path
 from probing.core.facts.fact import Fact, fill
 from probing.store.build import build_database
 from probing.store.database import open_database
-from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
+from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, plant_runs, run_row
 
@@ -97,7 +97,7 @@ def plant_counts(folder: Path, runs: Sequence[PlantedRun], scratch: Path) -> Pat
     build_database([plant_runs(scratch / "full", runs)], scratch / "database")
     with open_database(scratch / "database") as db:
         for run in runs:
-            for table in KEPT_ALONE:
+            for table in KEPT:
                 rows = counts_of(db, table, run.run_id).to_dict("records")
                 write_table(table, rows, folder / f"{table}-{run.run_id}.parquet")
             write_table("counted_runs", [run_row(run)], folder / f"counted_runs-{run.run_id}.parquet")

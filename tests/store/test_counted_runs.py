@@ -23,7 +23,7 @@ from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import Database, open_database
 from probing.store.knowledge.fact_queries import count_facts, search_facts
-from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
+from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import read_table, write_table
 from tests.store.planted import PlantedRun, plant_runs, prediction_rows, run_row
 
@@ -36,8 +36,8 @@ ALONE = (TUNED, SHORT, LAST)
 
 
 def plant_counts(folder: Path, db: Database, run: PlantedRun) -> None:
-    """What ``counts --new`` writes of a run."""
-    for table in KEPT_ALONE:
+    """What ``keep_counts`` writes of a run."""
+    for table in KEPT:
         if len(rows := counts_of(db, table, run.run_id)):
             write_table(table, rows.to_dict("records"), folder / f"{table}-{run.run_id}.parquet")
     write_table("counted_runs", [run_row(run)], folder / f"counted_runs-{run.run_id}.parquet")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import swapped_subjects, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import swapped_subjects
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
@@ -214,20 +214,18 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
         assert fact_predictions(db, "nothing", ["nothing"]).empty
 
 
-@pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("k", [1, 10])
-def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path, k: int, older: bool):
+def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path, k: int):
     answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
     subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
     facts = tuple(Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects))
-    run = PlantedRun(facts=facts, layers=5, older=older)
+    run = PlantedRun(facts=facts, layers=5)
     draw = random.Random(1)
     rows = [row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")} for row in prediction_rows(run)]
     plant_runs(tmp_path / "runs", [run])
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
     build_database([tmp_path / "runs"], tmp_path / "database")
-    numbers = (swapped_subjects_up_to_version_0_2 if older else swapped_subjects)(facts)
-    borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, numbers, strict=True) if lender is not None}
+    borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
     kinds: dict[str | None, list[str]] = {}
     for one in facts:
         own, swapped = ([row[name] for row in rows if row["fact_id"] == one.fact_id][1:] for name in ("gold_rank", "other_rank"))

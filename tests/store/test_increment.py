@@ -11,7 +11,7 @@ from probing.store import build
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.knowledge.counted_tables import STATEMENTS
-from probing.store.knowledge.swapped_counts import KEPT_ALONE, counts_of
+from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import read_table, write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
@@ -134,7 +134,7 @@ def _kept(source: Path, run: PlantedRun, *tables: str) -> None:
     plant_runs(source.parent / "asked", [run])
     build_database([source.parent / "asked"], source.parent / "of it")
     with open_database(source.parent / "of it") as db:
-        for table in tables or KEPT_ALONE:
+        for table in tables or KEPT:
             if len(rows := counts_of(db, table, run.run_id)):
                 write_table(table, rows.to_dict("records"), source / f"{table}-{run.run_id}.parquet")
     write_table("counted_runs", [run_row(run)], source / f"counted_runs-{run.run_id}.parquet")

@@ -1,4 +1,4 @@
-"""Files of earlier versions are read as this version stores them."""
+"""Files of other versions of a table are refused by name, and so are runs that were made before version 0.3."""
 
 import json
 from pathlib import Path
@@ -7,19 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.errors import SchemaVersionError, StoreError
-from probing.core.tokens.text import NO_TEXT, SPACE
-from probing.store.migration import stored_token_texts
-from probing.store.parquet import as_stored, read_table, write_table
+from probing.core.errors import SchemaVersionError
+from probing.store.build import build_database
+from probing.store.check import check_store
+from probing.store.database import open_database
+from probing.store.parquet import read_table, write_table
+from probing.store.run_queries import runs
 from probing.store.schema import SCHEMAS, VERSIONS
-from tests.store.planted import TOKENS, token_rows
-
-ROOT = Path(__file__).resolve().parents[2]
-MARKS = {
-    "##": ["the", "##s", "##ing", "\u0120"],
-    "\u0120": ["<s>", "\u0120the", "\u0120of", "ing", "##"],
-    "\u2581": ["<s>", "\u2581the", "ing"],
-}
+from tests.store.planted import PlantedRun, plant_runs, token_rows
 
 
 def write_as(path: Path, rows: list[dict], version: str, table: str = "vocabulary") -> Path:
@@ -30,58 +25,12 @@ def write_as(path: Path, rows: list[dict], version: str, table: str = "vocabular
     return path
 
 
-def raw(tokens) -> list[dict]:
-    return [{"tokenizer": "planted", "id": number, "token": token} for number, token in enumerate(tokens)]
-
-
-def test_a_vocabulary_of_raw_tokens_is_read_as_one_that_is_written_now(tmp_path: Path):
-    path = write_as(tmp_path / "vocabulary-planted.parquet", raw(TOKENS), "1")
-    before = path.read_bytes()
-    assert read_table(path, "vocabulary").equals(as_stored("vocabulary", token_rows(TOKENS)))
-    assert read_table(path, "vocabulary", ["text", "id"]).column_names == ["text", "id"]
-    assert path.read_bytes() == before
-
-
-def test_each_vocabulary_of_a_file_is_of_its_own_family(tmp_path: Path):
-    rows = [row | {"tokenizer": mark} for mark, tokens in MARKS.items() for row in raw(tokens)]
-    found = read_table(write_as(tmp_path / "vocabulary.parquet", rows, "1"), "vocabulary").to_pylist()
-    assert {mark: [row["starts_word"] for row in found if row["tokenizer"] == mark] for mark in MARKS} == {
-        "##": [True, False, False, True],
-        "\u0120": [False, True, True, False, False],
-        "\u2581": [False, True, False],
-    }
-
-
-@pytest.mark.parametrize(
-    ("tokens", "texts"),
-    [
-        (["Ġparis", "SÃ£o", "ĠÃ©tÃ©", "Ġ", "ĊĊ", "Ã", "東京"], ["paris", "São", "été", SPACE, SPACE, NO_TEXT, "東京"]),
-        (["▁paris", "s", "▁"], ["paris", "s", SPACE]),
-        (["paris", "##s", "são", "Ã©"], ["paris", "##s", "são", "Ã©"]),
-        (["the", "of"], ["the", "of"]),
-        ([], []),
-    ],
-)
-def test_raw_tokens_are_read_as_their_vocabulary_marks_them(tokens, texts):
-    assert [said.text for said in stored_token_texts(tokens)] == texts
-
-
-def test_a_vocabulary_without_marks_has_whole_words_only():
-    assert all(said.starts_word for said in stored_token_texts(["the", "of"]))
-
-
-@pytest.mark.parametrize(("table", "version"), [("vocabulary", "0"), ("vocabulary", "3"), ("vocabulary", "new"), ("relations", "2")])
-def test_a_version_that_no_step_leads_from_is_refused_by_name(tmp_path: Path, table: str, version: str):
-    row = raw(["a"])[0] if table == "vocabulary" else {"relation": "P1", "probe_set": "trex", "label": None, "cardinality": None}
+@pytest.mark.parametrize(("table", "version"), [("vocabulary", "1"), ("vocabulary", "3"), ("vocabulary", "new"), ("relations", "2")])
+def test_another_version_of_a_table_is_refused_by_name(tmp_path: Path, table: str, version: str):
+    row = token_rows(["a"])[0] if table == "vocabulary" else {"relation": "P1", "probe_set": "trex", "label": None, "cardinality": None}
     path = write_as(tmp_path / f"{table}.parquet", [row], version, table)
     with pytest.raises(SchemaVersionError, match=f"{table}.parquet has schema version {version}, expected {VERSIONS[table]}"):
         read_table(path, table)
-
-
-def test_an_earlier_version_must_have_its_own_columns(tmp_path: Path):
-    path = write_as(tmp_path / "vocabulary.parquet", token_rows(["a"]), "1")
-    with pytest.raises(StoreError, match=r"has the columns .*'text', 'starts_word'\], expected \['tokenizer', 'id', 'token'\]"):
-        read_table(path, "vocabulary")
 
 
 def test_each_file_says_the_version_of_its_own_table(tmp_path: Path):
@@ -91,10 +40,23 @@ def test_each_file_says_the_version_of_its_own_table(tmp_path: Path):
         assert json.loads(marks[b"probing.schema_version"]) == VERSIONS[table]
 
 
-@pytest.mark.parametrize("folder", ["data/snapshot", "tests/fixtures/v0_2/cache/runs"])
-def test_vocabularies_of_earlier_versions_are_read_where_they_lie(folder):
-    paths = sorted((ROOT / folder).glob("vocabulary-*.parquet"))
-    assert paths
-    for path in paths:
-        rows = read_table(path, "vocabulary").to_pylist()
-        assert all(row["text"] == row["token"] and row["starts_word"] != row["token"].startswith("##") for row in rows)
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_a_run_made_before_0_3_is_left_out_and_named_with_the_command_that_makes_it_again(tmp_path: Path, caplog, version: str):
+    old = PlantedRun(model="older", head="logit_lens", version=version)
+    newer = [PlantedRun(model=name, version=name) for name in ("0.3.0", "0.10.0", "1.2.0", "0.8.0.dev0", "made up")]
+    source = plant_runs(tmp_path / "runs", [old, *newer])
+    again = "python -m probing probe --model older --head logit_lens --facts trex"
+    (problem,) = check_store([source])
+    assert problem.startswith(f"run {old.run_id}: version {version} ") and f"`{again}`" in problem
+    build_database([source], tmp_path / "database")
+    assert again in caplog.text and old.run_id in caplog.text
+    with open_database(tmp_path / "database") as db:
+        assert set(runs(db)["model"]) == {run.model for run in newer}
+
+
+def test_the_command_names_a_replicates_seed_and_a_users_facts_and_templates(tmp_path: Path):
+    own = PlantedRun(seed=2, role="replicate", template_set="paraphrase", version="0.2.0", made=(("probe_set", "mine"),))
+    source = plant_runs(tmp_path / "runs", [own])
+    rows = read_table(source / own.run_id / f"runs-{own.run_id}.parquet", "runs").to_pylist()
+    write_table("runs", [row | {"probe_set": "mine"} for row in rows], source / own.run_id / f"runs-{own.run_id}.parquet")
+    assert any("--head tied --seed 2 --facts FILE --as mine --templates paraphrase" in problem for problem in check_store([source]))

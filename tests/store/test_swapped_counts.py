@@ -1,4 +1,4 @@
-"""Own against swapped subject: the derived counts against plain sums, and counts that were made in another run."""
+"""Own against swapped subject: the derived counts against plain sums, and counts that versions 0.4 to 0.7 made in another run."""
 
 import re
 from collections import Counter, defaultdict
@@ -12,9 +12,9 @@ from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import Database, open_database
-from probing.store.knowledge.swapped_counts import counts_of, differing_answers, runs_with_swapped_ranks
+from probing.store.knowledge.kept_counts import counts_of
 from probing.store.parquet import write_table
-from tests.store.planted import PlantedRun, plant_runs, prediction_rows, run_row
+from tests.store.planted import PlantedRun, plant_runs, prediction_rows
 
 
 def rank(number: int, layer: int) -> int:
@@ -23,18 +23,11 @@ def rank(number: int, layer: int) -> int:
 
 
 FULL = PlantedRun(rank=rank)
-COMPACT = PlantedRun(rank=rank, made=(("compact", "yes"),), older=True)
-
-
-def plant_compact(folder: Path, run: PlantedRun = COMPACT) -> None:
-    """The same answers without swapped ranks."""
-    plant_runs(folder, [run])
-    rows = [row | {"other_rank": None} for row in prediction_rows(run)]
-    write_table("predictions", rows, folder / run.run_id / f"predictions-{run.run_id}.parquet")
+COMPACT = PlantedRun(rank=rank, made=(("compact", "yes"),), swapped=False)
 
 
 def plant_counts(folder: Path, db: Database) -> None:
-    """What ``counts`` writes: the full run's counts under the compact run's id."""
+    """The full run's counts under the compact run's id."""
     source = {"config": FULL.config, "device": "cpu", "created": "2026-01-01"}
     write_table("swapped_runs", [{"run_id": COMPACT.run_id, "counted_by": FULL.run_id, **source}], folder / "swapped_runs-a.parquet")
     for table in ("swapped_counts", "inner_counts"):
@@ -46,8 +39,7 @@ def plant_counts(folder: Path, db: Database) -> None:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("both") / "runs"
-    plant_runs(folder, [FULL])
-    plant_compact(folder)
+    plant_runs(folder, [FULL, COMPACT])
     return folder
 
 
@@ -120,12 +112,11 @@ def test_matched_and_swapped_shares_are_of_the_same_facts(db: Database):
 
 def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both: Path, db: Database, tmp_path: Path):
     alone = tmp_path / "runs"
-    plant_compact(alone)
+    plant_runs(alone, [COMPACT])
     build_database([alone], tmp_path / "database")
     with open_database(tmp_path / "database") as without:
         assert precision(without, [COMPACT.run_id])["swapped"].isna().all()
         assert total(without, [COMPACT.run_id])[["inner_n", "inner_own", "inner_swapped", "inner_p"]].isna().all(axis=None)
-        assert runs_with_swapped_ranks(without) == set()
     plant_counts(alone, db)
     # The database that is there grows by the counts.
     build_database([alone], tmp_path / "database")
@@ -149,16 +140,6 @@ def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path
     assert "no swapped_runs file" in problem
 
 
-def test_runs_of_other_answers_differ(both: Path, tmp_path: Path):
-    other = PlantedRun(rank=lambda number, layer: 1 if (number, layer) == (4, 3) else rank(number, layer), made=(("other", "yes"),))
-    plant_runs(tmp_path / "runs", [FULL, other])
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as database:
-        assert differing_answers(database, FULL.run_id, other.run_id) == (1, 40)
-        assert differing_answers(database, FULL.run_id, FULL.run_id) == (0, 40)
-    assert run_row(other)["n_probed"] == 10
-
-
 @pytest.mark.parametrize(
     ("table", "change", "words"),
     [
@@ -171,7 +152,7 @@ def test_runs_of_other_answers_differ(both: Path, tmp_path: Path):
 )
 def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_path: Path, table, change, words):
     folder = tmp_path / "runs"
-    plant_compact(folder)
+    plant_runs(folder, [COMPACT])
     plant_counts(folder, db)
     rows = [row | change for row in counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")]
     write_table(table, rows[:1], folder / f"{table}-a.parquet")
@@ -184,7 +165,7 @@ def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_pat
 
 def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_shown(db: Database, tmp_path: Path):
     folder = tmp_path / "runs"
-    plant_compact(folder)
+    plant_runs(folder, [COMPACT])
     plant_counts(folder, db)
     many = [
         row | {"n": 64_000_000} for row in counts_of(db, "swapped_counts", FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")

@@ -83,7 +83,7 @@ CHOSEN = {
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
     "methods": MethodsSelection(),
 }  # fmt: skip
-#: The fields in links: those of version 0.2, then later ones.
+#: The fields in links: those of earlier versions, then later ones.
 LINKED = {
     "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",

@@ -11,7 +11,7 @@ from probing.core.provenance import Provenance
 class RunConfig(Provenance):
     """Everything that decides the result of a run on facts; its fingerprint is the run's id.
 
-    ``head`` is one of ``HEADS``; in the JSON that the id is made from it has its name of version 0.2 (``configured_head``).
+    ``head`` is one of ``HEADS``; in the JSON that the id is made from it has its name of versions up to 0.6 (``configured_head``).
     """
 
     head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
@@ -21,7 +21,7 @@ class RunConfig(Provenance):
     top_k: int
     shard: int
     compact: bool = False
-    #: Rule that selects the swapped subjects; empty in compact runs, and in runs up to version 0.2.
+    #: Rule that selects the swapped subjects; empty in compact runs.
     lenders: str = ""
 
     @property

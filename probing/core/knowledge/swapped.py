@@ -10,12 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-#: Rule in a run's configuration: the swapped subjects are those of ``swapped_subjects``. Runs up to version 0.2 name no rule.
+#: Rule in a run's configuration: the swapped subjects are those of ``swapped_subjects``. Stored runs may name another one.
 WITHOUT_THE_ANSWER = "without the answer"
-#: Rule: those of version 0.2, without the subjects that have the fact's answer; for a comparison with its runs, fact by fact.
-OF_0_2_WITHOUT_THE_ANSWER = "of version 0.2, without the answer"
-
-RULES = (WITHOUT_THE_ANSWER, OF_0_2_WITHOUT_THE_ANSWER)
 
 _Question = tuple[str, str, str]
 
@@ -69,39 +65,6 @@ def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
     for group in _groups(facts):
         _assign(facts, group, answers, found)
     return found
-
-
-def swapped_subjects_up_to_version_0_2(facts: Sequence[Asked]) -> list[int | None]:
-    """The swapped subjects of runs whose configuration names no rule; many have the fact's answer themselves.
-
-    Within a relation and template the facts are ordered by id, those of one subject next to each other; each takes the prompt
-    as many places on as the largest subject has facts, in a circle. None if that is the fact's own subject.
-    """
-    found: list[int | None] = [None] * len(facts)
-    for group in _groups(facts):
-        subjects = _parted(group, lambda number: facts[number].subject)
-        circle = [number for numbers in subjects for number in numbers]
-        step = max(len(numbers) for numbers in subjects)
-        for place, number in enumerate(circle):
-            lender = circle[(place + step) % len(circle)]
-            if facts[lender].subject != facts[number].subject:
-                found[number] = lender
-    return found
-
-
-def swapped_subjects_by(rule: str, facts: Sequence[Asked]) -> list[int | None]:
-    """The swapped subjects by the rule that a run's configuration names.
-
-    Raises:
-        ValueError: for a rule that is not in ``RULES``.
-    """
-    if rule not in RULES:
-        raise ValueError(f"got {rule!r} as the rule of swapped subjects, expected one of {', '.join(RULES)}")
-    if rule == WITHOUT_THE_ANSWER:
-        return swapped_subjects(facts)
-    answers = Answers(facts)
-    pairs = zip(facts, swapped_subjects_up_to_version_0_2(facts), strict=True)
-    return [lender if lender is not None and can_be_swapped_subject(fact, facts[lender], answers) else None for fact, lender in pairs]
 
 
 def _assign(facts: Sequence[Asked], group: Sequence[int], answers: Answers, found: list[int | None]) -> None:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.run import RunConfig
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects_by
+from probing.core.knowledge.swapped import swapped_subjects
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
 from probing.models.encoders.load import Encoder
@@ -199,7 +199,7 @@ def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
-    for borrower, lender in enumerate(swapped_subjects_by(config.lenders or WITHOUT_THE_ANSWER, facts)):
+    for borrower, lender in enumerate(swapped_subjects(facts)):
         if lender is not None:
             found[lender].append(borrower)
     return found

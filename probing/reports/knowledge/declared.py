@@ -24,9 +24,7 @@ from probing.store.database import Database
 
 #: Outcomes that are listed if none are named: those that fine-tuning could change.
 CHANGED = ("lost", "kept", "gained")
-#: ``other`` is the name of ``swapped`` up to version 0.2.
 _PRECISION_MORE = (
-    "other",
     "chance",
     "matched",
     "above_majority",
@@ -85,8 +83,7 @@ def _run_ids(db: Database, choice: Choice) -> list[str]:
 
 def _precision(db: Database, choice: Choice) -> pd.DataFrame:
     ids, ks = _run_ids(db, choice), choice["k"] or RANKS
-    table = pd.concat([precision(db, ids, ks, one) for one in choice["average"] or AVERAGES], ignore_index=True)
-    return table.assign(other=table["swapped"])
+    return pd.concat([precision(db, ids, ks, one) for one in choice["average"] or AVERAGES], ignore_index=True)
 
 
 def _total(db: Database, choice: Choice) -> pd.DataFrame:

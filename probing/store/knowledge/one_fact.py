@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.knowledge.swapped import swapped_subjects_up_to_version_0_2
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import whole_numbers
-from probing.store.knowledge.swapped_ranks import StoredFact, names_lenders
 
 #: Three sentences of this length fit next to each other, and each fits one line on a phone.
 _SHORT = 34
@@ -181,18 +179,8 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
     """The prompt of the swapped subject of each of a run's facts."""
     if not fact_ids:
         return []
-    (config,) = db.query("SELECT config FROM runs WHERE run_id = $run_id", {"run_id": run_id})["config"]
-    if names_lenders(config):
-        lent = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
-        lender_of = dict(zip(lent["fact_id"], lent["lender_id"], strict=True))
-    else:
-        columns = ", ".join(f"coalesce(f.{name}, '')" for name in StoredFact._fields)
-        asked = db.query(
-            f"SELECT {columns} FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $run_id", {"run_id": run_id}
-        )
-        facts = [StoredFact(*row) for row in asked.itertuples(index=False, name=None)]
-        lending = zip(facts, swapped_subjects_up_to_version_0_2(facts), strict=True)
-        lender_of = {one.fact_id: facts[lender].fact_id for one, lender in lending if lender is not None}
+    lent = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
+    lender_of = dict(zip(lent["fact_id"], lent["lender_id"], strict=True))
     lenders = [lender_of[fact_id] for fact_id in fact_ids]
     prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": lenders})
     by_id = dict(zip(prompts["fact_id"], prompts["prompt"], strict=True))

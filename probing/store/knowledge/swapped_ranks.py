@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from probing.core.knowledge.swapped import Answers, Asked, can_be_swapped_subject, swapped_subjects_up_to_version_0_2
+from probing.core.knowledge.swapped import Answers, Asked, can_be_swapped_subject
 from probing.core.provenance import stored_configuration
 
 _log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class StoredFact(NamedTuple):
 
 
 def names_lenders(config: str) -> bool:
-    """Whether a run's configuration states that its swapped subjects are stored; up to version 0.2 it does not."""
+    """Whether a run's configuration states that its swapped subjects are stored; that of a compact run does not."""
     return bool(stored_configuration(config).get("lenders"))
 
 
@@ -69,19 +69,15 @@ def lender_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str
             yield run_id, problem
 
 
-def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[str]:
+def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str]) -> list[str]:
     """Ids of the facts whose swapped rank is no baseline: there is no swapped subject, or it has the fact's answer.
 
     Args:
         facts: all facts of a run.
-        lender_of: fact id -> id of the fact whose prompt was used; None: as in runs up to version 0.2.
+        lender_of: fact id -> id of the fact whose prompt was used.
     """
-    lending: list[Asked | None]
-    if lender_of is None:
-        lending = [None if number is None else facts[number] for number in swapped_subjects_up_to_version_0_2(facts)]
-    else:
-        by_id = {fact.fact_id: fact for fact in facts}
-        lending = [by_id.get(lender_of.get(fact.fact_id, "")) for fact in facts]
+    by_id = {fact.fact_id: fact for fact in facts}
+    lending = [by_id.get(lender_of.get(fact.fact_id, "")) for fact in facts]
     answers = Answers(facts)
     pairs = zip(facts, lending, strict=True)
     return [fact.fact_id for fact, lender in pairs if lender is None or not can_be_swapped_subject(fact, lender, answers)]
@@ -89,23 +85,15 @@ def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str] | None) -> list[s
 
 def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
     """Empties ``predictions.other_rank`` if it is no baseline; all stored tables are loaded before."""
-    runs = connection.execute(
-        "SELECT run_id, config FROM runs WHERE run_id IN (SELECT run_id FROM predictions WHERE other_rank IS NOT NULL) ORDER BY run_id"
-    ).fetchall()
+    runs = connection.execute("SELECT DISTINCT run_id FROM predictions WHERE other_rank IS NOT NULL ORDER BY run_id").fetchall()
     if not runs:
         return
     facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table())
-    older: dict[tuple[str, ...], list[str]] = {}
     emptied = touched = 0
-    for run_id, config in runs:
+    for (run_id,) in runs:
         ids = connection.execute("SELECT DISTINCT fact_id FROM predictions WHERE run_id = ? ORDER BY fact_id", [run_id]).fetchall()
-        asked = tuple(fact_id for (fact_id,) in ids)
-        if names_lenders(config):
-            named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
-            refused = unfit([facts[fact_id] for fact_id in asked], dict(named))
-        else:
-            # Equal facts have equal swapped subjects in all of these runs.
-            refused = older[asked] = older.get(asked) or unfit([facts[fact_id] for fact_id in asked], None)
+        named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
+        refused = unfit([facts[fact_id] for (fact_id,) in ids], dict(named))
         (changed,) = connection.execute(
             "UPDATE predictions SET other_rank = NULL "
             "WHERE run_id = ? AND other_rank IS NOT NULL AND fact_id IN (SELECT unnest(?::VARCHAR[]))",
@@ -113,4 +101,4 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
         ).fetchall()[0]
         emptied, touched = emptied + changed, touched + bool(changed)
     if emptied:
-        _log.info("%s swapped ranks of %d runs are left out: the swapped subject has the fact's answer, too", f"{emptied:,}", touched)
+        _log.info("%s swapped ranks of %d runs are left out: no swapped subject, or one that has the answer", f"{emptied:,}", touched)

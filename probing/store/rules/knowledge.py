@@ -1,5 +1,6 @@
 """When stored runs on facts, and counts that are kept without predictions, are complete and possible."""
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.metrics import RANKS
 from probing.store.rules.asking import ASKED, Rule, strays
 
@@ -53,8 +54,22 @@ SCANS = {
             FROM counted, (SELECT unnest({list(RANKS)}) AS k) k""",
 }
 
+_MINOR = "TRY_CAST(split_part(code_version, '.', 2) AS INTEGER)"
+#: The command that makes a run again.
+_AGAIN = f"""'python -m probing probe --model ' || model || ' --head ' || head || if(seed > 0, ' --seed ' || seed, '')
+    || if(probe_set IN {tuple(PROBE_SETS)}, ' --facts ' || probe_set, ' --facts FILE --as ' || probe_set)
+    || if(template_set <> 'default', ' --templates ' || template_set, '')"""
+
 #: The rules that decide whether a run's counts would look like results.
 RULES = (
+    # Before version 0.3 a swapped subject could have the fact's answer, and no file names it.
+    Rule(
+        "version",
+        f"SELECT run_id AS id, code_version, {_AGAIN} AS again FROM {ASKED} WHERE split_part(code_version, '.', 1) = '0' AND {_MINOR} < 3",
+        "version {code_version} of the program made it; runs made before 0.3 are no longer read: make it again with `{again}`",
+        blocks=True,
+        mend="then delete its files",
+    ),
     *strays("predictions", "runs"),
     Rule(
         "left out",

@@ -101,7 +101,7 @@ class Table:
         unions: four columns, separated by blanks: the first two without the third, which counts what both count, are at most the fourth.
         aligned: two columns, separated by a blank, whose lists have equal lengths in every row.
         version: that its files are written with, raised when a column is added, removed or changes its meaning. A file of an earlier
-            version is read by ``store.migration`` if there is a step from it, else refused by name.
+            version is refused by name.
         most_rows: maximum rows of a shared file.
         longest: maximum mean length of the lists of a shared file.
         many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.

@@ -119,7 +119,7 @@ TABLES = (
     ),
     col.Table(
         "swapped_runs",
-        "The run in which a compact run's counts with swapped subjects were made.",
+        "The run in which a compact run's counts with swapped subjects were made, by versions 0.4 to 0.7.",
         "run_id",
         (
             col.RUN_ID,

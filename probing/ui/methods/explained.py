@@ -51,13 +51,12 @@ distribution, so that a relation without hits is not treated as certain; for MRR
 **Baselines.** *Majority answer*: always giving the relation's most frequent object. *Swapped subject*: the same facts, but the model is
 asked about another subject of the relation, one that does not have the right answer among its recorded answers. Only a value above it
 comes from knowing the subject. If there is no such subject, the fact does not have this baseline; reports give the number of facts that
-have it. Runs up to version 0.2 also used subjects with the same answer; these ranks are left out. Compact runs have counts of it if a
-full run of the same question was counted for them. The tab *Yardsticks* explains both, their differences and the null of total knowledge.
+have it. Compact runs do not have it. The tab *Yardsticks* explains both, their differences and the null of total knowledge.
 
 **Exposure** is the relation of a fact to a model's training text, if that text is known: *stated* in so many words in training templates,
 *evidence* (some sentence contains subject and answer), *unseen* (none does), or *held out* on purpose. *Held out in part*: no sentence
-contains both, but one of the fact's own evidence sentences is in the text and names it in another form. 189 of nesia-mini's 768 held-out
-facts are of this kind, and its held-out numbers exclude them. *Unknown*: all other models. A fine-tuned model has the exposure of its
+contains both, but one of the fact's own evidence sentences is in the text and names it in another form; numbers of held-out facts exclude
+these. *Unknown*: all other models. A fine-tuned model has the exposure of its
 base. Stated facts were chosen by hash, so stated minus held out is the effect of stating a fact. Facts with evidence were not chosen, so
 an effect of evidence alone on nesia-mini's P@1 is not shown (see its card).
 

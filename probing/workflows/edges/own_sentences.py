@@ -41,6 +41,7 @@ class OwnRequest:
         results: folder with the stored runs of these probes; the predictions are written there, too.
         downloads: the folder with the fetched data sets: memory and labels are those of the training part.
         sentences: folder with ``TASK.jsonl``.
+        tasks: those to apply, of the ones that have sentences; None: all.
     """
 
     model: str
@@ -48,6 +49,7 @@ class OwnRequest:
     results: Path
     downloads: Path
     sentences: Path = SENTENCES
+    tasks: tuple[str, ...] | None = None
 
 
 def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
@@ -66,6 +68,8 @@ def ask_own_sentences(request: OwnRequest, say: Say = print) -> list[Path]:
     rows: dict[str, list[dict]] = {"edge_tasks": [], "edge_sentences": [], "edge_targets": []}
     answers: list[pa.Table] = []
     for path in sorted(request.sentences.glob("*.jsonl")):
+        if request.tasks is not None and path.stem not in request.tasks:
+            continue
         task, data = read_task(path.stem, request.downloads)
         part = read_own_sentences(path)
         _check_labels(path, part, data)

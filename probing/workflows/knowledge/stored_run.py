@@ -11,7 +11,7 @@ from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.locks import exclusive_lock
-from probing.core.knowledge.swapped import swapped_subjects_by
+from probing.core.knowledge.swapped import swapped_subjects
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
@@ -59,7 +59,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     write_facts(facts, config.template_set, config.facts_sha256, target, say)
     if config.lenders:
-        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config, facts), say)
+        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config.run_id, facts), say)
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
@@ -133,11 +133,11 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
     return all(stored[key] == value for key, value in row.items())
 
 
-def _lender_rows(config: "RunConfig", facts: Sequence[Fact]) -> list[dict]:
+def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
     """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
     ids = [fact.fact_id for fact in facts]
-    pairs = zip(ids, swapped_subjects_by(config.lenders, facts), strict=True)
-    return [{"run_id": config.run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+    pairs = zip(ids, swapped_subjects(facts), strict=True)
+    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
 
 
 def _fact_row(fact, template_set: str) -> dict:

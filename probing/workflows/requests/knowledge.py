@@ -4,16 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from probing.core.errors import HeadError, OptionError
+from probing.core.errors import HeadError
 from probing.core.head_kinds import LOGIT_LENS, canonical_head, listed
-from probing.core.knowledge.swapped import OF_0_2_WITHOUT_THE_ANSWER, WITHOUT_THE_ANSWER
+from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
 from probing.core.options import Option, spelled
 from probing.core.paths import runs_folder
 from probing.workflows.requests.model import SHIPPED, ModelName, OfModel, StoredRuns
 
-NOW, AS_IN_0_2 = "now", "0.2"
-#: Option -> rule that chooses the swapped subjects.
-_RULES = {NOW: WITHOUT_THE_ANSWER, AS_IN_0_2: OF_0_2_WITHOUT_THE_ANSWER}
 Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
 
 
@@ -33,23 +30,13 @@ class ProbeRequest(StoredRuns):
     double: Annotated[bool, Option("Compute in float64.", names=("--float64",))] = False
     shard: Annotated[int, Option("Facts per shard; a killed run repeats the shards in progress.", least=1)] = 2048
     compact: Annotated[bool, Option("A third of the size: rounded, best token only, no swapped subject.")] = False
-    swapped_as: Annotated[
-        str,
-        Option(
-            "Rule of the swapped subjects: now, or 0.2 for those of runs of version 0.2, for comparison fact by fact.",
-            known=(NOW, AS_IN_0_2),
-        ),
-    ] = NOW
     #: Whether a progress bar is shown.
     progress: bool = True
 
     def check(self) -> None:
-        """Raises an ``OptionError`` or a ``HeadError`` for options that exclude each other; gives the kind of heads its usual name."""
+        """Raises a ``HeadError`` for options that exclude each other; gives the kind of heads its usual name."""
         if self.head is not None:
             object.__setattr__(self, "head", canonical_head(self.head))
-        if self.compact and self.swapped_as != NOW:
-            both = f"{spelled('compact')} and {spelled('swapped_as')}"
-            raise OptionError(f"got {both}; a compact run has no swapped subject: leave one of them out")
         if self.head == LOGIT_LENS and self.seed:
             raise HeadError(
                 f"got seed {self.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave {spelled('seed')} out"
@@ -57,8 +44,8 @@ class ProbeRequest(StoredRuns):
 
     @property
     def lenders(self) -> str:
-        """Rule of ``core.knowledge.swapped.RULES`` that chooses the swapped subjects; empty for none."""
-        return "" if self.compact else _RULES[self.swapped_as]
+        """Rule of ``core.knowledge.swapped`` that chooses the swapped subjects; empty for none."""
+        return "" if self.compact else WITHOUT_THE_ANSWER
 
     @property
     def target(self) -> Path:

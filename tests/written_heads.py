@@ -1,0 +1,94 @@
+"""The tables of docs/heads.md, from the shipped results: ``make docs`` writes them, and a test compares them with what is committed."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from probing.core.head_kinds import HEADS
+from probing.core.knowledge.forgetting import DEFINITIONS
+from probing.core.paths import snapshot_folder
+from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.store.build import built_database
+from probing.store.database import Database
+
+BASE = "nesia-mini"
+LAST = (
+    "| model | head | micro: own | swapped | own minus swapped | macro: own | swapped | own minus swapped |\n"
+    "|---|---|---:|---:|---|---:|---:|---|"
+)
+INNER = "| model | head | share | inner: own / swapped | p | best | forgotten |\n|---|---|---:|---|---|---|---|"
+
+
+def reports(db: Database) -> dict[str, pd.DataFrame]:
+    """Report by name, of P@1 on T-REx with the default templates, of trained heads those with seed 0."""
+    choices = [KNOWLEDGE.choose(what, {"probe_set": "trex", "k": 1}) for what in ("precision", "total", "forgotten")]
+    found = {choice.report.name: choice.report.table(db, choice) for choice in choices}
+    return {what: table[table["seed"] == 0] for what, table in found.items()}
+
+
+def runs(found: dict[str, pd.DataFrame]) -> list[tuple[str, str]]:
+    """(Model, head) of the base and the models fine-tuned from it, the base first; controls with shuffled labels are left out."""
+    pairs = {(row.model, row.head) for row in found["total"].itertuples() if not row.model.endswith("-shuffled")}
+    return sorted(pairs, key=lambda pair: (pair[0] != BASE, pair[0], HEADS.index(pair[1])))
+
+
+def shown(share: float) -> str:
+    """A share in per cent with one decimal place, without a minus sign for zero."""
+    return f"{round(share * 100, 1) + 0.0:.1f}"
+
+
+def last_layer(found: dict[str, pd.DataFrame]) -> str:
+    """P@1 at the last layer, with the own and with the swapped subject."""
+    lines = []
+    for model, head in runs(found):
+        cells = []
+        for average in ("micro", "macro"):
+            last = _of(found["precision"], model, head, average).sort_values("layer").iloc[-1]
+            interval = f"{shown(last['above_swapped_low'])} to {shown(last['above_swapped_high'])}"
+            cells += [shown(last["matched"]), shown(last["swapped"]), f"{shown(last['above_swapped'])} ({interval})"]
+        lines.append(f"| {_short(model)} | `{head}` | {' | '.join(cells)} |")
+    return "\n".join([LAST, *lines])
+
+
+def inner_layers(found: dict[str, pd.DataFrame]) -> str:
+    """What only inner layers know, and what is forgotten."""
+    lines = []
+    for model, head in runs(found):
+        (whole,) = _of(found["total"], model, head, "macro").itertuples()
+        by_layer = _of(found["precision"], model, head, "micro")
+        layers = by_layer[by_layer["layer"].between(1, by_layer["layer"].max() - 1)]
+        highest = layers.loc[layers["above_swapped"].idxmax()]
+        counts = _of(found["forgotten"], model, head).set_index("definition")["forgotten"]
+        p = "< 0.0001" if whole.inner_p < 0.0001 else f"{whole.inner_p:.2g}"
+        cells = [shown(whole.intermediate_share), f"{whole.inner_own:,.0f} / {whole.inner_swapped:,.0f}", p]
+        cells += [f"{highest['layer']}: {shown(highest['above_swapped'])}", " / ".join(str(counts[name]) for name in DEFINITIONS)]
+        lines.append(f"| {_short(model)} | `{head}` | {' | '.join(cells)} |")
+    return "\n".join([INNER, *lines])
+
+
+def with_tables(text: str, db: Database) -> str:
+    """The document with today's tables in place of those in it."""
+    found = reports(db)
+    for title, table in ((LAST, last_layer(found)), (INNER, inner_layers(found))):
+        text, n = re.subn(rf"{re.escape(title.splitlines()[0])}\n(?:\|.*\n)*", lambda _, table=table: f"{table}\n", text)
+        if n != 1:
+            raise ValueError(f"docs/heads.md has {n} tables with the header {title.splitlines()[0]}, expected one")
+    return text
+
+
+def written(document: Path) -> str:
+    """The document with the tables of the shipped results."""
+    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, built_database([snapshot_folder()], Path(folder)) as db:
+        return with_tables(document.read_text(encoding="utf-8"), db)
+
+
+def _of(table: pd.DataFrame, model: str, head: str, average: str = "") -> pd.DataFrame:
+    """The rows of a model and head, and of an average if the table has several."""
+    rows = table[(table["model"] == model) & (table["head"] == head)]
+    return rows[rows["average"] == average] if average else rows
+
+
+def _short(model: str) -> str:
+    return "base" if model == BASE else model.removeprefix(f"{BASE}-")
