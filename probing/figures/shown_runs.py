@@ -89,9 +89,9 @@ def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[
 def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """What an overview lays over each other: the names that the user chose and, for a column without any, its default.
 
-    A default offers only names that have a run with the chosen ones. Models that were added to the demonstration models come before
-    these, with their bases. Each added or chosen model has at least one line: its kind of head and its probe set are shown, too. To keep
-    the lines few, other models then give way.
+    A default offers only names that have a run with the chosen ones; of the kinds of heads it is the one that most models have. Models
+    that were added to the demonstration models come before these, with their bases. Each added or chosen model has at least one line:
+    its kind of head and its probe set are shown, too. To keep the lines few, other models then give way.
 
     Args:
         runs: the runs that pages show.
@@ -107,7 +107,9 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
     bases = set(there.reindex(columns=["model", "base"]).loc[there["model"].isin(added), "base"])
     foremost = [name for name in offered["model"] if name in bases] + added
     models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
-    shown, sets = {"model": kept["model"] or models, "head": kept["head"] or offered["head"][:1]}, offered["probe_set"]
+    usual = [name for name in models if name not in added] or models
+    heads = kept["head"] or _common(there[there["model"].isin(kept["model"] or usual)], offered["head"])
+    shown, sets = {"model": kept["model"] or models, "head": heads}, offered["probe_set"]
     shown["probe_set"] = kept["probe_set"] or (sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1])
     widened = {column: list(names) for column, names in shown.items()}
     for name in kept["model"] or [name for name in added if name in models]:
@@ -119,6 +121,12 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
             widened["model"].remove(others.pop())
     # What the user chose keeps the user's order.
     return {column: kept[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
+
+
+def _common(runs: pd.DataFrame, heads: list[str]) -> list[str]:
+    """The kind of heads through which most of the models are probed, the first of several; none if there is none."""
+    models = {head: runs.loc[runs["head"] == head, "model"].nunique() for head in heads}
+    return [max(heads, key=models.__getitem__)] if heads else []
 
 
 def _widen(shown: dict[str, list[str]], mine: pd.DataFrame, order: Mapping[str, list[str]]) -> None:

@@ -98,15 +98,17 @@ def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, plant
     assert len(shown) == 4 * 3 and {key for key, token in shown.items() if token["right"]} == right
 
 
-def test_beside_the_base_is_the_first_fine_tuned_model_that_lost_the_fact(on):
-    def ranks(at_end):
-        return lambda number, layer: (at_end if layer == 3 else 9) if number == 9 else 50
+def test_beside_the_base_is_the_first_fine_tuned_model_that_lost_the_fact_and_still_has_it_inside(on):
+    def ranks(at_end, inside=9):
+        return lambda number, layer: {3: at_end, 2: inside}.get(layer, 9) if number == 9 else 50
 
-    tuned = {"nesia-mini-a": 1, "nesia-mini-b": 70, "nesia-mini-c": 700}
-    app = on(PlantedRun(rank=ranks(1)), *(PlantedRun(model=name, base="nesia-mini", rank=ranks(end)) for name, end in tuned.items()))
-    base, other = grids(app)
+    tuned = {"nesia-mini-a": ranks(1), "nesia-mini-b": ranks(700), "nesia-mini-c": ranks(70, 1), "nesia-mini-d": ranks(70, 1)}
+    runs = [PlantedRun(model=name, base="nesia-mini", rank=rank) for name, rank in tuned.items()]
+    base, other = grids(on(PlantedRun(rank=ranks(1)), *runs[:2]))
     assert [row["rank"] for row in base["layers"]] == [1, 9, 9, 9]
-    assert [row["rank"] for row in other["layers"]] == [70, 9, 9, 9], "the first keeps it, the second lost it"
+    assert [row["rank"] for row in other["layers"]] == [700, 9, 9, 9], "the first keeps it, the second lost it"
+    app = on(PlantedRun(rank=ranks(1)), *runs)
+    assert [row["rank"] for row in grids(app)[1]["layers"]] == [70, 1, 9, 9], "the third shows where it went"
     line = line_with(app, "Last layer, rank of paris")
     assert numbers_in(line)[:2] == [1, 70]
 

@@ -41,13 +41,15 @@ def test_a_run_with_predictions_comes_before_a_newer_one_of_which_counts_alone_a
     assert sorted(one_run_each(table)["run_id"]) == ["alone", "asked"]
 
 
-def test_defaults_are_the_first_model_its_tied_head_and_all_probe_sets():
+def test_defaults_are_the_first_model_the_head_that_most_models_have_and_all_probe_sets():
     table = runs(
         ("1", "nesia-mini-control", "logit_lens"),
         ("2", "nesia-mini", "tied", "questions"),
         ("3", "nesia-mini", "tied", "trex"),
         ("4", "nesia-mini", "logit_lens"),
     )
+    assert fit(RunChoice(), table)[0].heads == ("logit_lens",), "a model without the first model's heads would have no line"
+    table = pd.concat([table, runs(("5", "nesia-mini-control", "tied"))], ignore_index=True)
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
     assert (chosen.models, chosen.heads, chosen.probe_sets) == (("nesia-mini", "nesia-mini-control"), ("tied",), ("trex", "questions"))
