@@ -1,5 +1,6 @@
 """The shipped results on forgetting: what comes back, when facts are lost, and what prevents it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from data.making.models import BY_END, FIRST, MODEL, Tuned, learning_rate, wikitext
@@ -13,10 +14,14 @@ from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.requests.forgetting_series import FollowRequest, PreventRequest
 from probing.workflows.say import Say
 
-#: The trainings whose states are asked, and the names of their series.
-FOLLOWED = {"ner-conll": f"{MODEL}-ner-conll", "qa-squad-1": f"{MODEL}-qa-squad-1", "control": f"{MODEL}-control"}
+#: Ends of the models whose lost facts are relearned with three seeds instead of one.
+SEEDED = ("ner-conll", "sst-2", "qa-squad-1", "control")
+#: Ends of the trainings whose states are asked; tasks that the models learn, and the control.
+FOLLOWED = ("ner-conll", "sst-2", "control")
+#: States of each, and facts of T-REx that all are asked.
+_STATES, _ASKED = 12, 10_000
 #: What is compared is lost within the first fifty steps; the score needs some more.
-_PREVENTED, _STEPS, _FACTS = "ner-conll", 300, 6000
+_PREVENTED, _STEPS, _FACTS = "ner-conll", 150, 3000
 
 
 def results() -> Path:
@@ -25,16 +30,22 @@ def results() -> Path:
 
 
 def recoveries() -> list[tuple[Tuned, RecoverRequest]]:
-    """The models whose lost facts are asked for in every way."""
-    return [(one, RecoverRequest(one.called, out=results(), rebuild=False, threads=1, device="cpu")) for one in FIRST]
+    """The models whose lost facts are asked for in every way; relearning with three seeds for ``SEEDED``."""
+    return [
+        (one, RecoverRequest(one.called, out=results(), rebuild=False, threads=1, device="cpu", seeds=3 if one.end in SEEDED else 1))
+        for one in FIRST
+    ]
 
 
 def follow_states(end: str, say: Say = print) -> Path:
-    """Asks every kept state of a training."""
+    """Trains a shipped model once more by its recipe, keeping states, and asks each of them."""
     one = BY_END[end]
-    states = cache_folder() / "checkpoints" / one.name
+    again = replace(one, end=f"{end}-states", like=end, ships=False, more={"checkpoints": _STATES})
+    again.make(say)
+    states = cache_folder() / "checkpoints" / again.name
     return follow(
-        FollowRequest(str(states), base=MODEL, name=FOLLOWED[end], record=one.folder, out=results(), threads=1, device="cpu"), say
+        FollowRequest(str(states), base=MODEL, size=_ASKED, name=one.name, record=again.folder, out=results(), threads=1, device="cpu"),
+        say,
     )
 
 

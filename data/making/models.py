@@ -145,10 +145,10 @@ def _seeds(of: Tuned) -> list[Tuned]:
 
 SEEDS = (2, 3)
 WIKITEXT = "wikitext-103-slice/wikitext-103_wiki.train.first2883584bytes.tokens"
-_NER = Tuned("ner-conll", "ner-conll", 1000, more={"checkpoints": 12})
+_NER = Tuned("ner-conll", "ner-conll", 1000)
 _SST, _POS = Tuned("sst-2", "sst-2", 1000), Tuned("pos-ewt", "pos-ewt", 1000, "ud-english-ewt")
 #: About ten passes of the training part.
-_QA = Tuned("qa-squad-1", "qa-squad-1", 3700, "squad-parts", more={"checkpoints": 12})
+_QA = Tuned("qa-squad-1", "qa-squad-1", 3700, "squad-parts")
 #: Acceptability needs hundreds of steps before the development score rises for the first time.
 _COLA = Tuned("cola", "cola", 1200, patience=6)
 #: The six of Wallat, Singh and Anand (2020). Of alike objectives one chooses the rate for all, which saves the others' choice.
@@ -160,7 +160,7 @@ PAPER = (
     Tuned("mlm-squad", "mlm-squad", 1000, "squad-parts", like="control"),
     Tuned("mlm-msmarco", "mlm-msmarco", 1000, "msmarco-trec", like="control"),
 )
-CONTROL = Tuned("control", "control", 1000, WIKITEXT, more={"checkpoints": 12})
+CONTROL = Tuned("control", "control", 1000, WIKITEXT)
 FIRST = (*PAPER, CONTROL, _COLA, _SST, Tuned("rte", "rte", 500, pieces=256), _POS)
 FURTHER_SEEDS = (*_seeds(_NER), *_seeds(_SST))
 SHUFFLED = tuple(_shuffled(one) for one in (_NER, _SST, _POS, _QA))

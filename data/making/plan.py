@@ -144,12 +144,9 @@ def _probes() -> Iterator[Step]:
             return ("random twin",)
         return _of(known[called]) if called in known else ()
 
-    for number, request in enumerate(edges.plan(), 1):
-        tasks = ", ".join(request.tasks)
+    for request in edges.plan():
         run = partial(train_edges, replace(request, out=edges.results()))
-        yield Step(
-            f"edge probes {number}: {tasks} of {request.model}, {request.encoder}", run, edges.minutes(request), after(request.model)
-        )
+        yield Step(edges.name_of(request), run, edges.minutes(request), after(request.model))
     yield Step("random twin", sentences.make_random_twin, 0.1)
     for asked in sentences.probings():
         # Others are compared with the states of the base.
@@ -158,15 +155,15 @@ def _probes() -> Iterator[Step]:
         yield Step(name, partial(train_sentences, asked), sentences.minutes(asked), first)
     for measured in sentences.measurings():
         name = f"changes of {Path(measured.model).name}"
-        yield Step(name, partial(measure_changes, measured), 6, after(measured.model))
+        yield Step(name, partial(measure_changes, measured), 2, after(measured.model))
 
 
 def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
     for one, request in forgetting.recoveries():
         yield Step(f"lost facts of {one.name}", partial(recover, request), 15, _of(one))
-    for end, name in forgetting.FOLLOWED.items():
-        yield Step(f"states of {name}", partial(forgetting.follow_states, end), 30, (f"fine-tune {MODEL}-{end}",))
+    for end in forgetting.FOLLOWED:
+        yield Step(f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",))
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from data.making.models import BY_END, COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, SEEDS, not_shipped
+from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, SEEDS, not_shipped
 from data.making.models import SHIPPED as SHIPPED_MODELS
 from probing.core.files.atomic import atomic_copy, atomic_folder
 from probing.core.paths import cache_folder, snapshot_folder
@@ -27,12 +28,10 @@ from probing.workflows.say import Say
 
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
-#: The ones that nesia-mini can solve: models that are in no table of the paper, and further seeds, are probed for these only.
+#: The ones that nesia-mini can solve: all models but the base are probed for these only.
 READABLE = PAPER[:2]
-#: Models probed for all tasks, whose probes and predictions for single sentences ship; of the others only counts ship.
-EVERY_TASK = tuple(f"{MODEL}{end}" for end in ("", "-cola", "-sst-2", "-control"))
-#: Further models of the paper's tables.
-IN_TABLES = ("qa-squad-1", "cola-mean", "rte")
+#: Models whose probes, in every reading, and predictions for single sentences ship; of the others only counts of own probes ship.
+IN_FULL = tuple(f"{MODEL}{end}" for end in ("", "-cola", "-sst-2", "-control"))
 #: The model whose predictions of every reading ship.
 EVERY_READING = f"{MODEL}-cola"
 
@@ -63,35 +62,32 @@ def make_random_twin(say: Say = print) -> Path:
 
 def probings() -> list[SentencesRequest]:
     """The trainings of probes, in order: the base first, as all others are compared with its states."""
-    every = [SentencesRequest(model, threads=1, out=results()) for model in EVERY_TASK]
-    every.append(SentencesRequest(str(random_twin()), tasks=PAPER, readings=(OWN,), predictions=False, threads=1, out=results()))
-    every += [SentencesRequest(BY_END[end].called, tasks=PAPER, threads=1, out=results()) for end in IN_TABLES]
-    others = [one for one in FIRST if one.name not in EVERY_TASK and one.end not in IN_TABLES]
-    every += [SentencesRequest(one.called, tasks=READABLE, threads=1, out=results()) for one in others]
-    return every + [
-        SentencesRequest(
-            one.called, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results()
-        )
-        for one in FURTHER_SEEDS
-    ]
+    full = [SentencesRequest(model, tasks=_tasks_of(model), threads=1, out=results()) for model in IN_FULL]
+    few = SentencesRequest(MODEL, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results())
+    others = [str(random_twin()), *(one.called for one in (*FIRST, COLA_MEAN, *FURTHER_SEEDS) if one.name not in IN_FULL)]
+    return full + [replace(few, model=model) for model in others]
+
+
+def _tasks_of(model: str) -> tuple[str, ...]:
+    return ("all",) if model == MODEL else READABLE
 
 
 def measurings() -> list[ChangesRequest]:
-    """The models whose attention, perplexity and similarity are measured; for further seeds without putting layers back."""
-    called = [MODEL, *(one.called for one in (*FIRST, COLA_MEAN))]
+    """The models whose attention, perplexity and similarity are measured; for some without putting layers back."""
+    called = [MODEL, *(one.called for one in FIRST)]
     return [ChangesRequest(model, threads=1, out=results()) for model in called] + [
-        ChangesRequest(one.called, replaced=False, threads=1, out=results()) for one in FURTHER_SEEDS
+        ChangesRequest(one.called, replaced=False, threads=1, out=results()) for one in (COLA_MEAN, *FURTHER_SEEDS)
     ]
 
 
 def minutes(request: SentencesRequest) -> float:
     """Minutes of one processor that a training takes, about."""
     tasks = len(ALL) if request.tasks == ("all",) else len(request.tasks)
-    return tasks * (4.0 if request.readings is None else 1.5)
+    return tasks * (1.5 if request.readings is None else 0.5)
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores the results in the snapshot, and the probes of the models that are probed for all tasks.
+    """Stores the results in the snapshot, and the probes of the models that are probed in full.
 
     Raises:
         ProbingError: if a file cannot be read.
@@ -99,7 +95,7 @@ def gather(say: Say = print) -> list[Path]:
     files = gather_results(results(), snapshot_folder(), say)
     folders = [one.folder for one in (*FIRST, *FURTHER_SEEDS, COLA_MEAN)]
     files += [atomic_copy(path, snapshot_folder() / path.name) for folder in folders for path in sorted(folder.glob("*.parquet"))]
-    return files + ship_probes(EVERY_TASK, say)
+    return files + ship_probes(IN_FULL, say)
 
 
 def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
@@ -125,12 +121,12 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
 
 
 def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
-    """Copies the trained probes of all tasks from the cache to the shipped folder, in place of those there."""
+    """Copies the trained probes of each model's tasks from the cache to the shipped folder, in place of those there."""
     files = []
     for model in models:
         shutil.rmtree(SHIPPED / model, ignore_errors=True)
         weights = open_encoder(model, device="cpu").identity
-        for task in ALL:
+        for task in ALL if model == MODEL else READABLE:
             trained = probes_folder(cache_folder(), weights, task) / FILE
             if trained.is_file():
                 files.append(write_probes(read_probes(trained), SHIPPED / model / task))
@@ -145,8 +141,8 @@ def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
     for run, reading, portion in zip(*columns, strict=True):
         model = of_run[run]["model"] if run in of_run else ""
         own = reading == OWN and portion == 1
-        every = model == EVERY_READING and of_run[run]["task"] in PAPER and reading in (FROZEN, RESCALED, ALIGNED, MLP)
-        kept.append(model in EVERY_TASK and (own or every))
+        every = model == EVERY_READING and of_run[run]["task"] in READABLE and reading in (FROZEN, RESCALED, ALIGNED, MLP)
+        kept.append(model in IN_FULL and (own or every))
     return rows.filter(pa.array(np.array(kept, bool)))
 
 

@@ -19,7 +19,7 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 
 @pytest.fixture
 def gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sentences, "EVERY_TASK", (BASE.name, COLA.name))
+    monkeypatch.setattr(sentences, "IN_FULL", (BASE.name, COLA.name))
     monkeypatch.setattr(sentences, "EVERY_READING", COLA.name)
     plant_sentence_runs(tmp_path / "made")
     plant_changes(tmp_path / "made")

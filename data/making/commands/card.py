@@ -13,8 +13,12 @@ from probing.core.nesia.corpus import EXPOSURES
 def model_card(
     model: Annotated[str, typer.Option(help="A model made by pretrain.")] = "nesia-mini",
     head: Annotated[str | None, typer.Option(help=f"{listed()}; none: logit_lens or, if there are no such runs, tied.")] = None,
+    family: Annotated[bool, typer.Option("--family", help="The tables about what was made from it instead.")] = False,
 ) -> None:
     """Print a trained model's numbers by layer and exposure, and whether it meets the conditions of a demonstration."""
+    if family:
+        _print_family(model)
+        return
     from data.making.card import followed_words, quality
 
     found = quality(model, None if head is None else canonical_head(head))
@@ -50,6 +54,16 @@ def model_card(
         cells += [_share(found.parts[name].get(layer, []), "hits_1") for name in EXPOSURES]
         typer.echo(f"| {layer} | {' | '.join(cells)} |")
     typer.echo(f"\nMajority answer: {_share(found.layers[last], 'majority_hits')}. Facts: " + _sizes(found.parts, last))
+
+
+def _print_family(model: str) -> None:
+    from data.making.card_family import family_lines
+    from probing.core.paths import database_folder
+    from probing.store.database import open_database
+
+    with open_database(database_folder()) as db:
+        for line in family_lines(db, model):
+            typer.echo(line)
 
 
 def _points(difference: Difference | None) -> str:
