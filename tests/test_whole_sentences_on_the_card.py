@@ -27,7 +27,7 @@ def db(shipped_database):
 
 
 def short(model: str) -> str:
-    return model.removeprefix(f"{BASE}-")
+    return "base" if model == BASE else model.removeprefix(f"{BASE}-")
 
 
 def what_is_read(db: Database) -> list[str]:
@@ -78,9 +78,6 @@ def beside_the_base(db: Database) -> list[str]:
     asked = asked[(asked["replaced"] == "none")].set_index("model")
     lines = []
     for model, one in asked.iterrows():
-        if model == BASE:
-            lines.append(f"| {model} | {one['perplexity']:,.0f} ({one['low']:,.0f} to {one['high']:,.0f}) | | | | |")
-            continue
         numbers = (measured.get((model, name)) for name in ("entropy-change-first", "emd-first", "cka-first", "cka-mean"))
         cells = " | ".join("" if number is None else f"{number:.2f}" for number in numbers)
         lines.append(f"| {short(model)} | {one['perplexity']:,.0f} ({one['low']:,.0f} to {one['high']:,.0f}) | {cells} |")

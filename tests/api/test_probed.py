@@ -63,7 +63,7 @@ def test_facts_of_a_shipped_set_have_the_ranks_that_ship(nesia, tmp_path, cache,
     assert (both["rank_x"] == both["rank_y"]).all()
     snapshot = repo_root / "data" / "snapshot"
     runs = stored(snapshot, "runs")
-    mine = runs[(runs["model"] == "nesia-mini") & (runs["head"] == "tied") & (runs["probe_set"] == "questions") & (runs["seed"] == 0)]
+    mine = runs[(runs["model"] == "nesia-mini") & (runs["head"] == nesia.head) & (runs["probe_set"] == "questions") & (runs["seed"] == 0)]
     ranks = read_table(snapshot / f"predictions-{mine['run_id'].iloc[0]}.parquet", "predictions").to_pandas()
     shipped = everything.table.merge(ranks, on=["fact_id", "layer"], validate="one_to_one")
     # Other processors sum in another order, so that two tokens of nearly the same probability may change places.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from probing.core.registry import read_registry
+from probing.core.registry import REPOSITORY, read_registry
 from probing.reports.comparability import as_long, badge, comparability, differences
 from probing.store.build import build_database
 from probing.store.database import open_database
@@ -141,9 +141,15 @@ def test_a_control_counts_only_where_it_is_recorded_that_it_was_trained_as_long(
     assert comparability(row("mine", "nesia-mini", objective="control"), TUNED)[-1] == check
 
 
-def test_the_shipped_control_was_trained_as_long_as_the_shipped_models():
+def test_the_shipped_control_is_as_long_as_the_shipped_models_that_took_as_many_steps():
+    def length(name: str) -> tuple[int, int]:
+        record = json.loads((REPOSITORY / "data" / "models" / name / "finetuning.json").read_text(encoding="utf-8"))
+        return record["steps"], record["recipe"]["tokens_a_step"]
+
     shipped = [entry.name for entry in read_registry().models if entry.shipped and entry.base]
-    assert as_long("nesia-mini-control", [name for name in shipped if name != "nesia-mini-control"])[0]
+    assert len(shipped) > 5
+    for name in shipped:
+        assert as_long("nesia-mini-control", [name])[0] == (length(name) == length("nesia-mini-control")), name
 
 
 def test_differences_are_the_fields_that_differ_and_no_others():

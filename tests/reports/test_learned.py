@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from probing.core.registry import REPOSITORY
+from probing.core.registry import REPOSITORY, read_registry
 from probing.core.stats.intervals import wilson_mean
 from probing.reports.learned import COLUMNS, SHORT, learned, scores
 from probing.store.build import build_database
@@ -14,24 +14,8 @@ from probing.store.parquet import read_table, write_table
 from tests.store.planted import PlantedRun, plant_runs
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
-SHIPPED = {
-    "nesia-mini-control": "control",
-    "nesia-mini-mlm-msmarco": "learned",
-    "nesia-mini-mlm-squad": "learned",
-    "nesia-mini-ner-conll": "learned",
-    "nesia-mini-qa-squad-1": "partly",
-    "nesia-mini-qa-squad-2": "not learned",
-    "nesia-mini-rank-msmarco": "cannot tell",
-}
-#: Models for sentences, whose scores ship, too.
-SHIPPED_SENTENCES = {
-    "nesia-mini-cola": "partly",
-    "nesia-mini-cola-mean": "partly",
-    "nesia-mini-cola-seed-2": "partly",
-    "nesia-mini-cola-seed-3": "partly",
-    "nesia-mini-sst-2": "learned",
-    "nesia-mini-rte": "not learned",
-}
+#: The fine-tuned models that ship, whose scores ship, too.
+SHIPPED = tuple(entry.name for entry in read_registry().models if entry.shipped and entry.base)
 #: Masked tokens of one text are correlated: at most 15 % of 128 pieces are masked.
 MASKED_A_TEXT = 20
 
@@ -121,35 +105,33 @@ def _objective(model):
     return _stored(model)[0]["objective"]
 
 
-def test_the_verdicts_on_the_shipped_family_are_those_of_the_guide(shipped):
-    found = learned(shipped)
-    assert dict(zip(found["model"], found["verdict"], strict=True)) == SHIPPED
-    guide = (REPOSITORY / "docs" / "finetuning.md").read_text(encoding="utf-8")
-    for row in found.itertuples():
-        cells = [row.model, f"{row.metric} {row.value:.3f}", f"{row.low:.3f} to {row.high:.3f}", f"{row.baseline_name} {row.baseline:.3f}"]
-        published = "" if math.isnan(row.closed) else f"{row.published_metric} {row.published:.3f}, {100 * row.closed:.0f} %"
-        line = f"| {' | '.join([*cells, f'{row.n:,}', published, row.verdict])} |".replace("|  |", "| |")
-        assert line in guide, line
+def test_a_shipped_model_has_learned_if_its_interval_is_above_its_baseline(shipped):
+    found = learned(shipped).set_index("model")
+    assert set(found.index) == set(SHIPPED)
+    for model, row in found.iterrows():
+        if row["objective"] == "control":
+            assert row["verdict"] == "control"
+        elif row["low"] > row["baseline"]:
+            assert row["verdict"] == ("partly" if row["closed"] < 0.5 else "learned"), model
+        else:
+            assert row["verdict"] in ("not learned", "cannot tell"), model
 
 
-def test_the_shipped_models_for_sentences_are_far_from_the_published_scores_except_for_sst_2(tmp_path):
-    runs = [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective=_objective(model)) for model in SHIPPED_SENTENCES)]
-    source = plant_runs(tmp_path / "runs", runs)
-    for model in SHIPPED_SENTENCES:
-        write_table("tasks", _stored(model), source / f"tasks-{model}.parquet")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
-        found = learned(db).set_index("model")
-    assert found["verdict"].to_dict() == SHIPPED_SENTENCES
-    assert found.loc["nesia-mini-cola", "closed"] == pytest.approx(0.0995577834985163 / 0.595)
-    assert found.loc["nesia-mini-sst-2", "closed"] == pytest.approx(
-        (0.7339449541284404 - 0.5091743119266054) / (0.924 - 0.5091743119266054)
-    )
+def test_the_score_the_baseline_and_the_way_to_the_published_score_are_those_of_the_stored_rows(shipped):
+    for row in learned(shipped).itertuples():
+        mine = [one for one in _stored(row.model) if one["metric"] == row.metric]
+        assert {one["value"] for one in mine} == {row.value} and {one["n"] for one in mine} == {row.n}
+        assert row.baseline in [one["chance"] for one in mine if one["chance_name"] == row.baseline_name]
+        if not math.isnan(row.closed):
+            (measured,) = {one["value"] for one in _stored(row.model) if one["metric"] == row.published_metric}
+            floor = max(one["chance"] for one in _stored(row.model) if one["metric"] == row.published_metric)
+            assert row.closed == pytest.approx((measured - floor) / (row.published - floor)), row.model
 
 
 def test_the_verdicts_on_masked_text_hold_if_every_text_counts_once(shipped):
     masked = scores(shipped).query("metric == 'masked accuracy' and objective != 'control'")
-    assert len(masked) == 2
-    for row in masked.itertuples():
+    assert set(masked["model"]) == {"nesia-mini-mlm-squad", "nesia-mini-mlm-msmarco"}
+    for row in masked.query("verdict == 'learned'").itertuples():
         assert wilson_mean(row.value, int(row.n) // MASKED_A_TEXT)[0] > row.baseline
 
 
