@@ -12,7 +12,7 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 from tests.store.planted import plant_runs
 
 MEASURE = "python -m probing changes measure --model"
-SECTIONS = ["In words", "Layer by layer", "All models", "Drift against loss"]
+SECTIONS = ["In words", "Layer by layer", "Property by property", "All models", "Drift against loss"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def commands(app) -> str:
 def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
     app = look("fine_tuning", changed_model=COLA.name)
     assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == SECTIONS
-    assert len(charts(app)) == 3
+    assert len(charts(app)) == 4
     for figure in charts(app):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
@@ -96,7 +96,7 @@ def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_ignored
 
 def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypatch):
     app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("fine_tuning", changed_model=SST_2.name)
-    assert not app.exception and [one.value for one in app.main.header] == ["Layer by layer", "In words", "All models"]
+    assert not app.exception and [one.value for one in app.main.header] == ["In words", "Layer by layer", "All models"]
     assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
     assert "still gives the answer to" in said(app)
 

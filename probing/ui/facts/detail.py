@@ -36,10 +36,9 @@ def show(view: View, fact_id: str) -> None:
     beside = by_model.beside(view, alike)
     run = run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
-    _heading(view, fact, fact_id)
+    st.markdown(fact_list.title_of(fact))
     if len(mine):
         _beside_a_guess(view, fact, mine)
-    _leaf(view, fact_id, beside)
     if mine.empty and not counted.counts_only(run):
         st.info(
             filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
@@ -47,6 +46,8 @@ def show(view: View, fact_id: str) -> None:
         )
     elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
         _grid(view, fact, run, mine)
+    _leaf(view, fact_id, beside)
+    _about(view, fact, fact_id)
     by_model.add_models(view, alike)
     if len(beside) > 1:
         by_model.grid(view, fact, alike, rows, beside)
@@ -55,8 +56,7 @@ def show(view: View, fact_id: str) -> None:
         _ranks(view, fact, runs, rows, beside)
 
 
-def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
-    st.markdown(fact_list.title_of(fact))
+def _about(view: View, fact: pd.Series, fact_id: str) -> None:
     about = [
         filled("answer: **{object}**", object=fact["object"]),
         escape(set_name(fact["probe_set"])),

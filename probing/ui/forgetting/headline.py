@@ -31,21 +31,22 @@ def draw(shown: Shown) -> None:
         caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong answers.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
+    shown.view.introduce()
     _ways(shown)
 
 
 def _sentence(shown: Shown) -> Markdown:
     parts, run = shown.parts, shown.run
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
-    others = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
+    others = any(parts.loc[way, "n"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
-        "**{others:.0f}** come back, but so do wrong answers, and **{left:.0f}** are not recovered by any of these ways. {yardstick}",
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, and "
+        "**{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
         base=shown.view.called(run["base"]),
         model=shown.view.called(shown.model),
         kept=parts.loc[KEPT, "per_100"],
         above=above,
-        others=others,
+        rest="; the rest come back, but so do wrong answers" if others else "",
         left=parts.loc[NOT_RECOVERED, "per_100"],
         yardstick=_yardstick(parts.loc[RELEARNED]),
     )

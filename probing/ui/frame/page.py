@@ -34,8 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: Pages that show their answer first and call ``View.introduce`` themselves.
-ANSWER_FIRST = ("home", "live", "layer_curves", "relations", "compare", "heads", "sentence_probes", "pipeline", "fine_tuning")
+#: Pages that have no answer to show first; all others call ``View.introduce`` themselves, below theirs.
+WITHOUT_ANSWER = ("own_model", "reproduction", "methods")
 #: Session key: the first page of the session; "" once another page has been opened.
 _NOTICE_ON = "probing.notice"
 
@@ -203,7 +203,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
     view = View(page, chosen, opened, runs, Contents(page), reads.read(stored_models, opened) if opened else None)
-    if page not in ANSWER_FIRST:
+    if page in WITHOUT_ANSWER:
         view.introduce()
     with st.sidebar:
         if len(runs):
