@@ -16,9 +16,10 @@ if shown := open_results(view):
     view.introduce()
     blocks.in_words(words)
     tabs = selection.tabs("tuning_tab", TABS, view.page)
-    with view.contents.within(tabs["model"]):
+    with view.contents.within(tabs["layers"]):
         gone.draw_words(shown)
         layers.draw(shown)
+    with view.contents.within(tabs["properties"]):
         gone.draw(shown)
     with view.contents.within(tabs["all"]):
         models.draw_table(shown)

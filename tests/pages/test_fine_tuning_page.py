@@ -12,7 +12,7 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 from tests.store.planted import plant_runs
 
 MEASURE = "python -m probing changes measure --model"
-SECTIONS = ["In words", "Layer by layer", "Property by property", "All models", "Drift against loss"]
+SECTIONS = ["In words", "Layer by layer", "All models", "Drift against loss"]
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ LINKED = {
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
     "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order "
     "list_page fact versus part part_k fact_models facts_tab",
-    "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
+    "relations": "model head probe_set k average row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus compare_tab",
     "live": "live_model live_head prompt watch scale top mask live_models perturbation prime shuffle_seed keep_words "
     "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
@@ -103,7 +103,7 @@ LINKED = {
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
     "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss tuning_tab",
-    "heads": "model probe_set k exposures in_subject heads_minus",
+    "heads": "model probe_set k average exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",

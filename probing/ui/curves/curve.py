@@ -19,7 +19,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
@@ -64,7 +64,7 @@ def draw(view: View) -> None:
 
 
 def _controls(view: View) -> None:
-    """Metric, average and panels."""
+    """Metric and panels."""
     selection.bound(
         st.segmented_control,
         "Metric",
@@ -75,17 +75,7 @@ def _controls(view: View) -> None:
         wrap=True,
         format_func=lambda name: METRICS[name].label,
     )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        selection.bound(
-            st.segmented_control,
-            "Mean over",
-            "average",
-            view.page,
-            options=list(selection.AVERAGES),
-            required=True,
-            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-        )
-        selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
+    selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 
 def _points(view: View) -> pd.DataFrame:
@@ -157,7 +147,7 @@ def _figure(view: View, table: pd.DataFrame, options: DeltaGenerator) -> None:
         table=table,
         stamp=view.stamp(filters, tuple(table["run_id"].unique())),
         name="layer-curves",
-        caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(),
+        caption=f"{_caption(own.metric, table, mode)} {marks_once(view, table['model'].unique())}".rstrip(),
         on_point=_remember,
         call=_call(view, table, own.metric) if mode == "value" else "",
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",

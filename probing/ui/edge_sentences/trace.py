@@ -18,7 +18,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Number of panels in the page's first figure, and maximum number in the second; the table has all.
-FIRST, MAX_PANELS = 4, 12
+FIRST, MAX_PANELS = 3, 12
 #: Stored probabilities are integers up to this.
 _STEPS = 255
 _ALT = "Share of the right label and of the best wrong one by layer, one panel per target"

@@ -16,7 +16,7 @@ from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
 
@@ -140,7 +140,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
             "Rank of “{object}” in each layer's ranking of the whole vocabulary; rank 1 is on top, and rings mark the layers with the best "
             "rank. {key}",
             object=fact["object"],
-            key=mark_key(view, chosen["model"]),
+            key=marks_once(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
     )

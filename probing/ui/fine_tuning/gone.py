@@ -109,9 +109,11 @@ def draw(shown: Shown) -> None:
     """The bars task by task, the ten fates, and the table of cells with the link to their sentences."""
     counts = shown.fates
     if counts.empty:
+        if shown.gone.empty:
+            called = shown.view.called(shown.model)
+            blocks.missing(filled("No sentence probes of {model} and its base are stored.", model=called), f"{TRAIN_COMMAND} {shown.model}")
         _lacking(shown)
         return
-    shown.view.contents.section("Property by property")
     shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
     blocks.figure(
         drawing(fate_bars, shares, titles=shown.titles),

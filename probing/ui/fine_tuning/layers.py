@@ -9,11 +9,11 @@ from probing.reports.fine_tuning import evidence as panels
 from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key, task_words
+from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: Number of panels in the page's first figure.
-FIRST = 3
+FIRST = 2
 #: Evidence that can be missing -> the prefixes of its panels, and the command that makes it.
 _KINDS = {
     "facts": ((panels.FACTS,), "python -m probing probe --facts all --head logit_lens --model"),
@@ -123,7 +123,7 @@ def _figure(shown: Shown, found: pd.DataFrame, name: str) -> None:
             + _edge_words(found),
             control=" Thin and grey: the control; grey points changed no more than it did." if shown.control else "",
             seeds=" Whiskers: the range over several fine-tuning seeds." if seeds else "",
-            key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
+            key=marks_once(view, [shown.model, *([shown.control] if shown.control else [])]),
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
     )

@@ -7,7 +7,7 @@ from probing.reports.fine_tuning.by_layer import LOSSES
 from probing.ui.frame.selection import declared, one_of
 
 #: Parts of the page below its answer, by their names in links -> labels of their tabs.
-TABS = {"model": "This model", "all": "All models"}
+TABS = {"layers": "Layer by layer", "properties": "Property by property", "all": "All models"}
 
 
 @declared("fine_tuning", "head", "probe_set", "k")

@@ -14,7 +14,7 @@ from probing.ui.frame.page import View
 from probing.ui.heads.by_kind import points, runs_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Maximum number of models in the headline.
@@ -132,7 +132,7 @@ def draw(view: View) -> None:
             "those minus the swapped subject, treat the shares as independent (rather too wide). {key}",
             rows=Markdown("Within a model: one row per kind of head." if len(kinds) > 1 else "One row per model."),
             k=k,
-            key=mark_key(view, table["model"]),
+            key=marks_once(view, table["model"]),
         ),
         alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model and kind of head",
     )

@@ -16,7 +16,7 @@ from probing.ui.frame.yardsticks import MODES
 from probing.ui.home.selection import HomeSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
@@ -72,26 +72,12 @@ def draw(view: View) -> None:
             format_func=MODES.__getitem__,
         )
         with st.popover("Options", icon=":material/tune:"):
-            _options(view)
+            selection.known_rank(view.page)
     minus = selection.of(HomeSelection).home_minus
     if minus == "value":
         _whole(view, table)
     else:
         _above(view, minus)
-
-
-def _options(view: View) -> None:
-    """Draws the choice of rank and average for the bars."""
-    selection.known_rank(view.page)
-    selection.bound(
-        st.segmented_control,
-        "Mean over",
-        "average",
-        view.page,
-        options=list(selection.AVERAGES),
-        required=True,
-        format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-    )
 
 
 def _whole(view: View, table: pd.DataFrame) -> None:
@@ -145,7 +131,7 @@ def _beyond(view: View) -> pd.DataFrame:
 
 def with_key(view: View, caption: str, models: Iterable[str]) -> Markdown:
     """A figure's caption, followed by the meaning of the marks on its models."""
-    return joined(" ", [part for part in (caption, mark_key(view, models)) if part])
+    return joined(" ", [part for part in (caption, marks_once(view, models)) if part])
 
 
 def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:

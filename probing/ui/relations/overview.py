@@ -61,14 +61,14 @@ def draw(view: View) -> tuple[pd.DataFrame, str]:
     _draw_map(view, points, mode)
     view.introduce()
     if whole is not None:
-        cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, macro"))
+        cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, {view.chosen.average}"))
     blocks.in_words(Markdown(_WHAT), more)
     return points, mode
 
 
 def _whole(view: View) -> pd.DataFrame:
-    """The chosen run's macro P@k by layer; see ``by_layer``."""
-    return view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{view.chosen.k}", "macro").sort_values("layer")
+    """The chosen run's P@k by layer; see ``by_layer``."""
+    return view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{view.chosen.k}", view.chosen.average).sort_values("layer")
 
 
 def _controls(view: View) -> None:
@@ -108,9 +108,9 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
         does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
         value=row["value"] * 100,
         set=set_name(chosen.probe_set),
-        mean=yardsticks.averaged("macro", int(row["relations"])),
+        mean=yardsticks.averaged(chosen.average, int(row["relations"])),
     )
-    majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average="macro")
+    majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average=chosen.average)
     more = joined(" ", [one for one in (rest, _above_majority(points), _onsets(points)) if one])
     return joined(" ", [one for one in (said, majority) if one]), more
 
