@@ -12,11 +12,11 @@ rows.draw_places(shown, words)
 tabs = selection.tabs("edge_tab", TABS, view.page)
 with view.contents.within(tabs["scores"]):
     rows.draw_scores(shown)
-    labels.draw(shown)
 with view.contents.within(tabs["layers"]):
     curves.draw(shown)
     bars.draw(shown)
 with view.contents.within(tabs["order"]):
     order.draw(shown)
+    labels.draw(shown)
     rows.ways(shown)
 view.contents.end()

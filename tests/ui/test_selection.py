@@ -84,7 +84,7 @@ CHOSEN = {
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
-    "methods": MethodsSelection(),
+    "methods": MethodsSelection(methods_search="swapped subject", methods_tab="cite"),
 }  # fmt: skip
 #: The fields in links: those of version 0.2, then later ones.
 LINKED = {
@@ -108,7 +108,7 @@ LINKED = {
     "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
     "own_model": "my_model my_base my_run my_k my_part",
-    "methods": "",
+    "methods": "methods_search methods_tab",
 }
 
 

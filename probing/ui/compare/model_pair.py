@@ -22,6 +22,7 @@ from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.cards import Card
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
@@ -220,7 +221,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         mean=yardsticks.averaged("micro"),
     )
     with said:
-        st.markdown(lead)
+        answer(lead)
         yardsticks.say_size(table, pair.model["probe_set"])
     with pair.options:
         mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))

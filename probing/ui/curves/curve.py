@@ -19,8 +19,9 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
 #: Metric -> the rank that it counts.
@@ -52,7 +53,7 @@ def draw(view: View) -> None:
     first = table[table["run_id"] == _first_run(view, table)]
     sentence, more = _headline(view, first, several_heads=table["head"].nunique() > 1)
     with said:
-        st.markdown(escape(sentence))
+        answer(sentence)
         yardsticks.say_size(table)
     _figure(view, table, options)
     view.introduce()

@@ -15,6 +15,7 @@ from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Number of panels in the page's first figure, and maximum number in the second; the table has all.
@@ -46,7 +47,7 @@ def draw(shown: Shown, sentence: str) -> None:
             help="Off: only those that pass the filters.",
         )
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
-    st.markdown(_said(shown, kept))
+    answer(_said(shown, kept))
     panels = panels_of(shown, kept)
     drawn = most_revised(panels, FIRST)
     others = panels[~panels["panel"].isin(drawn["panel"])]

@@ -16,6 +16,7 @@ from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
@@ -78,7 +79,7 @@ def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
     found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
     words = guesses.in_words(fact.to_dict(), rows, found)
     if words:
-        st.markdown(
+        answer(
             filled(
                 "At the last layer of {model} the right word, **{object}**, has rank {rank:,}. {words}",
                 model=view.called(view.chosen.model),

@@ -9,6 +9,7 @@ from probing.reports.fine_tuning import evidence as panels
 from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
@@ -46,7 +47,7 @@ def lead(shown: Shown, where: Markdown) -> Markdown:
         where: of how many cells a linear probe still reads a property; if empty, the answer is about the first panel.
     """
     view = shown.view
-    st.markdown(
+    answer(
         filled(
             "{model} was fine-tuned from {base}. {answer}",
             model=view.called(shown.model),

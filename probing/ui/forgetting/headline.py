@@ -10,6 +10,7 @@ from probing.reports.forgetting.outcome import KEPT
 from probing.ui.forgetting.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, filled
 
 #: Verdict on a way -> the word that it allows.
@@ -22,7 +23,7 @@ WORDS = {
 
 def draw(shown: Shown) -> None:
     """The sentence, the bars and the excess over wrong answers; then every way next to its yardsticks."""
-    st.markdown(_sentence(shown))
+    answer(_sentence(shown))
     blocks.figure(
         drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
         table=shown.outcome,

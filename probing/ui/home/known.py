@@ -16,6 +16,7 @@ from probing.ui.frame.yardsticks import MODES
 from probing.ui.home.selection import HomeSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
@@ -58,7 +59,7 @@ def draw(view: View) -> None:
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
     above = _beyond(view)[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
-    st.markdown(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
+    answer(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.segmented_control,

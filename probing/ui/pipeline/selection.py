@@ -10,7 +10,7 @@ PARTS = ("dev", "test")
 SHOWN = ("cumulative", "at", "selectivity", "compression")
 
 #: Parts of the page below its answer, by their names in links -> labels of their tabs.
-TABS = {"scores": "Scores and labels", "layers": "Layer by layer", "order": "Order of tasks"}
+TABS = {"scores": "Scores", "layers": "Layer by layer", "order": "Order and labels"}
 
 
 @declared("pipeline")

@@ -20,7 +20,8 @@ from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 from probing.ui.widgets.paper.calls import plot
 
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
@@ -56,7 +57,7 @@ def draw(view: View) -> tuple[pd.DataFrame, str]:
     if whole is not None:
         sentence, more = _headline(view, points, whole.iloc[-1].to_dict())
         with said:
-            st.markdown(escape(sentence))
+            answer(sentence)
             yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), view.chosen.probe_set)
     _draw_map(view, points, mode)
     view.introduce()
