@@ -15,6 +15,7 @@ with list_of_sentences:
     sentence = found.listing(shown)
 with first:
     trace.draw(shown, sentence)
+    view.introduce()
 st.caption(
     "A probe of edge probing labels single spans of words; the probe P(l) uses the layers 0 to l. This page shows its predictions for "
     "stored sentences: the right label and the best wrong one, layer by layer."

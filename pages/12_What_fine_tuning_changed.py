@@ -1,20 +1,28 @@
 """What did fine-tuning change, layer by layer, and where did it go?"""
 
 from probing.ui.fine_tuning import gone, layers, models
+from probing.ui.fine_tuning.selection import TABS
 from probing.ui.fine_tuning.shown import open_results
-from probing.ui.frame import page
+from probing.ui.frame import page, selection
+from probing.ui.widgets import blocks
 
 view = page.open_page("fine_tuning", "What fine-tuning changed", "What fine-tuning changed, layer by layer", needs_results=False)
 if shown := open_results(view):
-    words = layers.lead(shown)
-    # Without fates the panels are the page's first figure.
-    if shown.fates.empty:
-        layers.draw(shown)
-    gone.draw(shown, words)
-    gone.draw_words(shown)
+    words = layers.lead(shown, gone.where(shown))
     if len(shown.fates):
+        gone.draw_first(shown)
+    else:
+        layers.draw_first(shown)
+    view.introduce()
+    blocks.in_words(words)
+    tabs = selection.tabs("tuning_tab", TABS, view.page)
+    with view.contents.within(tabs["layers"]):
+        gone.draw_words(shown)
         layers.draw(shown)
-    models.draw_table(shown)
-    models.draw_plane(shown)
+    with view.contents.within(tabs["properties"]):
+        gone.draw(shown)
+    with view.contents.within(tabs["all"]):
+        models.draw_table(shown)
+        models.draw_plane(shown)
 page.sections(view)
 view.contents.end()

@@ -9,5 +9,7 @@ if shown := open_results(view):
     headline.draw(shown)
     where.draw(shown)
     facts.draw(shown)
+else:
+    view.introduce()
 trainings.draw(view)
 view.contents.end()

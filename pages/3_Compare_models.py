@@ -1,20 +1,27 @@
 """What did fine-tuning keep, gain and lose?"""
 
 from probing.ui.compare import counts, flow, layers, model_pair
-from probing.ui.frame import page
+from probing.ui.compare.selection import TABS
+from probing.ui.frame import page, selection
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
 pair = model_pair.choose(view)
 if pair is not None:
     if pair.by_fact:
         model_pair.draw_curves(view, pair)
-        flow.draw_flow(view, pair)
+        tabs = selection.tabs("compare_tab", TABS, view.page)
+        with view.contents.within(tabs["facts"]):
+            flow.draw_flow(view, pair)
+        with view.contents.within(tabs["models"]):
+            flow.draw_family(view, pair)
+            layers.draw_weights(view, pair)
+        with view.contents.within(tabs["layers"]):
+            layers.draw_answers(view, pair)
+            layers.draw_early_exit(view, pair)
     else:
         counts.draw(view, pair)
         model_pair.draw_badge(view, pair)
-    flow.draw_family(view, pair)
-    layers.draw_answers(view, pair)
-    layers.draw_weights(view, pair)
-    layers.draw_early_exit(view, pair)
+        flow.draw_family(view, pair)
+        layers.draw_weights(view, pair)
     model_pair.lead_on(view, pair)
 view.contents.end()

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from probing.ui.facts import detail, fact_list, upload
-from probing.ui.frame import page
+from probing.ui.facts.selection import TABS
+from probing.ui.frame import page, selection
 
 view = page.open_page("facts", "Facts", "One fact through all layers")
-stored, own = st.tabs(["Stored facts", "Your own facts"])
-with stored:
+tabs = selection.tabs("facts_tab", TABS, view.page)
+with tabs["stored"]:
     shown, found = st.container(), st.container()
     with found:
         st.header("Find a fact", anchor="find-a-fact")
@@ -15,5 +16,6 @@ with stored:
         fact_id = fact_list.listing(view)
     with shown:
         detail.show(view, fact_id)
-with own:
+        view.introduce()
+with tabs["own"]:
     upload.show(view)

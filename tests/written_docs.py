@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from probing.core.glossary.terms import TERMS
 from probing.core.metrics import METRICS
 from probing.store.kinds import KINDS
 from tests import written_heads
@@ -28,7 +29,7 @@ them, and this document is written from them. Layer 0 is the embeddings; ranks c
 
 
 def metrics() -> str:
-    """``docs/metrics.md``: every quantity of ``METRICS``."""
+    """``docs/metrics.md``: every quantity of ``METRICS``, and the terms that are none."""
     parts = [_METRICS]
     for metric in METRICS.values():
         ends = ["no bound" if end is None else str(end) for end in (metric.low, metric.high)]
@@ -39,6 +40,8 @@ def metrics() -> str:
             f"- Ties: {metric.ties}\n- Empty case: {metric.empty}\n- Source: {metric.source}\n"
             f"- Computed in: `{function}` in `probing/{module.replace('.', '/')}.py`\n"
         )
+    rows = [f"| {one.name} | {one.meaning} | {one.source} |" for one in TERMS]
+    parts.append("\n".join(["## Terms\n", "| term | meaning | source |", "|---|---|---|", *rows]) + "\n")
     return "\n".join(parts)
 
 

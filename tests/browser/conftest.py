@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.databases import SNAPSHOT
+from tests.forgetting_planted import plant_forgetting
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Width and whether the theme is dark: each width and each theme once.
@@ -21,16 +22,14 @@ VIEWS = pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)],
 INSTALL = "sudo apt-get install chromium"
 
 
-@pytest.fixture(scope="session")
-def address(tmp_path_factory, databases):
-    """Where the app answers, with a cache of its own that has the database of the shipped results."""
+@contextmanager
+def served(cache: Path, snapshot: Path):
+    """Where the app answers on a snapshot, with its own cache."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    cache = tmp_path_factory.mktemp("cache")
-    databases.put(cache / "database", SNAPSHOT)
     log = (cache / "server.log").open("w")
-    environment = {**os.environ, "PROBING_CACHE": str(cache), "PROBING_SNAPSHOT": str(SNAPSHOT)}
+    environment = {**os.environ, "PROBING_CACHE": str(cache), "PROBING_SNAPSHOT": str(snapshot)}
     words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
     server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
@@ -47,6 +46,15 @@ def address(tmp_path_factory, databases):
     finally:
         server.terminate()
         server.wait(20)
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory, databases):
+    """Where the app answers, with a cache of its own that has the database of the shipped results."""
+    cache = tmp_path_factory.mktemp("cache")
+    databases.put(cache / "database", SNAPSHOT)
+    with served(cache, SNAPSHOT) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +133,17 @@ def visit(windows):
     """Opens a path in a new window and waits until the page is at rest; errors of the page fail the test."""
     with visits(windows) as call:
         yield call
+
+
+@pytest.fixture(scope="module")
+def planted_visit(browser, tmp_path_factory):
+    """As ``visit``, on planted results of what the shipped ones may lack: the ways back to lost facts."""
+    results = plant_forgetting(tmp_path_factory.mktemp("planted") / "runs")
+    with served(tmp_path_factory.mktemp("cache"), results) as url:
+        planted = Windows(browser, url)
+        with visits(planted) as call:
+            yield call
+        planted.close()
 
 
 @pytest.fixture(scope="module")

@@ -309,5 +309,5 @@ def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_or
         for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)
         for layer in range(3)
     ]
-    drawn = trace.most_revised(pd.DataFrame(rows))
+    drawn = trace.most_revised(pd.DataFrame(rows), 12)
     assert list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))] and len(drawn) == 36

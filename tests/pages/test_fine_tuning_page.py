@@ -2,10 +2,11 @@
 
 import pytest
 
+from probing.core.sentences.fates import LINEAR_HERE
 from tests.fine_tuning_planted import plant_everything, plant_facts
-from tests.pages.conftest import line_with, opening
+from tests.pages.conftest import line_with, numbers_in, opening
 from tests.pages.headlines import headlines, without_yardstick
-from tests.pages.planted_family import charts
+from tests.pages.planted_family import FATES, charts
 from tests.pages.test_pipeline_page import said, table_of
 from tests.planted_relatives import BASE, COLA, CONTROL, SEED_2, SST_2
 from tests.sentences_planted import RUNS, plant_sentence_runs
@@ -37,7 +38,7 @@ def commands(app) -> str:
 def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
     app = look("fine_tuning", changed_model=COLA.name)
     assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == SECTIONS
-    assert len(charts(app)) == 3
+    assert len(charts(app)) == 4
     for figure in charts(app):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
@@ -46,6 +47,14 @@ def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
         "what is missing is named with its command"
     )
     assert MEASURE not in commands(app) and dict(app.query_params).keys() == {"changed_model"}
+
+
+def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(look):
+    app = look("fine_tuning", changed_model=COLA.name)
+    cells, of_control = (table_of(look("fine_tuning", changed_model=one.name), "fate", "vector") for one in (COLA, CONTROL))
+    wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(LINEAR_HERE).sum()), len(table))]
+    assert numbers_in(line_with(app, COLA.name, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
+    assert {trace["name"] for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
 
 
 def test_the_paragraph_and_the_fates_are_of_the_chosen_model(look):
@@ -96,9 +105,12 @@ def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_ignored
 
 def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypatch):
     app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("fine_tuning", changed_model=SST_2.name)
-    assert not app.exception and [one.value for one in app.main.header] == ["Layer by layer", "In words", "All models"]
+    assert not app.exception and [one.value for one in app.main.header] == ["In words", "Layer by layer", "All models"]
     assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
     assert "still gives the answer to" in said(app)
+    # The base and the control know the facts 0 to 5 at the last layer.
+    kept = sum(FATES[number][1][-1] == 1 for number in range(6)) / 6
+    assert numbers_in(line_with(app, "was fine-tuned from", "it keeps").partition("it keeps")[2]) == [round(100 * kept, 1), 100.0]
 
 
 def test_one_model_alone_and_an_empty_store_name_the_command(tmp_path, monkeypatch):

@@ -42,11 +42,14 @@ CHOSEN = {
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
         order="best rank", list_page=4, fact="abc", versus="nesia-mini", part="not_read", part_k=10, fact_models=("nesia-mini", "other"),
+        facts_tab="own",
     ),
     "relations": RelationsSelection(
         row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
     ),
-    "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped"),
+    "compare": CompareSelection(
+        tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped", compare_tab="layers",
+    ),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
         perturbation="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
@@ -57,11 +60,11 @@ CHOSEN = {
     "heads": HeadsSelection(heads_minus="swapped"),
     "pipeline": PipelineSelection(
         edge_models=("a", "b"), edge_tasks=("pos", "srl"), edge_part="test", unseen=True, published=False, layerwise="compression",
-        bars_of="a", normed=True, ordered="b", labels_of="srl",
+        bars_of="a", normed=True, ordered="b", labels_of="srl", edge_tab="order",
     ),
     "edge_sentences": EdgeSentencesSelection(
         trace_model="a", trace_task="srl", trace_part="test", trace_label="ARG0", trace_unseen=True, trace_kind="revised", settled=0,
-        trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, trace_page=2,
+        trace_order="sentence", later_first="srl", earlier_last="pos", text_hash="ab", every_target=True, other_panels=True, trace_page=2,
     ),
     "sentence_probes": SentenceProbesSelection(
         sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
@@ -69,7 +72,7 @@ CHOSEN = {
         turned_pooling="mean", turned_layer=0, turned_way="right", turned_example="ab",
     ),
     "fine_tuning": FineTuningSelection(
-        changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd"
+        changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd", tuning_tab="all"
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", verdict="holds", figure=4,
@@ -81,31 +84,31 @@ CHOSEN = {
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
-    "methods": MethodsSelection(),
+    "methods": MethodsSelection(methods_search="swapped subject", methods_tab="cite"),
 }  # fmt: skip
 #: The fields in links: those of earlier versions, then later ones.
 LINKED = {
     "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
     "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order "
-    "list_page fact versus part part_k fact_models",
-    "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
-    "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
+    "list_page fact versus part part_k fact_models facts_tab",
+    "relations": "model head probe_set k average row_order against_base relations definition exposures in_subject map_minus",
+    "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus compare_tab",
     "live": "live_model live_head prompt watch scale top mask live_models perturbation prime shuffle_seed keep_words "
     "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
     "likelier unlikelier minimal_pair",
-    "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
+    "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of edge_tab",
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
-    "text_hash every_target trace_page",
+    "text_hash every_target other_panels trace_page",
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
     "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
-    "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss",
-    "heads": "model probe_set k exposures in_subject heads_minus",
+    "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss tuning_tab",
+    "heads": "model probe_set k average exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
     "own_model": "my_model my_base my_run my_k my_part",
-    "methods": "",
+    "methods": "methods_search methods_tab",
 }
 
 

@@ -11,7 +11,9 @@ from probing.figures import theme
 
 #: Part of the known facts -> colour; from what is kept over the cheap ways to what none brings back.
 COLOURS = dict(zip(("kept", *WAYS, NOT_RECOVERED), ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
-_ROW, _FRAME, _LEAST = 44, 130, 4.0
+_FRAME, _LEAST = 130, 4.0
+#: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
+_ROW, _ROWS, _TEXT = 44, 430, 24
 
 
 def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
@@ -55,7 +57,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
-    theme.apply(figure, height=_FRAME + _ROW * len(models))
+    theme.apply(figure, height=_FRAME + max(_TEXT, min(_ROW, _ROWS // len(models))) * len(models))
     figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
     figure.update_yaxes(

@@ -13,6 +13,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
@@ -25,7 +26,7 @@ def draw(view: View, pair: Pair) -> None:
     if lost.empty or table["value"].isna().all():
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return
-    st.markdown(_sentence(view, lost.iloc[0]))
+    answer(_sentence(view, lost.iloc[0]))
     yardsticks.say_size(table, probe_set)
     blocks.figure(
         drawing(

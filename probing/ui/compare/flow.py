@@ -25,7 +25,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 PARTS = {
@@ -79,7 +79,7 @@ def draw_flow(view: View, pair: Pair) -> None:
         caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
         "(still first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an "
         "inner layer), not read at any layer. Click a part to open its facts. "
-        f"{mark_key(view, (base, model))}",
+        f"{marks_once(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
     )
@@ -221,7 +221,7 @@ def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFra
         name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         f"what the model knows now. One seed per model: another seed may lose more or fewer. {_of_base(view, pair)}"
-        f"{_of_controls(list(together['model']), view.controls)}Click to open the facts. {mark_key(view, table['model'])}",
+        f"{_of_controls(list(together['model']), view.controls)}Click to open the facts. {marks_once(view, table['model'])}",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k),
     )

@@ -19,7 +19,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key, task_table
+from probing.ui.widgets.learned import marks_once, task_table
 
 
 def draw_answers(view: View, pair: Pair) -> None:
@@ -42,7 +42,7 @@ def draw_answers(view: View, pair: Pair) -> None:
         name="answer-kinds",
         caption="The token that a layer ranks first for a fact counts as the first kind that fits, from bottom to top. “Right” is P@1 over "
         "facts. "
-        f"{mark_key(view, (pair.base['model'], pair.model['model']))}",
+        f"{marks_once(view, (pair.base['model'], pair.model['model']))}",
         alt="Share of each kind of top-ranked token by layer, for both models",
     )
 
@@ -78,7 +78,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption=f"How far each layer's weights moved, in per cent of their norm in the base. {mark_key(view, drift['model'])}",
+            caption=f"How far each layer's weights moved, in per cent of their norm in the base. {marks_once(view, drift['model'])}",
             alt="Relative change of weights by layer and model",
         )
     if together.empty:
@@ -99,7 +99,7 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             name="drift-loss",
             caption="Did the models that moved most forget most? Vertical: share of the base's facts that were lost. With so few points "
             "this is a hint, not evidence. "
-            f"{mark_key(view, points['model'])}",
+            f"{marks_once(view, points['model'])}",
             alt="Mean change of weights against share of facts lost, one point per model",
         )
 

@@ -22,7 +22,8 @@ from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.cards import Card
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 
@@ -220,7 +221,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         mean=yardsticks.averaged("micro"),
     )
     with said:
-        st.markdown(lead)
+        answer(lead)
         yardsticks.say_size(table, pair.model["probe_set"])
     with pair.options:
         mode = yardsticks.choose(view, "pair_minus", _undefined(table, k))
@@ -236,7 +237,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
         f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. {_of_shuffled(table)}Click a point to open "
-        f"its facts. {mark_key(view, (base, model))}",
+        f"its facts. {marks_once(view, (base, model))}",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )

@@ -19,8 +19,9 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once
+from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
 #: Metric -> the rank that it counts.
@@ -52,7 +53,7 @@ def draw(view: View) -> None:
     first = table[table["run_id"] == _first_run(view, table)]
     sentence, more = _headline(view, first, several_heads=table["head"].nunique() > 1)
     with said:
-        st.markdown(escape(sentence))
+        answer(sentence)
         yardsticks.say_size(table)
     _figure(view, table, options)
     view.introduce()
@@ -64,7 +65,7 @@ def draw(view: View) -> None:
 
 
 def _controls(view: View) -> None:
-    """Metric, average and panels."""
+    """Metric and panels."""
     selection.bound(
         st.segmented_control,
         "Metric",
@@ -75,17 +76,7 @@ def _controls(view: View) -> None:
         wrap=True,
         format_func=lambda name: METRICS[name].label,
     )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        selection.bound(
-            st.segmented_control,
-            "Mean over",
-            "average",
-            view.page,
-            options=list(selection.AVERAGES),
-            required=True,
-            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-        )
-        selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
+    selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
 
 
 def _points(view: View) -> pd.DataFrame:
@@ -157,7 +148,7 @@ def _figure(view: View, table: pd.DataFrame, options: DeltaGenerator) -> None:
         table=table,
         stamp=view.stamp(filters, tuple(table["run_id"].unique())),
         name="layer-curves",
-        caption=f"{_caption(own.metric, table, mode)} {mark_key(view, table['model'].unique())}".rstrip(),
+        caption=f"{_caption(own.metric, table, mode)} {marks_once(view, table['model'].unique())}".rstrip(),
         on_point=_remember,
         call=_call(view, table, own.metric) if mode == "value" else "",
         alt=f"{metric.label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",

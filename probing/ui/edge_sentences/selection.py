@@ -26,6 +26,7 @@ class EdgeSentencesSelection:
         later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
         text_hash: sha256 of the text of the sentence that is shown.
         every_target: whether all of its targets are drawn, not only those that pass the filters.
+        other_panels: whether the panels that the first figure leaves out are drawn, too.
         trace_page: page of the list.
     """
 
@@ -41,4 +42,5 @@ class EdgeSentencesSelection:
     earlier_last: str = ""
     text_hash: str = ""
     every_target: bool = False
+    other_panels: bool = False
     trace_page: int = noted(1, once="trace_sheet")

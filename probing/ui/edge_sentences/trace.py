@@ -15,12 +15,14 @@ from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Maximum number of panels in the figure; the table has all.
-MAX_PANELS = 12
+#: Number of panels in the page's first figure, and maximum number in the second; the table has all.
+FIRST, MAX_PANELS = 3, 12
 #: Stored probabilities are integers up to this.
 _STEPS = 255
+_ALT = "Share of the right label and of the best wrong one by layer, one panel per target"
 
 
 def draw(shown: Shown, sentence: str) -> None:
@@ -32,7 +34,7 @@ def draw(shown: Shown, sentence: str) -> None:
         st.info("This model has no stored answers to the link's sentence on this part of the data.", icon=":material/link_off:")
         return
     rows = with_words(shown.view, shown.part, rows)
-    _heading(shown, rows)
+    st.markdown(title_of(rows.iloc[0].to_dict()))
     rows = in_tasks(shown, rows)
     targets = rows.drop_duplicates(["task", "target"])
     passing = int(targets["passes"].sum())
@@ -45,10 +47,11 @@ def draw(shown: Shown, sentence: str) -> None:
             help="Off: only those that pass the filters.",
         )
     kept = rows if shown.own.every_target or not passing else rows[rows["passes"]]
-    st.markdown(_said(shown, kept))
+    answer(_said(shown, kept))
     panels = panels_of(shown, kept)
-    drawn = most_revised(panels)
-    more = panels["panel"].nunique() - MAX_PANELS
+    drawn = most_revised(panels, FIRST)
+    others = panels[~panels["panel"].isin(drawn["panel"])]
+    more = others["panel"].nunique()
     blocks.figure(
         drawing(trace_bars, drawn),
         table=panels,
@@ -58,13 +61,32 @@ def draw(shown: Shown, sentence: str) -> None:
             "Blue, upwards: the right label; orange, downwards: the wrong label with the greatest mean over all layers. Each bar is a "
             "label's probability as a share of the sum over all labels, as the probe scores labels independently. Dotted line: from here "
             "on the right label stays the most probable one.{more}",
-            more=f" Only the {MAX_PANELS} panels with most revisions are drawn; {count(more, 'other')} in the table." if more > 0 else "",
+            more=f" Drawn are the {FIRST} panels with most revisions, of {FIRST + more}." if more else "",
         ),
-        alt="Share of the right label and of the best wrong one by layer, one panel per target",
+        alt=_ALT,
     )
+    _about(shown, rows)
+    if more:
+        _others(shown, others, sentence)
     _table(shown, kept)
     whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
     navigation.link("pipeline", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
+
+
+def _others(shown: Shown, others: pd.DataFrame, sentence: str) -> None:
+    """The panels that the first figure leaves out, if the user wants them."""
+    more = others["panel"].nunique()
+    selection.bound(st.toggle, filled("Draw {more}, too", more=count(more, "other panel")), "other_panels", shown.view.page)
+    if not shown.own.other_panels:
+        return
+    blocks.figure(
+        drawing(trace_bars, most_revised(others, MAX_PANELS)),
+        table=others,
+        stamp=shown.stamp(f"text {sentence[:12]}, further targets"),
+        name="edge-traces-more",
+        caption=f"Only the {MAX_PANELS} with most revisions are drawn; the table has all." if more > MAX_PANELS else "",
+        alt=_ALT,
+    )
 
 
 def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
@@ -73,10 +95,10 @@ def in_tasks(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
     return places.sort_values(["_task", "start1", "end1", "target", "layer"]).drop(columns="_task").reset_index(drop=True)
 
 
-def _heading(shown: Shown, rows: pd.DataFrame) -> None:
+def _about(shown: Shown, rows: pd.DataFrame) -> None:
+    """Where the sentence is from, and what is shown instead of missing words."""
     first = rows.iloc[0].to_dict()
-    st.markdown(title_of(first))
-    about = [filled("read by {model}", model=shown.view.called(shown.model)), PART_NAMES[shown.part]]
+    about = [Markdown(PART_NAMES[shown.part])]
     if isinstance(first["document"], str) and first["document"]:
         about.append(filled("from {document}", document=first["document"]))
     st.markdown(joined(" · ", about))
@@ -93,8 +115,9 @@ def _said(shown: Shown, rows: pd.DataFrame) -> Markdown:
     targets = rows.drop_duplicates(["task", "target"])
     at_end = rows[rows["layer"] == rows.groupby("task")["layer"].transform("max")]
     said = filled(
-        "At the last layer the most probable label is right for **{right} of {all}**; the memory baseline, which knows span texts only, "
-        "gives exactly the right labels for {memory}.",
+        "At the last layer of {model} the most probable label is right for **{right} of {all}**; the memory baseline, which knows span "
+        "texts only, gives exactly the right labels for {memory}.",
+        model=shown.view.called(shown.model),
         right=int(at_end["right"].sum()),
         all=count(len(targets), "target"),
         memory=int(targets["memory_right"].sum()),
@@ -154,10 +177,10 @@ def panels_of(shown: Shown, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found).astype({"settled": "float64"})
 
 
-def most_revised(panels: pd.DataFrame) -> pd.DataFrame:
-    """At most ``MAX_PANELS`` panels, in their order: those whose most probable label changes most often; ties go to the first."""
+def most_revised(panels: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most so many panels, in their order: those whose most probable label changes most often; ties go to the first."""
     each = panels.drop_duplicates("panel").sort_values("revisions", ascending=False, kind="stable")
-    return panels[panels["panel"].isin(each["panel"].head(MAX_PANELS))]
+    return panels[panels["panel"].isin(each["panel"].head(most))]
 
 
 def _settled(row: Mapping[str, Any]) -> int | None:

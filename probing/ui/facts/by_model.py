@@ -12,7 +12,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import evidence, mark_key
+from probing.ui.widgets.learned import evidence, marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
 #: More columns than this are too narrow on a telephone.
@@ -79,7 +79,7 @@ def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, mo
         stamp=view.stamp(f"{', '.join(labels)}, {view.chosen.head} heads, {fact['prompt']}", tuple(of_model)),
         caption=filled(
             "The best token of every layer, model by model. The right answer is framed; a stronger tint means a higher probability. {key}",
-            key=mark_key(view, models),
+            key=marks_once(view, models),
         ),
         alt=f"Best token of every layer of {', '.join(labels)} for: {fact['prompt']}",
     )

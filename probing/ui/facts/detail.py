@@ -16,7 +16,8 @@ from probing.ui.frame import counted, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import count, escape, filled, joined
 
 
@@ -36,10 +37,9 @@ def show(view: View, fact_id: str) -> None:
     beside = by_model.beside(view, alike)
     run = run_of(view)
     mine = rows[rows["run_id"] == run["run_id"]]
-    _heading(view, fact, fact_id)
+    st.markdown(fact_list.title_of(fact))
     if len(mine):
         _beside_a_guess(view, fact, mine)
-    _leaf(view, fact_id, beside)
     if mine.empty and not counted.counts_only(run):
         st.info(
             filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
@@ -47,6 +47,8 @@ def show(view: View, fact_id: str) -> None:
         )
     elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
         _grid(view, fact, run, mine)
+    _leaf(view, fact_id, beside)
+    _about(view, fact, fact_id)
     by_model.add_models(view, alike)
     if len(beside) > 1:
         by_model.grid(view, fact, alike, rows, beside)
@@ -55,8 +57,7 @@ def show(view: View, fact_id: str) -> None:
         _ranks(view, fact, runs, rows, beside)
 
 
-def _heading(view: View, fact: pd.Series, fact_id: str) -> None:
-    st.markdown(fact_list.title_of(fact))
+def _about(view: View, fact: pd.Series, fact_id: str) -> None:
     about = [
         filled("answer: **{object}**", object=fact["object"]),
         escape(set_name(fact["probe_set"])),
@@ -78,7 +79,7 @@ def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
     found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
     words = guesses.in_words(fact.to_dict(), rows, found)
     if words:
-        st.markdown(
+        answer(
             filled(
                 "At the last layer of {model} the right word, **{object}**, has rank {rank:,}. {words}",
                 model=view.called(view.chosen.model),
@@ -140,7 +141,7 @@ def _ranks(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, 
             "Rank of “{object}” in each layer's ranking of the whole vocabulary; rank 1 is on top, and rings mark the layers with the best "
             "rank. {key}",
             object=fact["object"],
-            key=mark_key(view, chosen["model"]),
+            key=marks_once(view, chosen["model"]),
         ),
         alt=f"Rank of {fact['object']} by layer",
     )

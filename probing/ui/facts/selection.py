@@ -9,6 +9,8 @@ ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "las
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
+#: Parts of the page by their names in links -> labels of their tabs.
+TABS = {"stored": "Stored facts", "own": "Your own facts"}
 #: What links of earlier versions call a part -> its name.
 _ONCE = {"erased": "not_read"}
 
@@ -23,6 +25,7 @@ class FactsSelection:
         fact: id of the fact shown in full.
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
             if its rank at the last layer is <= ``part_k``.
+        facts_tab: the tab that is open.
         fact_models: models compared with ``model`` and its base for one fact.
     """
 
@@ -40,4 +43,5 @@ class FactsSelection:
     versus: str = ""
     part: str = one_of(PARTS, aliases=_ONCE)
     part_k: int = one_of(RANKS)
+    facts_tab: str = one_of(tuple(TABS))
     fact_models: tuple[str, ...] = noted((), kept=True)

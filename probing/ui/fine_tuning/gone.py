@@ -56,25 +56,74 @@ _ACCURACIES = {
 }
 
 
-def draw(shown: Shown, words: Markdown) -> None:
-    """The bars, below them ``words`` and the ten fates, and the table of cells with the link to their sentences."""
+_COLOURS = (
+    "Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe holds; hatched: none here does; "
+    "grey: not decided."
+)
+
+
+def where(shown: Shown) -> Markdown:
+    """Of how many cells a linear probe still reads what it read in the base, with the same of the control; empty without fates."""
     counts = shown.fates
-    if len(counts):
-        shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
-        blocks.figure(
-            drawing(fate_bars, shares, titles=shown.titles),
-            table=shares,
-            stamp=shown.stamp("where properties are read"),
-            name="where-gone",
-            caption="Where each property is read after fine-tuning. Numbers count layers. Blue to green: a linear probe of the same layer "
-            "and vector holds; yellow to red: only another probe holds; hatched: none here does; grey: not decided.",
-            alt="Share of each fate by task and vector",
-        )
-    shown.view.introduce()
-    blocks.in_words(words)
-    _lacking(shown)
     if counts.empty:
+        return Markdown("")
+    return filled(
+        "Where its base's probes read a property, a linear probe of the same layer still reads it in **{kept} of {n}** cases{control}.",
+        kept=int(counts["fate"].isin(LINEAR_HERE).sum()),
+        n=len(counts),
+        control=_of_control(shown),
+    )
+
+
+def _of_control(shown: Shown) -> Markdown:
+    """The same of the control, which shows how much changes without a task."""
+    shares = _together(shown)
+    mine = shares[shares["model"] == shown.control]
+    if mine.empty:
+        return Markdown("; no control is stored") if shown.model not in shown.controls else Markdown("")
+    kept = int(mine.loc[mine["fate"].isin(LINEAR_HERE), "cells"].sum())
+    return filled("; of the control's, in {kept} of {n}", kept=kept, n=int(mine["cells"].sum()))
+
+
+def _together(shown: Shown) -> pd.DataFrame:
+    """The shares of fates of the model and, if there is one, of its control, by vector."""
+    models = (shown.model, *([shown.control] if shown.control else []))
+    return shown.read(where_gone_shares, models=models, protocol=shown.protocol, by=("pooling",))
+
+
+def draw_first(shown: Shown) -> None:
+    """All tasks together, one bar per vector of the model and of its control."""
+    shares = _together(shown)
+    ordered = shares.assign(task=shares["model"]).sort_values("model", key=lambda one: one != shown.model, kind="stable")
+    blocks.figure(
+        drawing(fate_bars, ordered, titles={model: shown.view.label(model) for model in ordered["model"]}),
+        table=shares,
+        stamp=shown.stamp("where properties are read, all tasks together"),
+        name="where-gone-first",
+        caption=filled("Numbers count layers of tasks. {colours}", colours=_COLOURS),
+        alt="Share of each fate by vector, of the model and of its control",
+    )
+
+
+def draw(shown: Shown) -> None:
+    """The bars task by task, the ten fates, and the table of cells with the link to their sentences."""
+    counts = shown.fates
+    if counts.empty:
+        if shown.gone.empty:
+            called = shown.view.called(shown.model)
+            blocks.missing(filled("No sentence probes of {model} and its base are stored.", model=called), f"{TRAIN_COMMAND} {shown.model}")
+        _lacking(shown)
         return
+    shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
+    blocks.figure(
+        drawing(fate_bars, shares, titles=shown.titles),
+        table=shares,
+        stamp=shown.stamp("where properties are read"),
+        name="where-gone",
+        caption=filled("Where each property is read after fine-tuning. Numbers count layers. {colours}", colours=_COLOURS),
+        alt="Share of each fate by task and vector",
+    )
+    _lacking(shown)
     with st.expander("The ten fates", icon=":material/route:"):
         st.markdown(joined("\n\n", [_rule(), joined("\n", [filled("- **{fate}**: {words}", fate=f, words=w) for f, w in MEANS.items()])]))
     _cells(shown, counts.reset_index(drop=True))

@@ -1,17 +1,20 @@
 """One model, layer by layer: all evidence in stacked panels, and the commands that add what is missing."""
 
+import pandas as pd
 import streamlit as st
 
 from probing.core.metrics import METRICS
-from probing.core.sentences.fates import LINEAR_HERE
 from probing.figures.changes.panels import evidence_panels
 from probing.reports.fine_tuning import evidence as panels
 from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key, task_words
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 
+#: Number of panels in the page's first figure.
+FIRST = 2
 #: Evidence that can be missing -> the prefixes of its panels, and the command that makes it.
 _KINDS = {
     "facts": ((panels.FACTS,), "python -m probing probe --facts all --head logit_lens --model"),
@@ -36,37 +39,57 @@ _WHAT = (
 )
 
 
-def lead(shown: Shown) -> Markdown:
-    """Draws what the model was trained for; returns its task score and what it is compared with, in words."""
+def lead(shown: Shown, where: Markdown) -> Markdown:
+    """Draws the page's answer; returns the model's task score and what it is compared with, in words.
+
+    Args:
+        shown: the page.
+        where: of how many cells a linear probe still reads a property; if empty, the answer is about the first panel.
+    """
     view = shown.view
-    st.markdown(
+    answer(
         filled(
-            "{model} was fine-tuned from {base}. {where}",
+            "{model} was fine-tuned from {base}. {answer}",
             model=view.called(shown.model),
             base=view.called(shown.base),
-            where=_where(shown),
+            answer=where or _at_the_end(shown),
         )
     )
     return joined("\n\n", [Markdown(_WHAT), joined(" ", [one for one in _intro(shown) if one])])
 
 
-def _where(shown: Shown) -> Markdown:
-    """At how many cells a linear probe still reads what it read in the base."""
-    counts = shown.fates
-    if counts.empty:
-        return Markdown("")
-    return filled(
-        "Where its base's probes read a property, a linear probe of the same layer still reads it in **{kept} of {n}** cases.",
-        kept=int(counts["fate"].isin(LINEAR_HERE).sum()),
-        n=len(counts),
-    )
+#: Panel -> the sentence on its value at the last layer.
+_ANSWERS = {
+    panels.FACTS: "At its last layer it keeps **{value:.1f} %** of the facts that the base knows there{control}.",
+    panels.EDGES: "At its last layer edge probes reach an F1 of **{value:.1f} %**, the base's {base:.1f} %{control}.",
+}
+
+
+def _at_the_end(shown: Shown) -> Markdown:
+    """The last layer's value of the first panel that has a sentence, with that of the control; empty if there is none."""
+    for panel, words in _ANSWERS.items():
+        rows = shown.found[shown.found["panel"] == panel].dropna(subset=["value"]).sort_values("layer")
+        if len(rows):
+            last = rows.iloc[-1]
+            beside = pd.notna(last["control_value"])
+            control = filled("; the control {value:.1f} %", value=100 * last["control_value"]) if beside else "; no control is stored"
+            return filled(words, value=100 * last["value"], base=100 * last["base_value"], control=control)
+    return Markdown("")
+
+
+def draw_first(shown: Shown) -> None:
+    """The first panels, as many as fit into a first screen."""
+    first = list(dict.fromkeys(shown.found["panel"]))[:FIRST]
+    if first:
+        _figure(shown, shown.found[shown.found["panel"].isin(first)], "fine-tuning-first")
 
 
 def draw(shown: Shown) -> None:
-    """The panels, and how to read them."""
+    """All panels, and how to read them."""
     shown.view.contents.section("Layer by layer")
     if len(shown.found):
-        _figure(shown)
+        _figure(shown, shown.found, "fine-tuning-layers")
+        _meanings()
     _missing(shown)
 
 
@@ -85,8 +108,8 @@ def _intro(shown: Shown) -> list[Markdown]:
     return [task_words(view, shown.model), beside]
 
 
-def _figure(shown: Shown) -> None:
-    view, found = shown.view, shown.found
+def _figure(shown: Shown, found: pd.DataFrame, name: str) -> None:
+    view = shown.view
     names = [view.label(shown.model), view.label(shown.base), view.label(shown.control) if shown.control else ""]
     colours = [view.all_colours[shown.model], view.all_colours.get(shown.base, "#0072B2")]
     seeds = bool((found["seeds"].fillna(1) > 1).any())
@@ -94,17 +117,21 @@ def _figure(shown: Shown) -> None:
         drawing(evidence_panels, found, names=names, colours=colours, tasks=shown.titles),
         table=found,
         stamp=shown.stamp("what fine-tuning changed by layer"),
-        name="fine-tuning-layers",
+        name=name,
         caption=filled(
             "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds}{panels} {key}",
             panels=" ".join(["", *[words for panel, words in _WORDS.items() if found["panel"].str.startswith(panel).any()]])
-            + _edge_words(shown),
+            + _edge_words(found),
             control=" Thin and grey: the control; grey points changed no more than it did." if shown.control else "",
             seeds=" Whiskers: the range over several fine-tuning seeds." if seeds else "",
-            key=mark_key(view, [shown.model, *([shown.control] if shown.control else [])]),
+            key=marks_once(view, [shown.model, *([shown.control] if shown.control else [])]),
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
     )
+
+
+def _meanings() -> None:
+    """What the panels measure."""
     with st.expander("What the panels measure", icon=":material/info:"):
         lines = [
             filled("- **{name}** ({unit}): {words}", name=one.label, unit=one.unit, words=one.definition)
@@ -114,8 +141,8 @@ def _figure(shown: Shown) -> None:
         st.markdown(joined("\n", lines))
 
 
-def _edge_words(shown: Shown) -> str:
-    of = shown.found.loc[shown.found["panel"] == panels.EDGES, "of"]
+def _edge_words(found: pd.DataFrame) -> str:
+    of = found.loc[found["panel"] == panels.EDGES, "of"]
     if of.empty:
         return ""
     kind, tasks = of.iloc[0].split(": ")

@@ -16,7 +16,7 @@ from probing.ui.fine_tuning.shown import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Measure -> heading and definition.
@@ -78,7 +78,7 @@ def draw_table(shown: Shown) -> None:
             "baseline": st.column_config.NumberColumn("its baseline", format="%.3f"), "metric": "task metric",
         },
     )  # fmt: skip
-    key = mark_key(view, table["model"])
+    key = marks_once(view, table["model"])
     if key:
         st.caption(key)
     _together(shown, table)
@@ -192,7 +192,7 @@ def draw_plane(shown: Shown) -> None:
         caption=filled(
             "One point per model and layer, labelled with the layer; 0 is the embeddings. A layer's states depend on all weights below "
             "it, so a layer can lose something although its own weights did not move. {key}",
-            key=mark_key(view, points["model"]),
+            key=marks_once(view, points["model"]),
         ),
         alt=f"Change of weights against {title}, one point per model and layer",
     )

@@ -10,6 +10,7 @@ from probing.reports.forgetting.outcome import KEPT
 from probing.ui.forgetting.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, filled
 
 #: Verdict on a way -> the word that it allows.
@@ -22,7 +23,7 @@ WORDS = {
 
 def draw(shown: Shown) -> None:
     """The sentence, the bars and the excess over wrong answers; then every way next to its yardsticks."""
-    st.markdown(_sentence(shown))
+    answer(_sentence(shown))
     blocks.figure(
         drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
         table=shown.outcome,
@@ -31,21 +32,22 @@ def draw(shown: Shown) -> None:
         caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong answers.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
+    shown.view.introduce()
     _ways(shown)
 
 
 def _sentence(shown: Shown) -> Markdown:
     parts, run = shown.parts, shown.run
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
-    others = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
+    others = any(parts.loc[way, "n"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, "
-        "**{others:.0f}** come back, but so do wrong answers, and **{left:.0f}** are not recovered by any of these ways. {yardstick}",
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, and "
+        "**{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
         base=shown.view.called(run["base"]),
         model=shown.view.called(shown.model),
         kept=parts.loc[KEPT, "per_100"],
         above=above,
-        others=others,
+        rest="; the rest come back, but so do wrong answers" if others else "",
         left=parts.loc[NOT_RECOVERED, "per_100"],
         yardstick=_yardstick(parts.loc[RELEARNED]),
     )

@@ -34,8 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-#: Pages that show their answer first and call ``View.introduce`` themselves.
-ANSWER_FIRST = ("home", "live", "layer_curves", "relations", "compare", "heads", "sentence_probes", "pipeline", "fine_tuning")
+#: Pages that have no answer to show first; all others call ``View.introduce`` themselves, below theirs.
+WITHOUT_ANSWER = ("own_model", "reproduction", "methods")
 #: Session key: the first page of the session; "" once another page has been opened.
 _NOTICE_ON = "probing.notice"
 
@@ -51,6 +51,7 @@ class View:
         runs: the primary runs, one per model, head and probe set.
         contents: draws the headings of the page's sections and the links to them.
         models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are known.
+        explained: the marks that captions of the page have explained; see ``learned.marks_once``.
     """
 
     page: str
@@ -59,6 +60,7 @@ class View:
     runs: pd.DataFrame
     contents: Contents = field(default_factory=Contents)
     models: pd.DataFrame | None = None
+    explained: set[str] = field(default_factory=set)
 
     @property
     def overlaid(self) -> pd.DataFrame:
@@ -203,7 +205,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
     view = View(page, chosen, opened, runs, Contents(page), reads.read(stored_models, opened) if opened else None)
-    if page not in ANSWER_FIRST:
+    if page in WITHOUT_ANSWER:
         view.introduce()
     with st.sidebar:
         if len(runs):
@@ -282,6 +284,18 @@ def _controls(view: View) -> None:
             options=sets,
             format_func=set_name,
             resets_dependents=True,
+        )
+    if "average" in used:
+        selection.bound(
+            st.segmented_control,
+            "Mean over",
+            "average",
+            view.page,
+            options=list(selection.AVERAGES),
+            required=True,
+            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
+            help="For every page with a mean of P@k, MRR or total knowledge. Macro: every relation counts once; micro: every fact counts "
+            "once. What pairs facts of two models counts facts, whatever is chosen here.",
         )
     if "exposures" in used:
         selection.bound(

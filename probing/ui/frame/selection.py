@@ -10,7 +10,7 @@ whenever the selection differs from it, so that a copied link opens the same vie
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -20,6 +20,9 @@ from probing.core.nesia import corpus
 from probing.core.stats.intervals import AVERAGES as AVERAGES
 from probing.figures.shown_runs import RunNames
 from probing.ui.widgets.markdown import escape
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 T = TypeVar("T")
 
@@ -321,6 +324,26 @@ def bound(
         update(**{name: tuple(new) if is_tuple else new, **(resets or {})})
 
     return widget(label, key=key, on_change=store, **options)
+
+
+def tabs(name: str, titles: Mapping[str, str], page: str) -> "dict[str, TabContainer]":
+    """Draws tabs; the link stores which one is open.
+
+    Args:
+        name: a field of the page's own selection.
+        titles: name of a tab in the link -> its title.
+        page: the page, part of the widget's key.
+
+    Returns:
+        Name -> tab. All tabs are drawn; ``open`` is true for the one that is seen.
+    """
+    key = f"{page}.{name}"
+    st.session_state[key] = titles[getattr(_own(page), name)]
+
+    def store() -> None:
+        update(**{name: next(one for one, title in titles.items() if title == st.session_state[key])})
+
+    return dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))
 
 
 _KNOWN = "A fact counts as known with rank"

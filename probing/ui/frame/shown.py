@@ -12,7 +12,7 @@ from probing.ui.frame import reads, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import mark_key, marks_once
 from probing.ui.widgets.markdown import Markdown, filled, listing
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ class ShownRuns(Reading):
 
     def key(self) -> Markdown:
         """The meaning of the marks on the names."""
-        return mark_key(self.view, self.models)
+        return marks_once(self.view, self.models)
 
     def names(self, models: Sequence[str]) -> str:
         """Names of models in words."""

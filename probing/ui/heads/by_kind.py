@@ -42,8 +42,8 @@ def _controls(view: View) -> None:
 
 
 def _points(view: View) -> pd.DataFrame:
-    """P@k by layer of every kind of head, micro; no rows, and a message, if no facts are left."""
-    table = view.report(by_layer, tuple(runs_of(view)["run_id"]), f"p_at_{view.chosen.k}", "micro")
+    """P@k by layer of every kind of head; no rows, and a message, if no facts are left."""
+    table = view.report(by_layer, tuple(runs_of(view)["run_id"]), f"p_at_{view.chosen.k}", view.chosen.average)
     if table["value"].isna().all():
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return table.iloc[:0]
@@ -72,7 +72,7 @@ def draw_curves(view: View, numbers: Markdown) -> pd.DataFrame:
     drawn = drawing(
         layer_curve,
         above(table, mode),
-        title=f"P@{k}{minus}, micro{', points' if minus else ''}",
+        title=f"P@{k}{minus}, {chosen.average}{', points' if minus else ''}",
         unit="share",
         colours=view.colours,
         names={chosen.probe_set: set_name(chosen.probe_set)},
@@ -83,7 +83,7 @@ def draw_curves(view: View, numbers: Markdown) -> pd.DataFrame:
     blocks.figure(
         drawn,
         table=table,
-        stamp=_stamp(view, f"P@{k}{minus}, micro", table),
+        stamp=_stamp(view, f"P@{k}{minus}, {chosen.average}", table),
         name="heads-curves",
         caption=f"Bands are 95 % intervals. {words}",
         alt=f"P@{k}{minus} by layer of {view.label(chosen.model)} by kind of head",
@@ -119,9 +119,9 @@ def _said(view: View, table: pd.DataFrame) -> Markdown:
             right=right,
             value=row["value"] * 100,
             n=int(row["n"]),
-            mean=yardsticks.averaged("micro"),
+            mean=yardsticks.averaged(view.chosen.average, int(row["relations"])),
         )
-        return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model), majority=k == 1)])
+        return joined(" ", [first, yardsticks.beside(row, yardsticks.again(view, model), majority=k == 1, average=view.chosen.average)])
     layer = int(spread.idxmax())
     here = inner[inner["layer"] == layer].sort_values("value")
     least, most = here.iloc[0].to_dict(), here.iloc[-1].to_dict()
@@ -132,27 +132,27 @@ def _said(view: View, table: pd.DataFrame) -> Markdown:
         right=right,
         least=_share(least),
         most=_share(most),
-        mean=yardsticks.averaged("micro"),
+        mean=yardsticks.averaged(view.chosen.average, int(most["relations"])),
     )
-    return joined(" ", [first, _beside(least, most)])
+    return joined(" ", [first, _beside(least, most, view.chosen.average)])
 
 
 def _share(row: Mapping[str, Any]) -> Markdown:
     return filled("**{value:.1f} %** ({head})", value=row["value"] * 100, head=row["head"])
 
 
-def _beside(least: Mapping[str, Any], most: Mapping[str, Any]) -> Markdown:
-    """The yardsticks of both kinds."""
+def _beside(least: Mapping[str, Any], most: Mapping[str, Any], average: str) -> Markdown:
+    """The yardsticks of both kinds; a macro mean is no share of the facts that have a swapped subject."""
     words = []
     if pd.notna(most["swapped"]) and pd.notna(least["swapped"]):
         words.append(
             filled(
-                "Asked about a **swapped subject** they still give it for {least:.1f} % and {most:.1f} % of the {n:,} facts that have one: "
+                "Asked about a **swapped subject** they still give it for {least:.1f} % and {most:.1f} % of {of}: "
                 "the subject accounts for {above_least:+.1f} points ({least_low:+.1f} to {least_high:+.1f}) and {above_most:+.1f} "
                 "({most_low:+.1f} to {most_high:+.1f}).",
                 least=least["swapped"] * 100,
                 most=most["swapped"] * 100,
-                n=int(most["swapped_n"]),
+                of="the facts, as the mean over relations" if average == "macro" else f"the {int(most['swapped_n']):,} facts that have one",
                 above_least=points(least["above_swapped"]),
                 above_most=points(most["above_swapped"]),
                 **{

@@ -14,8 +14,9 @@ from probing.ui.frame.page import View
 from probing.ui.heads.by_kind import points, runs_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Maximum number of models in the headline.
 MAX_NAMED = 3
@@ -40,7 +41,7 @@ def headline(view: View) -> Markdown:
     found = read_out(table_of(view))
     said, more = _sentence(view, found) if len(found) else (Markdown(""), Markdown(""))
     if said:
-        st.markdown(escape(said))
+        answer(said)
     if len(kinds) < 2:
         added = LOGIT_LENS if kinds[0] != LOGIT_LENS else LEAST_SQUARES
         blocks.missing(
@@ -132,7 +133,7 @@ def draw(view: View) -> None:
             "those minus the swapped subject, treat the shares as independent (rather too wide). {key}",
             rows=Markdown("Within a model: one row per kind of head." if len(kinds) > 1 else "One row per model."),
             k=k,
-            key=mark_key(view, table["model"]),
+            key=marks_once(view, table["model"]),
         ),
         alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by fine-tuned model and kind of head",
     )

@@ -6,7 +6,7 @@ from probing.figures.yardsticks import MODES
 from probing.ui.frame.selection import FILTERS, declared, one_of
 
 
-@declared("heads", "model", "probe_set", "k", *FILTERS)
+@declared("heads", "model", "probe_set", "k", "average", *FILTERS)
 @dataclass(frozen=True)
 class HeadsSelection:
     """The page's own choices.

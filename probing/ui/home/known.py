@@ -16,7 +16,8 @@ from probing.ui.frame.yardsticks import MODES
 from probing.ui.home.selection import HomeSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
@@ -58,7 +59,7 @@ def draw(view: View) -> None:
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
     above = _beyond(view)[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
-    st.markdown(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
+    answer(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.segmented_control,
@@ -72,26 +73,12 @@ def draw(view: View) -> None:
             format_func=MODES.__getitem__,
         )
         with st.popover("Options", icon=":material/tune:"):
-            _options(view)
+            selection.known_rank(view.page)
     minus = selection.of(HomeSelection).home_minus
     if minus == "value":
         _whole(view, table)
     else:
         _above(view, minus)
-
-
-def _options(view: View) -> None:
-    """Draws the choice of rank and average for the bars."""
-    selection.known_rank(view.page)
-    selection.bound(
-        st.segmented_control,
-        "Mean over",
-        "average",
-        view.page,
-        options=list(selection.AVERAGES),
-        required=True,
-        format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-    )
 
 
 def _whole(view: View, table: pd.DataFrame) -> None:
@@ -145,7 +132,7 @@ def _beyond(view: View) -> pd.DataFrame:
 
 def with_key(view: View, caption: str, models: Iterable[str]) -> Markdown:
     """A figure's caption, followed by the meaning of the marks on its models."""
-    return joined(" ", [part for part in (caption, mark_key(view, models)) if part])
+    return joined(" ", [part for part in (caption, marks_once(view, models)) if part])
 
 
 def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:

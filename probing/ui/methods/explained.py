@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import streamlit as st
 
+from probing.core.glossary.terms import TERMS, Term
 from probing.core.metrics import METRICS, Metric
 from probing.core.provenance import commit_in_words
 from probing.core.registry import read_registry
@@ -12,7 +13,7 @@ from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.tables import fitted
 
 HOW = """
@@ -125,9 +126,16 @@ def metric_text(metric: Metric) -> Markdown:
     )
 
 
+def term_text(term: Term) -> Markdown:
+    """One term as Markdown."""
+    return filled("**{name}**: {meaning}. *Source*: {source}.", name=term.name, meaning=term.meaning, source=term.source)
+
+
 def definitions() -> None:
-    """Draws the methods, and every metric from the table that the figures also use."""
+    """Draws the methods, every term of the hover help, and every metric from the table that the figures also use."""
     st.markdown(HOW)
+    st.markdown("## Every term")
+    st.markdown(joined("\n", [filled("- {term}", term=term_text(term)) for term in TERMS]))
     st.markdown("## Every quantity")
     for metric in METRICS.values():
         with st.container(border=True):

@@ -1,14 +1,14 @@
 """The page's answer: which tasks come early and late, and how much the layers add."""
 
 import pandas as pd
-import streamlit as st
 
 from probing.core.edges.encoders import TRAINED
 from probing.core.edges.order import EARLIER, UNRESOLVED
 from probing.ui.pipeline import order
 from probing.ui.pipeline.selection import PARTS
 from probing.ui.pipeline.shown import Shown
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 #: Difference of F1 below which two are equal.
 HAIR = 1e-9
@@ -32,7 +32,7 @@ def draw(shown: Shown) -> Markdown:
     if mine.empty:
         return Markdown(_WHAT)
     said, ends = _order(shown, model, mine)
-    st.markdown(escape(said))
+    answer(said)
     part = Markdown(
         "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; those of the test part are given "
         "with them."

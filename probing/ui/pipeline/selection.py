@@ -9,6 +9,9 @@ PARTS = ("dev", "test")
 #: What is drawn layer by layer.
 SHOWN = ("cumulative", "at", "selectivity", "compression")
 
+#: Parts of the page below its answer, by their names in links -> labels of their tabs.
+TABS = {"scores": "Scores", "layers": "Layer by layer", "order": "Order and labels"}
+
 
 @declared("pipeline")
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class PipelineSelection:
         normed: whether weights are multiplied by the norm of their layer.
         ordered: the model whose tasks are ordered.
         labels_of: the task that is shown label by label.
+        edge_tab: the tab that is open.
     """
 
     edge_models: tuple[str, ...] = ()
@@ -37,3 +41,4 @@ class PipelineSelection:
     normed: bool = False
     ordered: str = ""
     labels_of: str = ""
+    edge_tab: str = one_of(tuple(TABS))

@@ -13,7 +13,7 @@ from probing.ui.frame.page import View, run_of
 from probing.ui.relations import against_base, overview
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, tables
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
 
 #: What "better at an inner layer" can mean, the paper's "forgotten" -> one line on it.
@@ -93,7 +93,7 @@ def draw_models(view: View) -> None:
         "column *lost against the base*. Select a row to see that model on this page. The CSV has every model, k and definition with the "
         "names. {key}"
     )
-    st.caption(filled(words, key=mark_key(view, models)))
+    st.caption(filled(words, key=marks_once(view, models)))
     stamp = view.stamp(
         f"relations better at an inner layer, {chosen.head}, {set_name(chosen.probe_set)}, {view.filter_words()}",
         tuple(table["run_id"].unique()),

@@ -20,7 +20,8 @@ from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined, listing
+from probing.ui.widgets.glossary import answer
+from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
 from probing.ui.widgets.paper.calls import plot
 
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
@@ -56,19 +57,19 @@ def draw(view: View) -> tuple[pd.DataFrame, str]:
     if whole is not None:
         sentence, more = _headline(view, points, whole.iloc[-1].to_dict())
         with said:
-            st.markdown(escape(sentence))
+            answer(sentence)
             yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), view.chosen.probe_set)
     _draw_map(view, points, mode)
     view.introduce()
     if whole is not None:
-        cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, macro"))
+        cards.draw(cards.of_shares(whole, f"P@{view.chosen.k}, {view.chosen.average}"))
     blocks.in_words(Markdown(_WHAT), more)
     return points, mode
 
 
 def _whole(view: View) -> pd.DataFrame:
-    """The chosen run's macro P@k by layer; see ``by_layer``."""
-    return view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{view.chosen.k}", "macro").sort_values("layer")
+    """The chosen run's P@k by layer; see ``by_layer``."""
+    return view.report(by_layer, (run_of(view)["run_id"],), f"p_at_{view.chosen.k}", view.chosen.average).sort_values("layer")
 
 
 def _controls(view: View) -> None:
@@ -108,9 +109,9 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
         does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
         value=row["value"] * 100,
         set=set_name(chosen.probe_set),
-        mean=yardsticks.averaged("macro", int(row["relations"])),
+        mean=yardsticks.averaged(chosen.average, int(row["relations"])),
     )
-    majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average="macro")
+    majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average=chosen.average)
     more = joined(" ", [one for one in (rest, _above_majority(points), _onsets(points)) if one])
     return joined(" ", [one for one in (said, majority) if one]), more
 

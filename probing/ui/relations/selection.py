@@ -9,7 +9,7 @@ from probing.ui.frame.selection import FILTERS, ONE_RUN, declared, noted, one_of
 ROW_ORDERS = ("onset", "last", "drop", "cardinality", "name")
 
 
-@declared("relations", *ONE_RUN, "k", *FILTERS)
+@declared("relations", *ONE_RUN, "k", "average", *FILTERS)
 @dataclass(frozen=True)
 class RelationsSelection:
     """The page's own choices.

@@ -39,7 +39,7 @@ def draw(view: View) -> None:
     shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
     if shown.found.ours:
         section.below(shown, shown.found.ours)
-    tabs = dict(zip(section.tabs, _tabs(section.fields[1], section.tabs), strict=True))
+    tabs = selection.tabs(section.fields[1], section.tabs, view.page)
     with tabs["claims"]:
         claims.draw(shown)
         _introduce(shown)
@@ -85,23 +85,6 @@ def _introduce(shown: Shown) -> None:
         url=Markdown(paper.url),
     )
     st.markdown(joined("", [words, shown.section.about(shown, ours)]) if ours else words)
-
-
-def _tabs(name: str, titles: Mapping[str, str]):
-    """Tabs; the link stores which one is open.
-
-    Args:
-        name: of the page's selection.
-        titles: name in the link -> title.
-    """
-    key = f"reproduction.{name}"
-    st.session_state[key] = titles[getattr(selection.of(ReproductionSelection), name)]
-
-    def store() -> None:
-        change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
-        selection.update(**change)
-
-    return st.tabs(list(titles.values()), key=key, on_change=store)
 
 
 def _figure(shown: Shown) -> None:

@@ -12,7 +12,7 @@ from probing.ui.frame import selection
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import mark_key, task_words
+from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 _NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
@@ -92,7 +92,7 @@ def draw(shown: Shown) -> Changed | None:
             grey=_grey(changed, kind),
             seeds=_seeds(changed, kind),
             family=family_words(table),
-            key=mark_key(shown.view, [model]),
+            key=marks_once(shown.view, [model]),
         ),
         alt=f"Change of sentence probes of {shown.view.label(model)} by task and layer",
         on_point=_picked,

@@ -1,7 +1,6 @@
 """The page's answer: the layer at which each property is read best, and by how much it beats its baselines."""
 
 import pandas as pd
-import streamlit as st
 
 from probing.figures.sentences.best_points import best_points
 from probing.figures.sentences.looks import POOLING_NAMES
@@ -9,6 +8,7 @@ from probing.reports.sentences.best import best_read
 from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
 _WHAT = (
@@ -40,7 +40,7 @@ def draw(shown: Shown) -> None:
             model=called,
             read="every one of these properties" if len(read) == n > 1 else f"{len(read)} of {count(n, 'property', 'properties')}",
         )
-    st.markdown(said)
+    answer(said)
     blocks.figure(
         drawing(best_points, best, colour=shown.colours[model], titles=shown.tasks),
         table=best,

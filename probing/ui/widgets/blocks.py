@@ -12,6 +12,7 @@ from probing.reports.table_text import latex_table
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
+from probing.ui.widgets.glossary import help_on
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 from probing.ui.widgets.paper import section
 from probing.ui.widgets.places import without_server_folders
@@ -79,7 +80,7 @@ def files(
 ) -> None:
     """Shows a figure's caption, its table and its downloads, of which the figure is one; see ``figure``."""
     if caption:
-        st.caption(escape(caption))
+        st.caption(escape(caption), help=help_on(caption))
     with st.expander("Table and downloads", icon=":material/table:"):
         top = table.head(MAX_ROWS)
         st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))

@@ -56,6 +56,10 @@ class Marked(Protocol):
     def learned(self) -> pd.DataFrame:
         """The table of ``reports.learned.learned``."""
 
+    @property
+    def explained(self) -> set[str]:
+        """The marks that a caption of the page has explained; ``marks_once`` adds to it."""
+
 
 def badge(name: str, verdict: Verdict | None, score: str = "") -> Markdown:
     """Badge after a model's name in a sentence; ``""`` for a base, and for a control whose name contains "control".
@@ -81,9 +85,23 @@ def score_words(table: pd.DataFrame) -> dict[str, str]:
 
 
 def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
-    """One line that explains the marks on these models, for the caption of a figure; ``""`` if none has a mark."""
-    there = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
-    words = [said for sign, said in _KEY.items() if sign in there]
+    """One line that explains the marks on these models, for the help of a menu; ``""`` if none has a mark."""
+    return _meanings(_marks(view, models))
+
+
+def marks_once(view: Marked, models: Iterable[str]) -> Markdown:
+    """As ``mark_key``, for captions: every mark is explained once per page, below the first figure that has it."""
+    new = _marks(view, models) - view.explained
+    view.explained.update(new)
+    return _meanings(new)
+
+
+def _marks(view: Marked, models: Iterable[str]) -> set[str]:
+    return {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
+
+
+def _meanings(signs: set[str]) -> Markdown:
+    words = [said for sign, said in _KEY.items() if sign in signs]
     return filled("{words}.", words=joined("; ", words)) if words else Markdown("")
 
 

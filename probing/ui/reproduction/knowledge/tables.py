@@ -8,7 +8,7 @@ from probing.figures.shown_runs import set_name
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
 from probing.ui.reproduction.shown import Shown, Table
-from probing.ui.widgets.learned import mark_key
+from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, filled
 
 #: The text of a cell that was not published; the CSV has the words.
@@ -17,7 +17,7 @@ _number, _text = st.column_config.NumberColumn, st.column_config.TextColumn
 
 
 def _what_marks_mean(shown: Shown) -> None:
-    if words := mark_key(shown.view, shown.about.family.models):
+    if words := marks_once(shown.view, shown.about.family.models):
         st.caption(filled("{words}", words=words))
 
 

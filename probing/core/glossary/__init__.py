@@ -1,0 +1,1 @@
+"""The words of pages and documents, each with its meaning and its source."""

@@ -1,0 +1,96 @@
+"""Every term of the field that pages use: one table for hover help, the Methods page, docs/metrics.md and tests."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from probing.core.metrics import METRICS
+
+#: Maximum number of terms that are explained together, those that come first in the text.
+MOST = 8
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term.
+
+    Attributes:
+        name: as pages write it, in the singular.
+        meaning: one phrase or sentence, without a full stop.
+        source: the paper or library that has the word; "ours" if none has.
+        forms: other words for it.
+    """
+
+    name: str
+    meaning: str
+    source: str
+    forms: tuple[str, ...] = ()
+
+
+_WALLAT, _TENNEY = "Wallat, Singh and Anand 2020", "Tenney, Das and Pavlick 2019"
+_PETRONI = "Petroni et al. 2019 (LAMA)"
+
+TERMS: tuple[Term, ...] = (
+    Term("fact", "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills", _PETRONI),
+    Term("relation", "a kind of fact, such as “capital of”", _PETRONI),
+    Term("decoding head", "turns a hidden state into a distribution over the vocabulary", _WALLAT),
+    Term("logit lens", "the pre-trained head on every layer, without training", "nostalgebraist 2020"),
+    Term(
+        "tuned lens",
+        "the pre-trained head on top of an affine map per layer, trained to match the last layer's distribution",
+        "Belrose et al. 2023",
+    ),
+    Term("hidden state", "the vector of a token after a layer; layer 0 is the embeddings", "transformers"),
+    Term("attention mask", "marks the tokens of a batch that are not padding", "transformers"),
+    Term("token", 'a unit of the tokenizer; "word pieces" at first use, then "tokens"', "transformers", ("word piece",)),
+    Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, `cross_entropy`"),
+    Term("probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
+    Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),
+    Term("online code", "code length of labels under a probe trained on growing data", "Voita and Titov 2020"),
+    Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
+    Term("micro", "the mean over facts: every fact counts once", "ours"),
+    Term("95 % interval", "with data drawn again, 95 of 100 such intervals would hold the true value", "Wilson; Newcombe; beta; Student"),
+    Term("base", "the model that fine-tuning starts from", "ours"),
+    Term("control", "a model trained further on the base's own text, without a task", "ours"),
+    Term(
+        "exposure",
+        "whether the model's training text holds a fact: stated, evidence, unseen, held out, or unknown",
+        "ours",
+    ),
+    Term("out of reach", "lost, and brought back more often than wrong answers and never-known facts are", "ours"),
+    Term("relearning", "some training steps on other facts, after which lost facts are asked again", "ours"),
+    Term("atomic write", "write to a temporary file, `fsync`, rename: a reader sees the old file or the new one", "POSIX, `rename`"),
+    Term("checksum", "the hash of a file's or an array's bytes; \"sum\" is only for numbers", "sha256"),
+    Term("fingerprint", "the first digits of the sha256 of a run's configuration; the name of the run", "ours"),
+    Term(
+        "request queue",
+        "one request at a time per device; a newer request of the same user cancels the older one",
+        "ours",
+    ),
+)
+#: Label of a quantity -> other words for it.
+_FORMS = {"majority answer": ("commonest answer", "most frequent answer"), "linear CKA": ("CKA",)}
+
+
+@cache
+def glossary() -> dict[str, Term]:
+    """Name -> term: ``TERMS``, then every quantity of ``METRICS`` by its label."""
+    quantities = (
+        Term(one.label, one.definition.rstrip("."), one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
+    )
+    return {one.name: one for one in (*TERMS, *quantities)}
+
+
+def found_in(text: str) -> list[Term]:
+    """The terms of a text in their order, each once and at most ``MOST``; of two that overlap the longer one."""
+    named, pattern = _pattern()
+    found = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}
+    return [glossary()[name] for name in found][:MOST]
+
+
+@cache
+def _pattern() -> tuple[dict[str, str], re.Pattern]:
+    """Every form in small letters -> its term, and what finds a form, in the singular or in the plural."""
+    named = {form.lower(): one.name for one in reversed(glossary().values()) for form in (*one.forms, one.name)}
+    forms = "|".join(re.escape(form) for form in sorted(named, key=len, reverse=True))
+    return named, re.compile(rf"(?<![\w@-])({forms})s?(?![\w@-])", re.IGNORECASE)
