@@ -1,11 +1,13 @@
 """Which runs a page shows, and how it treats names that are not stored."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 
 from probing.figures.shown_runs import fit, overlaid
 from probing.reports.runs import one_run_each
+from probing.ui.compare.model_pair import telling
 from probing.ui.frame.selection import RunChoice
 
 
@@ -133,3 +135,11 @@ def test_of_many_added_models_as_many_are_shown_as_can_be_distinguished():
     table = runs(*shipped(), *(added(f"mine-{number}", "tied", "trex") for number in range(12)))
     chosen, _ = fit(RunChoice(), table)
     assert len(chosen.models) == 8 and "nesia-mini" in chosen.models and not {*chosen.models} & {*SHIPPED[1:]}
+
+
+def test_a_comparison_begins_with_a_model_that_learned_its_task_and_whose_single_facts_are_stored():
+    table = runs(*((name, name) for name in ("a", "b", "c", "d")), counted=("b",))
+    verdicts = {"a": "not learned", "b": "learned", "c": "learned", "d": "learned"}
+    view = SimpleNamespace(runs=table, verdicts=verdicts)
+    assert telling(view, ["a", "b", "c", "d"]) == ["c", "d"]
+    assert telling(view, ["a", "b"]) == []
