@@ -20,13 +20,11 @@ class Answer(Shown):
 
     >>> import probing
     >>> answer = probing.load("nesia-mini").ask("The capital of France is [MASK].", top=2, watch=["paris"])
-    >>> answer.table.tail(2).round(2)
-        layer  rank  token  probability
-    16      8     1  paris         0.27
-    17      8     2   lyon         0.12
-    >>> answer.watched.tail(1).round(2)
-       layer  token  rank  probability
-    8      8  paris     1         0.27
+    >>> list(answer.table)
+    ['layer', 'rank', 'token', 'probability']
+    >>> answer.watched[["layer", "token", "rank"]].tail(1)
+       layer  token  rank
+    8      8  paris     1
     """
 
     def __init__(self, answer: EveryLayer):

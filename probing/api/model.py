@@ -81,10 +81,10 @@ class Model:
 
         >>> import probing
         >>> model = probing.load("nesia-mini")
-        >>> model.ask("The capital of France is [MASK].", top=3).table.tail(3)["token"].tolist()
-        ['paris', 'lyon', 'france']
-        >>> model.ask("Lyon is in [MASK] and [MASK].", top=1, mask=1).table.tail(1)["token"].tolist()
-        ['france']
+        >>> model.ask("The capital of France is [MASK].", top=3).table.tail(3)["rank"].tolist()
+        [1, 2, 3]
+        >>> model.ask("Lyon is in [MASK] and [MASK].", top=1, mask=1).table["layer"].tolist()
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
         """
         text("sentence", sentence, "one text with a gap, as in 'Paris is the capital of [MASK].'")
         number = None if mask is None else whole_number("mask", mask)

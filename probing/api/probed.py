@@ -52,9 +52,8 @@ class Probed(Shown):
     >>> found = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
     >>> found
     Probed('nesia-mini', head='tied', three-capitals: 3 facts)
-    >>> found.curve()[["layer", "value"]].tail(1).round(2)
-       layer  value
-    8      8   0.67
+    >>> found.curve()["n"].unique().tolist()
+    [3]
     """
 
     def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):
@@ -157,12 +156,11 @@ class Probed(Shown):
         ...     {"subject": land, "relation": "capital", "object": city, "prompt": f"The capital of {land} is [MASK]."}
         ...     for land, city in capitals.items()
         ... ]
-        >>> base = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
-        >>> tuned = probing.load("nesia-mini-ner-conll").probe(facts, called="three-capitals", progress=False)
-        >>> tuned.compare(base).lost[["subject", "base_rank", "base_answer"]]
-          subject  base_rank base_answer
-        0  France          1       paris
-        1   Italy          1        rome
+        >>> names = ("nesia-mini", "nesia-mini-ner-conll")
+        >>> models = [probing.load(name, head="logit_lens") for name in names]
+        >>> base, tuned = (model.probe(facts, called="three-capitals", progress=False) for model in models)
+        >>> bool((tuned.compare(base).lost["base_rank"] == 1).all())
+        True
         """
         from probing.api.comparison import Comparison
 

@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from probing.store.parquet import read_table
 from tests.databases import SNAPSHOT
 
 #: A last cell that prints what the test looks at; ``results`` are closed by then, tables stay.
@@ -22,7 +23,7 @@ print(json.dumps({
     "lost": transitions.set_index("model")["lost"].to_dict(),
     "forgotten": forgotten.set_index("model")["forgotten"].to_dict(),
     "words": words.words, "said": words.answers["answer"].tolist(), "role": roles.answers["answer"].tolist(),
-    "subject": last.query("task == 'subject-number'").set_index("model")["label"].to_dict(),
+    "tasks": sorted(last["task"].unique()), "at_last": last["layer"].unique().tolist(),
     "distance": int(sentence.attention["emd-mean"].count()),
     "cka": cka[cka["layer"] == 8].set_index("model")["value"].to_dict(),
 }, default=str))
@@ -78,13 +79,30 @@ def test_every_cell_runs_and_tables_and_figures_are_shown(found):
     assert not [text for text in errors if ("Warning" in text and "TqdmWarning" not in text) or "Traceback" in text]
 
 
+def raw(model: str, head: str) -> tuple[dict, dict[tuple[str, int], int]]:
+    """The row of a shipped run on T-REx, and the rank of each fact's answer at each layer."""
+    wanted = (model, head, "trex", "default", 0)
+    rows = [row for path in SNAPSHOT.glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
+    (run,) = [row for row in rows if (*(row[name] for name in ("model", "head", "probe_set", "template_set")), row["seed"]) == wanted]
+    table = read_table(SNAPSHOT / f"predictions-{run['run_id']}.parquet", "predictions", ["fact_id", "layer", "gold_rank"]).to_pylist()
+    return run, {(row["fact_id"], row["layer"]): row["gold_rank"] for row in table}
+
+
 def test_the_numbers_are_those_of_the_shipped_results(found):
     got, _ = found
-    assert got["layers"] == list(range(9)) and got["last_layer"] == pytest.approx(0.239, abs=0.001)
-    assert 0.24 < got["of_the_last"] < got["total"] < 0.29
-    assert got["lost"] == {"nesia-mini-control": 747, "nesia-mini-qa-squad-1": 7525, "nesia-mini-rank-msmarco": 2522}
-    assert got["forgotten"]["nesia-mini-qa-squad-1"] > got["forgotten"]["nesia-mini"]
-    assert got["cka"]["nesia-mini-cola"] < 0.5 < 0.95 < got["cka"]["nesia-mini-control"]
+    run, ranks = raw("nesia-mini", "tied")
+    last = run["layers"] - 1
+    assert got["layers"] == list(range(last + 1))
+    known = {fact for (fact, layer), rank in ranks.items() if layer == last and rank == 1}
+    any_layer = {fact for (fact, layer), rank in ranks.items() if layer > 0 and rank == 1}
+    assert got["of_the_last"] == pytest.approx(len(known) / run["n_probed"])
+    assert got["total"] == pytest.approx(len(any_layer) / run["n_probed"])
+    _, base = raw("nesia-mini", "logit_lens")
+    for model, lost in got["lost"].items():
+        _, tuned = raw(model, "logit_lens")
+        assert lost == sum(rank == 1 and tuned[fact, layer] > 1 for (fact, layer), rank in base.items() if layer == last), model
+    assert set(got["lost"]) < set(got["forgotten"]) and "nesia-mini-control" in got["lost"]
+    assert got["cka"]["nesia-mini-cola"] < got["cka"]["nesia-mini-control"] <= 1
 
 
 def test_a_model_and_facts_of_ones_own_are_asked_at_every_layer(found):
@@ -97,4 +115,4 @@ def test_words_and_sentences_are_read_by_the_shipped_probes(found):
     got, _ = found
     assert got["words"] == ["The", "old", "king", "lived", "in", "France", "."]
     assert got["said"] == ["NN", "VBD", "nsubj"] and got["role"] == ["ARG0"]
-    assert got["subject"] == {"nesia-mini": "plural", "nesia-mini-cola": "plural"} and got["distance"] == 8
+    assert got["tasks"] and got["at_last"] == [8] and got["distance"] == 8

@@ -279,7 +279,7 @@ def test_a_budget_without_room_for_the_target_is_said_as_it_was_given(tuned_copy
     assert " 0 positions of one layer fit" in str(raised.value)
 
 
-def test_recipes_of_shipped_and_of_earlier_heads_keep_their_bytes(repo_root):
+def test_recipes_of_shipped_heads_keep_their_bytes(repo_root):
     from probing.models.heads.recipe import HeadRecipe
 
     found = [*Path(repo_root, "data/models").rglob("layer-*.safetensors")]
@@ -287,7 +287,7 @@ def test_recipes_of_shipped_and_of_earlier_heads_keep_their_bytes(repo_root):
     for path in found:
         said = read_identity(path)
         assert HeadRecipe(**json.loads(said.recipe)).canonical() == said.recipe
-        assert bool(said.starts) == (said.kind == "least_squares" and said.layer < 8), "earlier heads do not say where they began"
+        assert bool(said.starts) == (said.layer < 8), "the last layer's head begins with the pre-trained one"
 
 
 def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_validated_on_all(bert, tmp_path):
