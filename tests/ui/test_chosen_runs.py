@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.figures.shown_runs import fit, overlaid
 from probing.reports.runs import one_run_each
-from probing.ui.compare.model_pair import telling
+from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
 
 
@@ -137,9 +137,9 @@ def test_of_many_added_models_as_many_are_shown_as_can_be_distinguished():
     assert len(chosen.models) == 8 and "nesia-mini" in chosen.models and not {*chosen.models} & {*SHIPPED[1:]}
 
 
-def test_a_comparison_begins_with_a_model_that_learned_its_task_and_whose_single_facts_are_stored():
+def test_a_page_on_one_model_begins_with_a_model_that_learned_its_task_and_whose_single_facts_are_stored():
     table = runs(*((name, name) for name in ("a", "b", "c", "d")), counted=("b",))
     verdicts = {"a": "not learned", "b": "learned", "c": "learned", "d": "learned"}
     view = SimpleNamespace(runs=table, verdicts=verdicts)
-    assert telling(view, ["a", "b", "c", "d"]) == ["c", "d"]
-    assert telling(view, ["a", "b"]) == []
+    assert View.telling_first(view, ["a", "b", "c", "d"]) == ["c", "d", "a", "b"]
+    assert View.telling_first(view, ["a", "b"]) == ["a", "b"]

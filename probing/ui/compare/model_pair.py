@@ -92,12 +92,6 @@ def fine_tuned(view: View) -> list[str]:
     return [model for model in models if bases[model] in models]
 
 
-def telling(view: View, tuned: list[str]) -> list[str]:
-    """The fine-tuned models that learned their task and whose single facts are stored: what one of them lost was lost to a task."""
-    whole = set(view.runs.loc[~view.runs["counted"].astype(bool), "model"])
-    return [model for model in tuned if view.verdicts.get(model) == "learned" and model in whole]
-
-
 def choose(view: View) -> Pair | None:
     """Draws the choice of the two models; if there are no two to compare, explains why and returns None."""
     models, tuned = list(view.colours), fine_tuned(view)
@@ -108,7 +102,7 @@ def choose(view: View) -> Pair | None:
             return None
     chosen, own = selection.current(), selection.of(CompareSelection)
     blocks.say_ignored([name for name in (own.tuned, own.versus_model) if name and name not in models])
-    wish = chosen.model if chosen.model in tuned else (telling(view, tuned) or tuned or models[1:])[0]
+    wish = chosen.model if chosen.model in tuned else (view.telling_first(tuned) or models[1:])[0]
     model = own.tuned if own.tuned in models else wish
     its_base = view.runs.loc[view.runs["model"] == model, "base"].iloc[0] or ""
     others = [name for name in models if name != model]

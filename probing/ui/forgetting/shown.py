@@ -70,7 +70,7 @@ def open_results(view: View) -> Shown | None:
     k = own.lost_k if own.lost_k in ks else ks[0]
     runs = runs[(runs["probe_set"] == probe_set) & (runs["k"] == k)].drop_duplicates("model", ignore_index=True)
     models = list(runs["model"])
-    model = own.lost_model if own.lost_model in models else models[0]
+    model = own.lost_model if own.lost_model in models else view.telling_first(models)[0]
     resets = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         if len(models) > 1:

@@ -1,6 +1,6 @@
 """The frame of every page: title, navigation, the user's selection, and messages for missing results."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -106,6 +106,14 @@ class View:
     def verdicts(self) -> Mapping[str, Verdict]:
         """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
         return verdicts_by_model(self.learned)
+
+    def telling_first(self, models: Sequence[str]) -> list[str]:
+        """Models by what a page on one of them can show, else in their order.
+
+        First come those that learned their task and whose single facts are stored: what such a model lost was lost to a task.
+        """
+        whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
+        return sorted(models, key=lambda model: not (self.verdicts.get(model) == "learned" and model in whole))
 
     @cached_property
     def _scores(self) -> Mapping[str, str]:

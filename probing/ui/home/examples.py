@@ -91,8 +91,8 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
 def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
     """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by fact.
 
-    That is the first in the order of the sidebar, without controls, whose last layer lost a fact that the base's last layer knows and
-    an inner layer still finds; if there is none, the first that lost it; if none did, the first of all.
+    That is the first (see ``View.telling_first``), without controls, whose last layer lost a fact that the base's last layer knows and an
+    inner layer still finds; if there is none, the first that lost it; if none did, the first of all.
 
     Returns:
         Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
@@ -104,7 +104,7 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     found = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
     rows = {str(runs.loc[run_id, "model"]): mine for run_id, mine in found.groupby("run_id")}
     base = str(own["model"])
-    order = [model for model in view.colours if model in rows and model != base]
+    order = view.telling_first([model for model in view.colours if model in rows and model != base])
     lost = [model for model in order if _at_end(rows[base]) == 1 < _at_end(rows[model])]
     inside = [model for model in lost if (rows[model].query("layer >= 1")["gold_rank"] == 1).any()]
     return {model: rows[model] for model in (base, *(inside or lost or order)[:1])}
