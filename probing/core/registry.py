@@ -132,7 +132,7 @@ class FamilyEntry(Frozen):
         title: for readers.
         base: name of the base model.
         members: the fine-tuned models.
-        same_steps: whether all of them took the same number of steps, so that the amount of data is no difference.
+        same_steps: whether models of alike objectives took the same number of steps, so that the amount of data is no difference.
     """
 
     name: str

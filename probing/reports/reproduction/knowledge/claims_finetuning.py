@@ -122,7 +122,7 @@ def more_data(evidence: KnowledgeEvidence) -> Finding:
         return Finding(UNTESTED, "MLM-MSMARCO and MLM-SQuAD were not both probed on T-REx or Google-RE.")
     words = _versus(evidence, table)
     if evidence.same_steps:
-        return Finding(UNTESTED, f"All models of this family took the same number of steps on texts cut to size. {words}", table)
+        return Finding(UNTESTED, f"Both models took the same number of steps on texts cut to size. {words}", table)
     return Finding(verdict(every(at_most(one, 0) for one in intervals(table))), words, table)
 
 

@@ -34,7 +34,7 @@ class KnowledgeEvidence(Evidence):
         differences: two models at P@1: ``first, second, probe_set, measure`` (last_layer, total, forgotten), ``value, low, high``,
             the first's share minus the second's.
         by_layer: two models' macro P@1: ``first, second, probe_set, layer, value, low, high``, likewise.
-        same_steps: whether all models of the family took the same number of fine-tuning steps.
+        same_steps: whether models of alike objectives took the same number of fine-tuning steps.
     """
 
     curves: pd.DataFrame

@@ -20,7 +20,7 @@ class Family:
         base: the base model's name.
         members: objective -> model, the base among them as ``BASE``; one model per objective.
         others: further models of the family: their objective already has a model, or is not one of the paper's.
-        same_steps: whether all were fine-tuned for the same number of steps.
+        same_steps: whether models of alike objectives were fine-tuned for the same number of steps.
     """
 
     base: str
