@@ -69,8 +69,8 @@ def load(
 
     >>> import probing
     >>> model = probing.load("nesia-mini")
-    >>> model.ask("The capital of France is [MASK].", top=1).table["token"].tolist()[-1]
-    'paris'
+    >>> model.ask("Rocky Balboa was born in [MASK].", top=1).table["token"].tolist()[-1]
+    'philadelphia'
     """
     with warnings.catch_warnings():
         # The libraries import tqdm.auto, which warns in a notebook without ipywidgets. The bars here need none.

@@ -19,12 +19,11 @@ class Answer(Shown):
     Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
 
     >>> import probing
-    >>> answer = probing.load("nesia-mini").ask("The capital of France is [MASK].", top=2, watch=["paris"])
+    >>> answer = probing.load("nesia-mini").ask("Rocky Balboa was born in [MASK].", top=2, watch=["philadelphia"])
     >>> list(answer.table)
     ['layer', 'rank', 'token', 'probability']
-    >>> answer.watched[["layer", "token", "rank"]].tail(1)
-       layer  token  rank
-    8      8  paris     1
+    >>> answer.watched[["layer", "token", "rank"]].tail(1).values.tolist()
+    [[8, 'philadelphia', 1]]
     """
 
     def __init__(self, answer: EveryLayer):

@@ -125,12 +125,11 @@ class Model:
             ModelError: if there are stored runs of another model with this model's name.
 
         >>> import probing
-        >>> prompt = "The capital of France is [MASK]."
-        >>> fact = {"subject": "France", "relation": "capital", "object": "Paris", "prompt": prompt}
+        >>> prompt = "Rocky Balboa was born in [MASK]."
+        >>> fact = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": prompt}
         >>> found = probing.load("nesia-mini").probe([fact], progress=False)
-        >>> found.table[["subject", "object", "layer", "rank"]].tail(1)
-          subject object  layer  rank
-        8  France  Paris      8     1
+        >>> found.table[["object", "layer", "rank"]].tail(1).values.tolist()
+        [['Philadelphia', 8, 1]]
         """
         from probing.api.probed import probe_facts
 

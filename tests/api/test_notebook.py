@@ -17,7 +17,7 @@ print(json.dumps({
     "layers": [int(layer) for layer in curve["layer"]],
     "last_layer": float(curve["value"].iloc[-1]),
     "total": float(total["total"].iloc[0]), "of_the_last": float(total["last_layer"].iloc[0]),
-    "paris": int(answer.watched["rank"].iloc[-1]),
+    "philadelphia": int(answer.watched["rank"].iloc[-1]),
     "own": [mine.name, mine.head, len(probed.curve())],
     "capitals": by_model[by_model["layer"] == 8].set_index("model")["value"].to_dict(),
     "lost": transitions.set_index("model")["lost"].to_dict(),
@@ -107,7 +107,7 @@ def test_the_numbers_are_those_of_the_shipped_results(found):
 
 def test_a_model_and_facts_of_ones_own_are_asked_at_every_layer(found):
     got, _ = found
-    assert got["paris"] == 1 and got["own"] == ["my-model", "logit_lens", 9]
+    assert got["philadelphia"] == 1 and got["own"] == ["my-model", "logit_lens", 9]
     assert got["capitals"]["nesia-mini"] < 0.5 < 0.8 < got["capitals"]["my-model"], "training taught the capitals"
 
 
