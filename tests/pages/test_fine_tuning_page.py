@@ -53,7 +53,7 @@ def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(l
     app = look("fine_tuning", changed_model=COLA.name)
     cells, of_control = (table_of(look("fine_tuning", changed_model=one.name), "fate", "vector") for one in (COLA, CONTROL))
     wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(LINEAR_HERE).sum()), len(table))]
-    assert numbers_in(line_with(app, COLA.name, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
+    assert numbers_in(line_with(app, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
     assert {trace["name"] for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
 
 

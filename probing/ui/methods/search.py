@@ -15,7 +15,7 @@ from probing.ui.frame.page import View
 from probing.ui.methods import explained, yardsticks
 from probing.ui.methods.selection import MethodsSelection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.markdown import Markdown, count, escape, filled
 
 #: Maximum number of entries that are shown.
 MOST = 40
@@ -57,8 +57,8 @@ def draw(view: View) -> bool:
         st.info("An entry must have all words of the search.", icon=":material/search_off:")
     for entry in hits[:MOST]:
         with st.container(border=True):
-            st.caption(entry.kind)
-            st.markdown(entry.text)
+            st.caption(escape(entry.kind))
+            st.markdown(escape(entry.text))
     if len(hits) > MOST:
         st.caption(filled("Only the first {most} are shown.", most=MOST))
     return True

@@ -5,15 +5,14 @@ import re
 import streamlit as st
 
 from probing.core.glossary.terms import Term, found_in
-from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 _BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
 
 
-def help_on(text: str) -> Markdown | None:
-    """The terms of a text with their meanings, as Markdown; None if it has none."""
-    found = found_in(_MARKUP.sub("", _BADGE.sub("", text)))
-    return joined("\n", map(line, found)) if found else None
+def help_on(text: str) -> Markdown:
+    """The terms of a text with their meanings, one per line; ``""`` if it has none."""
+    return joined("\n", map(line, found_in(_MARKUP.sub("", _BADGE.sub("", text)))))
 
 
 def line(term: Term) -> Markdown:
@@ -23,4 +22,4 @@ def line(term: Term) -> Markdown:
 
 def answer(text: Markdown) -> None:
     """Draws a page's answer, with its terms in its hover help."""
-    st.markdown(text, help=help_on(text))
+    st.markdown(escape(text), help=help_on(text))
