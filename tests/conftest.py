@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Takes what the imports and the collection left out of the collections of garbage to come.
 
-    Streamlit collects all garbage after every run of a page, and a fine-tuning does at its end. Among 730,000 objects of 7,000 tests and
-    their libraries, which stay until the end anyway, that takes 0.6 s each time.
+    A fine-tuning collects all garbage at its end, and Python does now and then. Among 730,000 objects of 7,000 tests and their libraries,
+    which stay until the end anyway, that takes 0.6 s each time.
     """
     gc.collect()
     gc.freeze()

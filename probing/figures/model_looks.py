@@ -49,10 +49,10 @@ def looks_of(runs: pd.DataFrame) -> Looks:
     """
     if runs.empty:
         return _looks((), _registry())
-    models = runs.reindex(columns=["model", "base", "objective"]).fillna("").astype(str).sort_values(["model", "base", "objective"])
+    columns = (runs[name].fillna("").tolist() if name in runs else [""] * len(runs) for name in ("model", "base", "objective"))
     # Empty texts sort first, so the last description of a model is the most complete one.
-    described = models.drop_duplicates("model", keep="last")
-    return _looks(tuple(described.itertuples(index=False, name=None)), _registry())
+    described = {model: (model, *rest) for model, *rest in sorted(set(zip(*columns, strict=True)))}
+    return _looks(tuple(described.values()), _registry())
 
 
 def marked(name: str, verdict: Verdict | None) -> str:

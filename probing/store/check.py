@@ -72,15 +72,24 @@ def _repeated(table: str, read: Sequence[_Read]) -> list[str]:
     key = list(KEYS[table])
     problems = []
     for file, rows in read:
-        doubled = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
+        doubled = len(rows) - _distinct(rows, key)
         if doubled:
             problems.append(f"{file.path}: {doubled} rows repeat the key {key}")
     return problems
 
 
+def _distinct(rows: pa.Table, key: Sequence[str]) -> int:
+    """The number of different keys."""
+    return rows.group_by(key).aggregate([]).num_rows
+
+
 def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     """Rows of several files with the same key are no problem if they are equal."""
     key = list(KEYS[table])
+    # Files with equal bytes have equal rows. Most others have no key in common, which Arrow finds in a hundredth of the time.
+    keys = [rows.select(key) for rows in {file.sha256: rows for file, rows in read}.values()]
+    if len(keys) < 2 or _distinct(together := pa.concat_tables(keys), key) == len(together):
+        return []
     first: dict[tuple, tuple[Path, tuple]] = {}
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:

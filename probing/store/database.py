@@ -28,8 +28,10 @@ _OWN_FILE = re.compile(rf"results-[0-9a-f]{{16}}[.-].*|{re.escape(POINTER)}.*|\.
 BUILD_COMMAND = "python -m probing build"
 #: DuckDB has no statement timeout; our queries take less than a tenth of this.
 QUERY_SECONDS = 30.0
-#: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them.
-THREADS = min(4, os.cpu_count() or 1)
+_WANTED = os.environ.get("OMP_NUM_THREADS", "")
+#: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them. Users who limit the
+#: threads of torch and numpy, such as for several processes side by side, limit DuckDB's with the same variable.
+THREADS = min(4, os.cpu_count() or 1, int(_WANTED) if _WANTED.isdecimal() and int(_WANTED) else 4)
 
 # All connections of a process to one path need the same settings, hence one constant and one factory.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {

@@ -58,15 +58,17 @@ def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
 
 def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
     """Fills the tables from the rows of the files: a run with predictions from its own row, whatever is counted of it."""
-    rows = (
-        connection.sql(f"""
+
+    def rows_of(sql: str) -> list[dict[str, Any]]:
+        found = connection.execute(sql)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    rows = rows_of(f"""
         SELECT *, false AS counted FROM {STORED}
         UNION ALL SELECT *, true FROM counted_runs WHERE run_id NOT IN (SELECT run_id FROM {STORED})
     """)
-        .to_arrow_table()
-        .to_pylist()
-    )
-    others = {kind: connection.sql(f"SELECT * FROM {table}").to_arrow_table().to_pylist() for kind, table in _OF_KIND.items()}
+    others = {kind: rows_of(f"SELECT * FROM {table}") for kind, table in _OF_KIND.items()}
     parts = {
         "runs": [_run(row, kind) for kind, found in ({FACTS: rows} | others).items() for row in found],
         "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows],
@@ -79,7 +81,7 @@ def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
 
 def leave_out_unread(connection: duckdb.DuckDBPyConnection, runs: Collection[str]) -> None:
     """Removes runs before anything is made of their rows; the rows of their files then belong to no run."""
-    for table in (STORED, *(name for name in RUNS_OF_FILES if name != "runs")):
+    for table in (STORED, *(name for name in RUNS_OF_FILES if name != "runs")) if runs else ():
         connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [sorted(runs)])
 
 

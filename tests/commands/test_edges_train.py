@@ -221,9 +221,11 @@ def test_the_second_call_does_nothing_and_further_seeds_train_what_is_missing(re
 @pytest.mark.parametrize(
     ("place", "name", "calls"),
     [
-        *((training, "_keep", calls) for calls in (0, 2, 4)),
-        *((stored_runs, "write_table", calls) for calls in (4, 7, 12)),
+        (training, "_keep", 2),
+        (stored_runs, "write_table", 7),
         (work, "write_probes", 0),
+        *(pytest.param(training, "_keep", calls, marks=pytest.mark.stress) for calls in (0, 4)),
+        *(pytest.param(stored_runs, "write_table", calls, marks=pytest.mark.stress) for calls in (4, 12)),
     ],
 )
 def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
@@ -257,8 +259,14 @@ def test_damaged_states_are_made_again_and_the_results_are_the_same(request_of, 
     assert "is damaged and is made again" in caplog.text
 
 
-@pytest.mark.parametrize("table", ["edge_scores", "edge_predictions", "edge_runs", "edge_mix"])
-@pytest.mark.parametrize("lost", [True, False])
+@pytest.mark.parametrize(
+    ("table", "lost"),
+    [
+        *(("edge_scores", True), ("edge_predictions", False), ("edge_runs", True), ("edge_mix", False)),
+        *(pytest.param(table, True, marks=pytest.mark.stress) for table in ("edge_predictions", "edge_mix")),
+        *(pytest.param(table, False, marks=pytest.mark.stress) for table in ("edge_scores", "edge_runs")),
+    ],
+)
 def test_a_lost_or_damaged_file_of_a_run_is_made_again(request_of, trained, words, table, lost):
     out = trained()
     whole = bytes_of(out)

@@ -1,5 +1,6 @@
 """``reproduce`` from a registry of tiny stand-ins to the tables, killed in the middle and not."""
 
+import itertools
 import json
 import os
 import shutil
@@ -15,8 +16,9 @@ import torch
 from probing.core.errors import JobError, ModelError, RegistryError
 from probing.core.registry import read_registry
 from probing.core.tasks.objectives import TASKS
+from probing.models.heads import training
 from probing.store.parquet import read_table
-from probing.workflows.reproduction import bertnesia
+from probing.workflows.reproduction import bertnesia, steps
 from probing.workflows.reproduction.reproduce import reproduce
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 from tests.core.task_files import write_conll, write_msmarco, write_squad
@@ -264,6 +266,36 @@ def killed_when(there, words: list[str], environment: dict[str, str]) -> str:
     return said
 
 
+class Killed(BaseException):
+    """As SIGKILL, nobody handles it."""
+
+
+def test_killed_in_two_stages_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    words = arguments(copies, tmp_path / "tables")
+    # First between the fine-tuning of one model and the next, then with some heads trained and others not.
+    for place, name, calls in ((steps, "finetune", 1), (training, "save_head", 4)):
+        left = itertools.repeat(getattr(place, name), calls)
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(place, name, lambda *given, left=left, **named: next(left, die)(*given, **named))
+            run(*words)
+    assert len(list(cache.glob("heads/*/tied-seed0/layer-*.safetensors"))) == 4 and not (cache / "runs").is_dir()
+    run(*words)
+    same_results(cache, tmp_path / "tables", undisturbed)
+
+
+def die(*given, **named):
+    raise Killed
+
+
+def same_results(cache: Path, tables: Path, undisturbed: tuple[Path, Path]) -> None:
+    assert contents(tables) == contents(undisturbed[1])
+    assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
+        path.name for path in undisturbed[0].glob("runs/predictions-*")
+    )
+
+
+@pytest.mark.stress
 def test_killed_twice_in_the_middle_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     words = arguments(copies, tmp_path / "tables")
@@ -274,10 +306,7 @@ def test_killed_twice_in_the_middle_it_ends_with_the_tables_of_an_undisturbed_ru
     killed_when(lambda: len(list(cache.glob("heads/*/tied-seed0/layer-*.safetensors"))) >= 4, words, environment)
     assert not (tmp_path / "tables").is_dir()
     run(*words)
-    assert contents(tmp_path / "tables") == contents(undisturbed[1])
-    assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
-        path.name for path in undisturbed[0].glob("runs/predictions-*")
-    )
+    same_results(cache, tmp_path / "tables", undisturbed)
 
 
 def test_every_family_of_the_registry_can_be_planned(monkeypatch):

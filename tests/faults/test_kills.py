@@ -11,11 +11,10 @@ from tests.faults.trials import Trial, finish, half_files, kill_and_resume, undi
 #: How many trials ``make stress`` makes of each command, and with which seed.
 TRIALS = int(os.environ.get("PROBING_STRESS_TRIALS", "8"))
 SEED = int(os.environ.get("PROBING_STRESS_SEED", "1"))
-#: The default run makes the trials of one command, so that code which the stress test uses is not changed unnoticed.
-QUICK = ("probe", *(pytest.param(name, marks=pytest.mark.stress) for name in ("fetch", "pull predictions")))
+pytestmark = pytest.mark.stress
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ["probe", "fetch", "pull predictions"])
 def test_a_command_that_is_killed_goes_on_to_the_same_bytes(name, inputs, warm):
     wanted = undisturbed(COMMANDS[name], inputs, warm)
     rng = random.Random(name)
@@ -24,7 +23,6 @@ def test_a_command_that_is_killed_goes_on_to_the_same_bytes(name, inputs, warm):
     assert sum(trial.faults for trial in trials) > 0, "some kill met the command at work"
 
 
-@pytest.mark.stress
 def test_a_pull_is_killed_before_every_third_of_its_steps(inputs, warm):
     command = COMMANDS["pull heads"]
     wanted = undisturbed(command, inputs, warm)
@@ -36,7 +34,6 @@ def test_a_pull_is_killed_before_every_third_of_its_steps(inputs, warm):
         assert finish(command, inputs, place, warm, wanted, trial).losses == [], f"killed before step {step}"
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_long_command_is_killed_again_and_again(name, inputs, warm, report):
     wanted = undisturbed(COMMANDS[name], inputs, warm)

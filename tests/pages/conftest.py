@@ -9,7 +9,6 @@ from functools import cache as remembered
 from pathlib import Path
 
 import pytest
-from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
@@ -47,8 +46,6 @@ def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout:
 
 
 local_script_runner.require_widgets_deltas = _wait_for_the_thread
-# Else the objects of all tests and libraries are searched for garbage after every run of a page.
-config.set_option("runner.postScriptGC", False)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -9,12 +9,13 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.store import build
 from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.database import current_version, open_database
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import read_table, write_table
 from probing.store.run_tables import RUN_TABLES
 from probing.store.schema import SCHEMAS
+from probing.store.sources import data_version_of, find_files
 from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row, tables, token_rows
 
 _OLD = [*SEVERAL[:5], *SEVERAL[6:]]
@@ -195,14 +196,29 @@ _UNUSUAL: list[Callable[[Path], None]] = [
 ]
 
 
-@pytest.mark.parametrize("change", [*_ADDED, *_UNUSUAL], ids=lambda change: change.__name__.strip("_").replace("_", " "))
+def _in_words(change: Callable[[Path], None]) -> str:
+    return change.__name__.strip("_").replace("_", " ")
+
+
+@pytest.mark.parametrize("change", _UNUSUAL, ids=_in_words)
+def test_what_is_not_only_added_makes_a_full_build_in_a_new_file(
+    tmp_path: Path, old: Path, counted: list[bool], change: Callable[[Path], None]
+):
+    source = shutil.copytree(old, tmp_path, dirs_exist_ok=True) / "runs"
+    change(source)
+    before = current_version(tmp_path / "grown")
+    build_database([source], tmp_path / "grown")
+    assert counted[-1] is False and before != current_version(tmp_path / "grown") == data_version_of(find_files([source]))
+
+
+@pytest.mark.parametrize("change", _ADDED, ids=_in_words)
 def test_a_database_that_grew_equals_one_that_is_built_in_full(
     tmp_path: Path, old: Path, counted: list[bool], change: Callable[[Path], None]
 ):
     source = shutil.copytree(old, tmp_path, dirs_exist_ok=True) / "runs"
     change(source)
     grown = tables(build_database([source], tmp_path / "grown"))
-    assert counted[-1] is (change in _ADDED)
+    assert counted[-1] is True
     whole = tables(build_database([source], tmp_path / "whole"))
     assert counted[-1] is False
     assert set(grown) == set(whole) >= {*SCHEMAS, *RUN_TABLES, *STATEMENTS, "runs_of_facts"} - {"layers"}

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +45,20 @@ def test_a_large_model_is_kept_alone():
     shelf.get(("small",), make(log, "small", 100))
     assert shelf.get(("large",), make(log, "large", 900)).name == "large"
     assert list(shelf.kept) == [("large",)]
+
+
+class Tensor(SimpleNamespace):
+    """Unlike a namespace, it can be referred to weakly."""
+
+
+def test_a_dropped_model_that_refers_to_itself_leaves_memory_at_once():
+    shelf, log = ModelCache(limit=250), []
+    tensor = Tensor(nbytes=200)
+    tensor.own, gone = tensor, weakref.ref(tensor)
+    shelf.get(("cycle",), lambda tensor=tensor: SimpleNamespace(weights={0: tensor}))
+    del tensor
+    shelf.get(("other",), make(log, "other", 200))
+    assert gone() is None
 
 
 def test_weights_that_two_models_share_count_once():

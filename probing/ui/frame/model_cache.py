@@ -1,5 +1,6 @@
 """Models kept in memory within a number of bytes."""
 
+import gc
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +43,12 @@ class ModelCache(KeptByBytes[V]):
             # Another request may have loaded it meanwhile.
             if (found := self.find(key)) is not None:
                 return found
-            return self.keep(key, make())
+            others = len(self.kept)
+            made = self.keep(key, make())
+            if len(self.kept) <= others:
+                # A model that was dropped can hold itself in memory by a cycle, until Python happens to look for garbage.
+                gc.collect()
+            return made
 
     def total(self) -> int:
         """Bytes of all weights; those of an encoder that several kinds of heads share count once."""

@@ -1,6 +1,7 @@
 """Planted losses: the cheapest way back is the right one, and facts that were never in the weights do not seem to come back."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from tests.models.forgetting.planted import SENTENCES, facts, trained, with_othe
 torch.set_num_threads(1)
 #: Where facts come back before anything is relearned, few steps of relearning find the same as many.
 RECIPE = RecoveryRecipe(seeds=(1, 2), folds=2, relearning=RelearnRecipe(rate=1e-3, steps=(1, 2)))
+#: What a fitted head recovers is counted with the first seed alone.
+ONE_SEED = replace(RECIPE, seeds=(1,))
 RELEARNING = RecoveryRecipe(seeds=(1, 2), folds=2, relearning=RelearnRecipe(rate=1e-3, steps=(5, 15)))
 
 
@@ -48,7 +51,7 @@ def counted(found):
 
 @pytest.fixture(scope="session")
 def other_head(base, tmp_path_factory):
-    return recovered(base, with_other_head(base), tmp_path_factory.mktemp("other-head"))
+    return recovered(base, with_other_head(base), tmp_path_factory.mktemp("other-head"), ONE_SEED)
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +76,7 @@ def test_a_change_of_the_head_alone_is_undone_by_a_fitted_head(other_head):
 
 
 def test_a_last_layer_that_is_rotated_is_read_by_a_fitted_head(base, tmp_path):
-    assert counted(recovered(base, with_rotated_layer(base, 4), tmp_path)[0])[FITTED_HEAD] > 0.95
+    assert counted(recovered(base, with_rotated_layer(base, 4), tmp_path, ONE_SEED)[0])[FITTED_HEAD] > 0.95
 
 
 def test_a_redrawn_layer_is_undone_by_putting_it_back(redrawn):
