@@ -363,8 +363,8 @@ def _notice_at_first(page: str) -> None:
         state[_NOTICE_ON] = ""
     if state[_NOTICE_ON]:
         st.markdown(
-            ":small[**nesia-mini is a small demonstration model**: it shows how knowledge moves through layers, not what BERT knows. More "
-            "in the sidebar.]"
+            ":small[**nesia-mini is a small demonstration model**, trained with LayerDrop so that its inner layers can be read; BERT was not. "
+            "More in the sidebar.]"
         )
 
 
@@ -373,6 +373,7 @@ def _notice_at_hand() -> None:
     with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
         st.markdown(
             "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "
-            "through layers; it does not know what BERT knows. To see BERT-base on these pages:"
+            "through layers; it does not know what BERT knows. Its training left layers out at random (LayerDrop, Fan et al. 2020), so each "
+            "layer learned to be followed by the head: that is why inner layers can be read. To see BERT-base on these pages:"
         )
         st.code(blocks.BERT_COMMAND, language="shell", wrap_lines=True)
