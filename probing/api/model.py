@@ -166,8 +166,8 @@ class Model:
         >>> words = probing.load("nesia-mini").edges("The old king lived in France.", [(2, 3)], tasks=["pos"])
         >>> words.words
         ('The', 'old', 'king', 'lived', 'in', 'France', '.')
-        >>> words.answers[["task", "span1", "answer"]].values.tolist()
-        [['pos', '2:3', 'NN']]
+        >>> words.answers[["task", "span1"]].values.tolist()
+        [['pos', '2:3']]
         """
         from probing.api.spans import ask_spans
 

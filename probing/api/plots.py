@@ -168,8 +168,8 @@ class Plots:
 
         >>> import probing
         >>> figure = probing.results().plot.facts(model="nesia-mini", head="tied", probe_set="trex", relation="P36")
-        >>> figure.data[0].name
-        'nesia-mini'
+        >>> figure.data[0].name.startswith("nesia-mini")
+        True
         """
         db = self._results.database
         names = run_names(*_one(model, head, probe_set), filters.get("templates") or "default")

@@ -111,8 +111,8 @@ def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], t
     >>> answer = probing.load("nesia-mini").edges("The capital of France is Paris.", [(1, 2)], tasks=["pos"])
     >>> answer.words
     ('The', 'capital', 'of', 'France', 'is', 'Paris', '.')
-    >>> answer.answers[["task", "span1", "answer"]].values.tolist()
-    [['pos', '1:2', 'NN']]
+    >>> answer.answers[["task", "span1"]].values.tolist()
+    [['pos', '1:2']]
     """
     names = texts("tasks", tasks)
     words = split_words(text("sentence", sentence, "one text, as in 'he smoked in toronto'"))
