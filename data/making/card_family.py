@@ -138,16 +138,19 @@ def _drift(db: Database, base: str) -> list[str]:
 
 
 def _ways_back(db: Database, base: str) -> list[str]:
-    """Relearning other lost facts, by itself, with its yardsticks."""
+    """Each way by itself: what it brings back, and the excess over each yardstick, in points."""
     known = stored_runs(db, None, ("trex",), (1,))
     known = known[known["base"] == base]
-    table = usual(ways(db, known)) if len(known) else pd.DataFrame()
-    lines = _table("model", "way", "yardstick", "lost facts that come back", "yardstick's", "excess (95 %)", "n")
-    for row in table.itertuples():
-        if row.protocol == RIGHT:
-            excess = _points(row.excess, row.low, row.high) if pd.notna(row.low) else "n/a"
-            shares = (f"{100 * one:.1f}" for one in (row.share, row.yardstick_share))
-            lines.append(_row(_short(row.model, base), row.way, row.yardstick, *shares, excess, f"{int(row.n):,}"))
+    table = usual(ways(db, known)) if len(known) else pd.DataFrame(columns=["protocol", "yardstick"])
+    table = table[table["protocol"] == RIGHT]
+    yardsticks = sorted(table["yardstick"].unique())
+    lines = _table("model", "way", "comes back", *(f"over {yardstick}" for yardstick in yardsticks))
+    for (model, way), rows in table.groupby(["model", "way"], sort=False):
+        one = rows.set_index("yardstick")
+        cells = [
+            _points(*(one.loc[name, column] for column in ("excess", "low", "high"))) if name in one.index else "" for name in yardsticks
+        ]
+        lines.append(_row(_short(str(model), base), way, f"{100 * rows['share'].max():.1f}", *cells))
     return lines
 
 
@@ -244,7 +247,7 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("The facts that the base knows at its last layer, T-REx", "report transitions --head logit_lens --probe-set trex", _fates),
     ("A union over layers grows by chance: P@1 on T-REx, macro", "report total --head logit_lens --probe-set trex", _union),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
-    ("Lost facts that come back, T-REx", "forgetting report ways", _ways_back),
+    ("Lost facts that come back, T-REx: per cent, and points over each yardstick", "forgetting report ways", _ways_back),
     ("Edge probing: micro F1 in per cent on development data", "edges report summary", _edges),
     ("Edge probing after fine-tuning", "edges report summary", _tuned_edges),
     ("Whole sentences: accuracy in per cent", "sentences report accuracy", _sentences),
