@@ -147,9 +147,10 @@ def _ways_back(db: Database, base: str) -> list[str]:
     lines = _table("model", "way", "comes back", *(f"over {yardstick}" for yardstick in yardsticks))
     for (model, way), rows in table.groupby(["model", "way"], sort=False):
         one = rows.set_index("yardstick")
-        cells = [
-            _points(*(one.loc[name, column] for column in ("excess", "low", "high"))) if name in one.index else "" for name in yardsticks
-        ]
+        cells = []
+        for name in yardsticks:
+            there = name in one.index
+            cells.append(_points(*(one.loc[name, column] for column in ("excess", "low", "high"))) if there else "")
         lines.append(_row(_short(str(model), base), way, f"{100 * rows['share'].max():.1f}", *cells))
     return lines
 
