@@ -46,6 +46,7 @@ def test_every_known_fact_is_in_one_part_and_a_way_has_its_yardsticks(db):
             above = way in planted.ABOVE[model.name]
             assert mine.loc[way, "verdict"] == (ABOVE if above else UNKNOWN)
             assert mine.loc[way, "wrong_excess"] == pytest.approx(0.3 if above else 0.0)
+            assert mine.loc[way, "random_excess"] == pytest.approx(0.5)
             assert mine.loc[way, "never_excess"] == pytest.approx(0.4) and mine.loc[way, "never_low"] == pytest.approx(0.35)
         assert mine.loc[KEPT, "verdict"] == "" and BELOW not in set(mine["verdict"])
 

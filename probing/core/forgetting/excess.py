@@ -15,7 +15,7 @@ FEW = 20
 #: The relation that pools those with few facts.
 POOLED = "relations with few facts"
 DRAWS = 1000
-#: A way whose excess over wrong answers and over never-known facts is above 0 with its interval; one of which an excess is not above 0; one
+#: A way whose excess over each yardstick of a group is above 0 with its interval; one of which an excess is not above 0; one
 #: whose interval holds 0, or that lacks a yardstick.
 ABOVE, BELOW, UNKNOWN = VERDICTS = ("above its yardsticks", "not above its yardsticks", "cannot tell")
 
@@ -68,18 +68,19 @@ class Excess:
         return self.share - self.yardstick
 
 
-def verdict(wrong: tuple[float, float] | None, never: tuple[float, float] | None) -> str:
+def verdict(*intervals: tuple[float, float] | None) -> str:
     """What a way shows of lost facts: one of ``VERDICTS``.
 
     Args:
-        wrong: interval of the excess over wrong answers of equal confidence; None if there are none.
-        never: interval of the excess over never-known facts; None if there are none.
+        intervals: of the excess over wrong answers of equal confidence, over never-known facts and over a random body; None if there
+            are no facts to compare with.
     """
-    if wrong is None or never is None:
+    measured = [one for one in intervals if one is not None]
+    if not intervals or len(measured) < len(intervals):
         return UNKNOWN
-    if min(wrong[0], never[0]) > 0:
+    if min(low for low, _ in measured) > 0:
         return ABOVE
-    return BELOW if min(wrong[1], never[1]) <= 0 else UNKNOWN
+    return BELOW if min(high for _, high in measured) <= 0 else UNKNOWN
 
 
 def excess(first: Outcomes, second: Outcomes, seed: int = 0) -> Excess | None:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from probing.core.forgetting.excess import UNKNOWN, verdict
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.protocols import RIGHT
+from probing.core.forgetting.protocols import RANDOM_BODY, RIGHT
 from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
 from probing.reports.forgetting.stored import KEYS, usual, with_keys
 from probing.store.database import Database
@@ -15,7 +15,7 @@ KEPT = "kept"
 #: Every known fact is in one of these parts.
 PARTS = (KEPT, *WAYS, NOT_RECOVERED)
 #: Yardstick -> prefix of its columns.
-_YARDSTICKS = {WRONG: "wrong", NEVER_KNOWN: "never"}
+_YARDSTICKS = {WRONG: "wrong", NEVER_KNOWN: "never", RANDOM_BODY: "random"}
 OUTCOME = (
     *KEYS,
     "control",
@@ -38,7 +38,7 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base), ``per_100`` of them;
         of parts that are ways, the excess of the way by itself over wrong answers of equal confidence (``wrong_excess, wrong_low,
-        wrong_high``) and over never-known facts (``never_...``), in shares, and its ``verdict``.
+        wrong_high``), over never-known facts (``never_...``) and over a random body (``random_...``), in shares, and its ``verdict``.
     """
     if runs.empty:
         return pd.DataFrame(columns=list(OUTCOME))
@@ -101,5 +101,5 @@ def _excesses(db: Database, ids: list[str]) -> dict[tuple[str, str], dict[str, o
         excess = row["share"] - row["yardstick_share"]
         found[key] |= {f"{prefix}_excess": excess, f"{prefix}_low": row["low"], f"{prefix}_high": row["high"]}
     for key, ends in intervals.items():
-        found[key]["verdict"] = verdict(ends.get("wrong"), ends.get("never"))
+        found[key]["verdict"] = verdict(*(ends.get(prefix) for prefix in _YARDSTICKS.values()))
     return found

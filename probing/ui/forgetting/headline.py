@@ -77,8 +77,9 @@ def _ways(shown: Shown) -> None:
     shown.view.contents.section("Each way next to its yardsticks")
     st.markdown(
         filled(
-            "A wrong answer, or a fact that neither model knew, cannot have been forgotten. What a way brings back of these shows how much "
-            "comes back for other reasons. Relearning is shown after {steps} steps on other facts of other subjects.",
+            "A wrong answer, or a fact that neither model knew, cannot have been forgotten, and a body with random weights holds nothing. What "
+            "a way brings back there shows how much comes back for other reasons. Relearning is shown after {steps} steps on other facts of "
+            "other subjects.",
             steps=USUAL_STEPS,
         )
     )
@@ -90,6 +91,9 @@ def _ways(shown: Shown) -> None:
         "never_excess": "over never known",
         "never_low": "from ",
         "never_high": "to ",
+        "random_excess": "over a random body",
+        "random_low": "from  ",
+        "random_high": "to  ",
     }
     top = pd.DataFrame({"way": table["part"], "verdict": table["verdict"].map(WORDS), "cheapest for": table["n"]})
     top = top.assign(**{words: 100 * table[name] for name, words in points.items()})

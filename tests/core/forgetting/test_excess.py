@@ -84,16 +84,19 @@ def test_relations_with_few_facts_on_one_side_are_pooled():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "never", "expected"),
+    ("intervals", "expected"),
     [
-        ((0.1, 0.3), (0.2, 0.4), ABOVE),
-        ((-0.1, 0.3), (0.2, 0.4), UNKNOWN),
-        ((0.1, 0.3), (-0.2, 0.4), UNKNOWN),
-        ((-0.3, -0.1), (0.2, 0.4), BELOW),
-        ((0.1, 0.2), (-0.1, 0.0), BELOW),
-        (None, (0.2, 0.4), UNKNOWN),
-        ((0.1, 0.3), None, UNKNOWN),
+        (((0.1, 0.3), (0.2, 0.4), (0.5, 0.6)), ABOVE),
+        (((-0.1, 0.3), (0.2, 0.4), (0.5, 0.6)), UNKNOWN),
+        (((0.1, 0.3), (-0.2, 0.4), (0.5, 0.6)), UNKNOWN),
+        (((-0.3, -0.1), (0.2, 0.4), (0.5, 0.6)), BELOW),
+        (((0.1, 0.2), (-0.1, 0.0), (0.5, 0.6)), BELOW),
+        # A random body with the base's layers put back answers as often.
+        (((0.1, 0.2), (0.2, 0.4), (-0.2, -0.1)), BELOW),
+        ((None, (0.2, 0.4), (0.5, 0.6)), UNKNOWN),
+        (((0.1, 0.3), None, (0.5, 0.6)), UNKNOWN),
+        (((0.1, 0.3), (0.2, 0.4), None), UNKNOWN),
     ],
 )
-def test_a_way_shows_facts_only_above_both_yardsticks(wrong, never, expected):
-    assert verdict(wrong, never) == expected
+def test_a_way_shows_facts_only_above_all_yardsticks(intervals, expected):
+    assert verdict(*intervals) == expected
