@@ -144,15 +144,6 @@ def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship
     assert all(name in PROBE_SETS for name in SETS["default"])
 
 
-def test_as_many_last_layer_heads_as_layers_are_shipped_for_the_base():
-    runs = [
-        *shipped_runs(model=BASE, head="tied", probe_set="trex"),
-        *shipped_runs("counted_runs", model=BASE, head="tied", probe_set="trex"),
-    ]
-    seeds = {row["seed"] for row in runs if row["template_set"] == "default"}
-    assert seeds == set(range(runs[0]["layers"] - 1))
-
-
 def test_every_fine_tuned_model_names_its_base_objective_task_scores_and_drift():
     for row in (*shipped_runs(), *shipped_runs("counted_runs")):
         assert row["model"] not in FAMILY or (row["base"] or "", row["objective"]) == FAMILY[row["model"]]

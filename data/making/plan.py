@@ -20,7 +20,7 @@ from data.making.models import (
     downloads,
     wikitext,
 )
-from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED
+from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.core.paths import cache_folder
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.edges.train import train_edges
@@ -32,8 +32,6 @@ from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.say import Say
 from probing.workflows.sentences.train import train_sentences
 
-#: Of the tied head of the last layer, next to the first: as many as there are layers, to compare their union with total knowledge.
-REPLICATES = range(1, 8)
 #: Seconds of one processor per training step of 2,000 tokens.
 SECONDS_PER_STEP = 0.6
 #: The set of templates of the second asking.
@@ -77,27 +75,20 @@ def _of(one: Tuned) -> tuple[str, ...]:
     return (f"fine-tune {one.name}",)
 
 
-def _trained(called: str, head: str, ships: bool = False, seed: int = 0) -> HeadsRequest:
+def _trained(called: str, head: str, ships: bool = False) -> HeadsRequest:
     """Training of heads on text without facts, by the usual recipe."""
     out = SHIPPED / called / "heads" / head if ships else None
-    return HeadsRequest(
-        called, head, out=out, half=True, threads=1, seed=seed, text=wikitext(), valid=downloads() / "wikitext-2" / "valid.txt"
-    )
+    return HeadsRequest(called, head, out=out, half=True, threads=1, text=wikitext(), valid=downloads() / "wikitext-2" / "valid.txt")
 
 
 def _heads() -> Iterator[Step]:
     """Heads of the base, which ship, and those of the paper's models and the control, of which only counts do."""
 
-    def step(called: str, head: str, minutes: float, after: tuple[str, ...], ships: bool = False, seed: int = 0) -> Step:
-        request = _trained(called, head, ships, seed)
-        name = f"{head} heads of {Path(called).name}" + (f", replicate {seed}" if seed else "")
-        return Step(name, partial(train_heads, request), minutes, after)
+    def step(called: str, head: str, minutes: float, after: tuple[str, ...], ships: bool = False) -> Step:
+        return Step(f"{head} heads of {Path(called).name}", partial(train_heads, _trained(called, head, ships)), minutes, after)
 
     yield step(MODEL, TIED, 2, (), ships=True)
     yield step(MODEL, LEAST_SQUARES, 1, (), ships=True)
-    yield step(MODEL, FULL, 60, ())
-    for seed in REPLICATES:
-        yield step(MODEL, TIED, 1, (f"{TIED} heads of {MODEL}",), seed=seed)
     for one in (*PAPER, CONTROL):
         yield step(one.called, TIED, 2, _of(one))
 
@@ -105,30 +96,26 @@ def _heads() -> Iterator[Step]:
 def _facts() -> Iterator[Step]:
     """Predictions of all facts by every model and head."""
 
-    def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None, seed: int = 0) -> Step:
+    def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None) -> Step:
         request = ProbeRequest(
             called,
             facts="all",
             head=head,
             templates=templates,
             top=top,
-            seed=seed,
             threads=1,
             device="cpu",
             progress=False,
-            out=full_runs() / (f"{Path(called).name}-{head}" + (f"-{seed}" if seed else "")),
+            out=full_runs() / f"{Path(called).name}-{head}",
         )
-        name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "") + (f", replicate {seed}" if seed else "")
-        return Step(name, partial(probe, request), 1 if seed else 3, after)
+        name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "")
+        return Step(name, partial(probe, request), 2, after)
 
     tied = (f"{TIED} heads of {MODEL}",)
     for templates in (None, SECOND_WORDING):
         yield step(MODEL, LOGIT_LENS, (), top=3, templates=templates)
         yield step(MODEL, TIED, tied, templates=templates)
-    for head in (LEAST_SQUARES, FULL):
-        yield step(MODEL, head, (f"{head} heads of {MODEL}",))
-    for seed in REPLICATES:
-        yield step(MODEL, TIED, (f"{TIED} heads of {MODEL}, replicate {seed}",), seed=seed)
+    yield step(MODEL, LEAST_SQUARES, (f"{LEAST_SQUARES} heads of {MODEL}",))
     for one in (*FIRST, *SHUFFLED, *FURTHER_SEEDS):
         yield step(one.called, LOGIT_LENS, _of(one))
     for one in (*PAPER, CONTROL):
