@@ -156,8 +156,9 @@ def live(windows):
 def follow(page, path: str) -> None:
     """Goes to a path in a window without loading the app's script again, as the browser's "back" does, and waits until it is at rest."""
     page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
+    # An address has no hyphens.
     title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
-    page.wait_for_function("title => document.title.startsWith(title + ' · ')", arg=title)
+    page.wait_for_function("title => document.title.replaceAll('-', ' ').startsWith(title + ' · ')", arg=title)
     settle(page)
     page.evaluate("""() => { document.querySelector('[data-testid="stMain"]').scrollTop = 0; }""")
 
