@@ -3,17 +3,20 @@
 import streamlit as st
 
 from probing.ui.facts import detail, fact_list, upload
-from probing.ui.frame import page
+from probing.ui.facts.selection import TABS
+from probing.ui.frame import page, selection
 
 view = page.open_page("facts", "Facts", "One fact through all layers")
-stored, own = st.tabs(["Stored facts", "Your own facts"])
-with stored:
-    shown, found = st.container(), st.container()
-    with found:
-        st.header("Find a fact", anchor="find-a-fact")
-        fact_list.search(view)
-        fact_id = fact_list.listing(view)
-    with shown:
-        detail.show(view, fact_id)
-with own:
-    upload.show(view)
+tabs = selection.tabs(view.page, "facts_tab", TABS)
+if tabs["stored"].open:
+    with tabs["stored"]:
+        shown, found = st.container(), st.container()
+        with found:
+            st.header("Find a fact", anchor="find-a-fact")
+            fact_list.search(view)
+            fact_id = fact_list.listing(view)
+        with shown:
+            detail.show(view, fact_id)
+else:
+    with tabs["own"]:
+        upload.show(view)

@@ -1,22 +1,21 @@
 """Definitions, provenance, licences, differences from the papers."""
 
-import streamlit as st
-
-from probing.ui.frame import page
+from probing.ui.frame import page, selection
 from probing.ui.methods import citing, explained, yardsticks
+from probing.ui.methods.selection import TABS
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
-definitions, beside, data, differences, cite = st.tabs(
-    ["Definitions", "Yardsticks", "Data, models and licences", "Differences from the papers", "Cite"]
-)
-with definitions:
-    explained.definitions()
-with beside:
-    yardsticks.draw(view)
-with data:
-    explained.provenance(view)
-    explained.bert()
-with differences:
-    explained.differences()
-with cite:
-    citing.draw()
+tabs = selection.tabs(view.page, "methods_tab", TABS)
+name = next(name for name, tab in tabs.items() if tab.open)
+with tabs[name]:
+    if name == "definitions":
+        explained.definitions()
+    elif name == "yardsticks":
+        yardsticks.draw(view)
+    elif name == "data":
+        explained.provenance(view)
+        explained.bert()
+    elif name == "differences":
+        explained.differences()
+    else:
+        citing.draw()

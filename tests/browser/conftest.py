@@ -138,7 +138,8 @@ def follow(page, path: str) -> None:
     """Goes to a path in a window without loading the app's script again, as the browser's "back" does, and waits until it is at rest."""
     page.evaluate("link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }", path)
     title = path.partition("?")[0].strip("/").replace("_", " ") or "Home"
-    page.wait_for_function("title => document.title.startsWith(title + ' · ')", arg=title)
+    # A title may have a hyphen where the address has a blank.
+    page.wait_for_function("title => document.title.replaceAll('-', ' ').startsWith(title + ' · ')", arg=title)
     settle(page)
     page.evaluate("""() => { document.querySelector('[data-testid="stMain"]').scrollTop = 0; }""")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from probing.core.head_kinds import ALIASES
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -9,11 +10,13 @@ ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "las
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
+#: Tab by its name in links -> its title.
+TABS = {"stored": "Stored facts", "own": "Your own facts"}
 #: What links of earlier versions call a part -> its name.
 _ONCE = {"erased": "not_read"}
 
 
-@declared("facts", *ONE_RUN, *FILTERS)
+@declared("facts", *ONE_RUN, *FILTERS, "live_model")
 @dataclass(frozen=True)
 class FactsSelection:
     """The page's own choices.
@@ -24,6 +27,8 @@ class FactsSelection:
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
             if its rank at the last layer is <= ``part_k``.
         fact_models: models compared with ``model`` and its base for one fact.
+        facts_tab: the tab that is open.
+        own_head, own_base: how ``live_model`` is asked the user's own facts: its heads, and its base if that is not recorded.
     """
 
     relation: str = noted("", of=("probe_set",))
@@ -41,3 +46,6 @@ class FactsSelection:
     part: str = one_of(PARTS, aliases=_ONCE)
     part_k: int = one_of(RANKS)
     fact_models: tuple[str, ...] = noted((), kept=True)
+    facts_tab: str = one_of(tuple(TABS))
+    own_head: str = noted("", aliases=ALIASES)
+    own_base: str = ""

@@ -48,7 +48,8 @@ class LiveSelection:
     """The page's own choices.
 
     Attributes:
-        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps.
+        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps, and
+            ``gap``, from 1, is the one that is shown.
         live_models: further models that are asked with ``live_model``.
         perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
         replaced, live_base: which layers of ``live_model`` are replaced by its base's, and the base if it is not recorded.
@@ -69,6 +70,7 @@ class LiveSelection:
     scale: str = one_of(SCALES)
     top: int = one_of(TOPS, 5)
     mask: int = 1
+    gap: int = 1
     live_models: tuple[str, ...] = ()
     perturbation: str = one_of(PERTURBATIONS, once="behaviour")
     prime: str = ""

@@ -39,15 +39,16 @@ def draw(view: View) -> None:
     shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
     if shown.found.ours:
         section.below(shown, shown.found.ours)
-    tabs = dict(zip(section.tabs, _tabs(section.fields[1], section.tabs), strict=True))
-    with tabs["claims"]:
-        claims.draw(shown)
-        _introduce(shown)
-    with tabs["tables"]:
-        for part in section.tables:
-            part(shown)
-    if "figures" in tabs:
-        with tabs["figures"]:
+    tabs = selection.tabs(view.page, section.fields[1], section.tabs)
+    name = next(name for name, tab in tabs.items() if tab.open)
+    with tabs[name]:
+        if name == "claims":
+            claims.draw(shown)
+            _introduce(shown)
+        elif name == "tables":
+            for part in section.tables:
+                part(shown)
+        else:
             _figure(shown)
 
 
@@ -85,23 +86,6 @@ def _introduce(shown: Shown) -> None:
         url=Markdown(paper.url),
     )
     st.markdown(joined("", [words, shown.section.about(shown, ours)]) if ours else words)
-
-
-def _tabs(name: str, titles: Mapping[str, str]):
-    """Tabs; the link stores which one is open.
-
-    Args:
-        name: of the page's selection.
-        titles: name in the link -> title.
-    """
-    key = f"reproduction.{name}"
-    st.session_state[key] = titles[getattr(selection.of(ReproductionSelection), name)]
-
-    def store() -> None:
-        change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
-        selection.update(**change)
-
-    return st.tabs(list(titles.values()), key=key, on_change=store)
 
 
 def _figure(shown: Shown) -> None:
