@@ -49,7 +49,7 @@ CHOSEN = {
     ),
     "compare": CompareSelection(tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped"),
     "live": LiveSelection(
-        live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, gap=2,
+        live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, gap=2, cell="8-3",
         live_models=("a", "b"),
         perturbation="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
         live_view="spans", words="Mary sings.", span1="0-1", span2="1-2", base_probes=True,
@@ -83,7 +83,8 @@ CHOSEN = {
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
         followed_fact="ab", protected="a ner-conll",
     ),
-    "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
+    "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",
+        my_run="0123456789ab", my_k=10, my_part="gained"),
     "methods": MethodsSelection(methods_tab="cite"),
 }  # fmt: skip
 #: The fields in links: those of version 0.2, then later ones.
@@ -94,7 +95,7 @@ LINKED = {
     "list_page fact versus part part_k fact_models facts_tab own_head own_base live_model",
     "relations": "model head probe_set k row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus",
-    "live": "live_model live_head prompt watch scale top mask gap live_models perturbation prime shuffle_seed keep_words "
+    "live": "live_model live_head prompt watch scale top mask gap cell live_models perturbation prime shuffle_seed keep_words "
     "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
     "likelier unlikelier minimal_pair",
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of",
@@ -107,7 +108,7 @@ LINKED = {
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected",
-    "own_model": "my_model my_base my_run my_k my_part",
+    "own_model": "my_model my_base my_others my_space my_run my_k my_part",
     "methods": "methods_tab",
 }
 

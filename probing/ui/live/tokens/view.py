@@ -139,8 +139,8 @@ def _table(got: EveryToken, stamp: Stamp) -> None:
     )
     st.caption(
         filled(
-            "Each cell is the best token of a layer at a token of the sentence, read by a decoding head; the colour is its probability, "
-            "darker if larger. A click on a cell lists its best {top} tokens. {device} · {time:,.0f} ms.",
+            "Each cell is the best token of a layer at a token of the sentence, read by a decoding head; the colour is its probability. "
+            "A click on a cell lists its best {top} tokens. {device} · {time:,.0f} ms.",
             top=TOP,
             device=got.device,
             time=got.seconds * 1000,
