@@ -3,7 +3,7 @@
 import streamlit as st
 
 from probing.ui.frame import page
-from probing.ui.own_model import form, result, run
+from probing.ui.own_model import form, others, result, run, space
 from probing.ui.own_model.allowed import why_not
 
 view = page.open_page("own_model", "Your model", "What does your model know of your facts?", needs_results=False)
@@ -15,4 +15,7 @@ refused = why_not()
 form.draw(view, refused)
 if shown := run.draw(view, may_act=refused is None):
     result.draw(view, shown.state.wish)
+    others.draw(view, shown)
+if refused is None:
+    space.draw(view)
 view.contents.end()

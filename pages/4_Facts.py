@@ -8,14 +8,16 @@ from probing.ui.frame import page, selection
 
 view = page.open_page("facts", "Facts", "One fact through all layers")
 tabs = selection.tabs("facts_tab", TABS, view.page)
-with tabs["stored"]:
-    shown, found = st.container(), st.container()
-    with found:
-        st.header("Find a fact", anchor="find-a-fact")
-        fact_list.search(view)
-        fact_id = fact_list.listing(view)
-    with shown:
-        detail.show(view, fact_id)
-        view.introduce()
-with tabs["own"]:
-    upload.show(view)
+if tabs["stored"].open:
+    with tabs["stored"]:
+        shown, found = st.container(), st.container()
+        with found:
+            st.header("Find a fact", anchor="find-a-fact")
+            fact_list.search(view)
+            fact_id = fact_list.listing(view)
+        with shown:
+            detail.show(view, fact_id)
+            view.introduce()
+else:
+    with tabs["own"]:
+        upload.show(view)

@@ -23,6 +23,7 @@ from probing.models.knowledge.ask import LiveModel, load_live
 if TYPE_CHECKING:
     import pandas as pd
 
+    from probing.api.every_token import TokenAnswer
     from probing.api.probed import Probed
     from probing.api.sentence import SentenceAnswer
     from probing.api.spans import SpanAnswer
@@ -92,6 +93,24 @@ class Model:
             return Answer(self.live.ask(sentence, whole_number("top", top), texts("watch", watch), number))
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
+
+    def every_token(self, sentence: str, top: int = 5) -> "TokenAnswer":
+        """Predicts every token of a sentence at every layer; the sentence needs no gap.
+
+        Args:
+            sentence: the text.
+            top: number of best tokens per layer and token, from 1 to the size of the vocabulary.
+
+        Returns:
+            The predictions of the layers 0 (the embeddings) to L at every word piece, special tokens included.
+
+        Raises:
+            OptionError: if an argument has another type.
+            PromptError: if the sentence is empty or has more word pieces than the model takes, or ``top`` is out of range.
+        """
+        from probing.api.every_token import TokenAnswer
+
+        return TokenAnswer(self.live.every_token(text("sentence", sentence, "one text"), whole_number("top", top)))
 
     def probe(
         self,

@@ -1,7 +1,10 @@
 """What a user asks a model live, what its layers predict, and why a sentence cannot be asked."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from probing.core.errors import PromptError
 from probing.core.facts.fact import MASK
@@ -92,6 +95,32 @@ class Answer:
     layers: tuple[LayerAnswer, ...]
     of_best: tuple[float, ...]
     vocabulary: int
+
+
+@dataclass(frozen=True, eq=False)
+class EveryToken:
+    """The predictions of every layer at every token of a sentence.
+
+    Attributes:
+        model, head, device: what predicted, and where.
+        seconds: from the typed text to the predictions.
+        text: the sentence, its gaps, if there are any, written ``[MASK]``.
+        pieces, own: its word pieces, including special tokens, and their token ids.
+        ids: (layers, pieces, top) the best tokens of each cell, best first; layer 0 is the embeddings.
+        probabilities: (layers, pieces, top) their probabilities.
+        words: token id -> its text, of all tokens in ``ids``.
+    """
+
+    model: str
+    head: str
+    device: str
+    seconds: float
+    text: str
+    pieces: tuple[str, ...]
+    own: tuple[int, ...]
+    ids: np.ndarray
+    probabilities: np.ndarray
+    words: Mapping[int, str]
 
 
 class NoMask(PromptError):

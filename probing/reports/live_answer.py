@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from probing.core.questions import Answer
+from probing.core.questions import Answer, EveryToken
 
 
 def tokens_of(got: Answer) -> pd.DataFrame:
@@ -35,3 +36,25 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
 def entropy_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, entropy`` in nats."""
     return pd.DataFrame([(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"])
+
+
+def every_token_of(got: EveryToken, top: int = 1) -> pd.DataFrame:
+    """Long form: ``position, piece, layer, place, token, probability``, one row per token of the sentence, layer and place.
+
+    Args:
+        got: the predictions.
+        top: places per cell.
+    """
+    layers, pieces, places = got.ids[:, :, :top].shape
+    layer, position, place = np.meshgrid(np.arange(layers), np.arange(pieces), np.arange(places), indexing="ij")
+    ids = got.ids[:, :, :top].ravel()
+    return pd.DataFrame(
+        {
+            "position": position.ravel(),
+            "piece": [got.pieces[one] for one in position.ravel()],
+            "layer": layer.ravel(),
+            "place": place.ravel() + 1,
+            "token": [got.words[int(one)] for one in ids],
+            "probability": got.probabilities[:, :, :top].ravel(),
+        }
+    ).sort_values(["position", "layer", "place"], ignore_index=True)

@@ -257,3 +257,16 @@ def load_same(folder, base):
     from probing.models.encoders.load import BaseSource
 
     return load_encoder(folder, base=BaseSource(base), device="cpu").identity
+
+
+def test_every_token_of_a_sentence_has_the_tokens_of_its_gap_and_is_drawn(nesia):
+    gap = nesia.ask("Paris is in [MASK].", top=3)
+    every = nesia.every_token("Paris is in [MASK].", top=3)
+    table = every.table
+    assert len(table) == len(every.pieces) * 9 * 3 and every.pieces == gap.pieces
+    mine = table[table["piece"] == "[MASK]"].reset_index(drop=True)
+    assert mine[["layer", "rank", "token"]].equals(gap.table[["layer", "rank", "token"]])
+    assert list(mine["probability"]) == pytest.approx(list(gap.table["probability"]), abs=1e-5)
+    assert list(every.figure().layout.yaxis.ticktext) == every.pieces
+    with pytest.raises(PromptError):
+        nesia.every_token("")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from . import accessibility
 from .conftest import AT_THE_TOP, VIEWS, follow, settle
 from .test_pictures import HEIGHT, PICTURES, WIDTH
 
@@ -32,6 +33,11 @@ PAGES = {
     "Forgetting": "/Forgetting",
     "Your model": "/Your_model",
 }
+#: Further links whose contrast and markup are looked at: other papers, views and tabs.
+FURTHER = (
+    "/Reproduction?paper=interplay", "/Reproduction?paper=forgetting", "/Reproduction?paper_tab=tables", "/Live?live_view=spans",
+    "/Live?live_view=sentence", "/Live?live_view=pairs", "/Compare_models?k=10&never=1", "/Layer_curves?panels=1",
+)  # fmt: skip
 WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Pipeline", "Edge sentences")
 
 #: Pages that need not answer in their first screen, with one sentence, its figure and few numbers -> the reason.
@@ -96,6 +102,20 @@ def heights(page) -> dict[str, float]:
     return found
 
 
+#: The pages that axe-core has looked at, and the faults of Streamlit that it met.
+LOOKED_AT: set[str] = set()
+MET: set[accessibility.Known] = set()
+
+
+def no_violation(page) -> None:
+    """axe-core finds nothing that is not Streamlit's own; looks at nothing if it is not installed."""
+    if accessibility.script() is None:
+        return
+    ours, met = accessibility.violations(page)
+    MET.update(met)
+    assert ours == [], page.url
+
+
 def no_trouble(page) -> None:
     """No exception box, no traceback, no page wider than the window."""
     assert page.locator('[data-testid="stException"]').count() == 0
@@ -118,6 +138,22 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
         menu, title = page.locator('[data-testid="stHeader"]').bounding_box(), page.locator("h1").bounding_box()
         assert title["y"] <= menu["y"] + menu["height"] + 1, "the page begins just below its menu"
     shoot(page, f"{re.sub(r'[^a-z]+', '-', name.lower())}-{width}-{'dark' if dark else 'light'}", tmp_path)
+    no_violation(page)
+    LOOKED_AT.add(name)
+
+
+@pytest.mark.parametrize("link", FURTHER)
+def test_no_other_view_breaks_a_rule_of_accessibility(tour, link):
+    """In a wide dark window, whose sidebar has the controls."""
+    no_violation(tour(link, dark=True))
+
+
+def test_every_known_fault_of_streamlit_is_still_there():
+    if accessibility.script() is None:
+        pytest.skip(f"axe-core is not installed; to run it: {accessibility.INSTALL}")
+    if set(PAGES) - LOOKED_AT:
+        pytest.skip("not all pages were looked at")
+    assert MET == accessibility.STREAMLITS, "the list may only shrink"
 
 
 def test_no_tab_is_taller_than_some_screens(tour):

@@ -283,3 +283,32 @@ def test_rows_of_the_vocabulary_matrix_without_a_token_are_shown_by_number(tmp_p
 def test_heads_that_are_not_there_are_a_head_error(bert, tmp_path):
     with pytest.raises(HeadError, match="train-heads"):
         load_live(bert, "tied", tmp_path)
+
+
+def test_every_token_is_predicted_as_a_slow_version_does_and_the_gap_as_a_question_about_it(live):
+    got, asked = live.every_token(PROMPT, top=5), live.ask(PROMPT, top=5)
+    assert got.pieces == asked.pieces and got.ids.shape == (live.encoder.layers + 1, len(asked.pieces), 5) == got.probabilities.shape
+    assert list(got.own) == live.encoder.tokenizer(PROMPT)["input_ids"]
+    for layer in range(live.encoder.layers + 1):
+        at_gap = asked.layers[layer].tokens
+        assert got.ids[layer, asked.mask_position].tolist() == [token.id for token in at_gap]
+        assert [got.words[token.id] for token in at_gap] == [token.token for token in at_gap]
+        for position in range(len(got.pieces)):
+            chances = softmax(logits_at(live, PROMPT, layer, position))
+            best = sorted(range(len(chances)), key=lambda n: -chances[n])[:5]
+            assert got.ids[layer, position].tolist() == best
+            assert got.probabilities[layer, position].tolist() == pytest.approx([chances[n] for n in best], abs=1e-5)
+
+
+def test_a_text_without_a_gap_is_predicted_and_an_empty_or_endless_one_is_not(live, monkeypatch):
+    text = "Rocky Balboa was born in Philadelphia."
+    at_once = live.every_token(text, top=3)
+    monkeypatch.setattr("probing.models.knowledge.ask._AT_ONCE", 2)
+    in_blocks = live.every_token(text, top=3)
+    assert (at_once.ids == in_blocks.ids).all() and at_once.probabilities == pytest.approx(in_blocks.probabilities, abs=1e-6)
+    for wrong, error in ((" ", PromptError), ("word " * 5000, TooLong)):
+        with pytest.raises(error):
+            live.every_token(wrong)
+    for top in (0, len(live.encoder.tokenizer) + 1):
+        with pytest.raises(PromptError, match=f"got top {top}"):
+            live.every_token(text, top)

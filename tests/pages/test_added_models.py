@@ -96,8 +96,8 @@ def ranks(app) -> list[list[int]]:
 
 def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_and_one_line_says_so(visit, own_model):
     content = b"Question;Answer\nThe capital of France is ___.;Paris\nParis has no gap.;Paris\n"
-    app = visit("facts")
-    app.selectbox(key="own.model").set_value(own_model)
+    app = visit("facts", query={"facts_tab": "own"})
+    app.selectbox(key="facts.live_model").set_value(own_model)
     app.file_uploader(key="own.file").set_value(("mine.csv", content, "text/csv"))
     app.run()
     (read,) = [one.value.replace("\\", "") for one in app.caption if "Read as" in one.value]
@@ -108,7 +108,7 @@ def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_
     assert not app.exception and not app.warning
     assert own_model in lens_line(app)
     by_default = ranks(app)
-    app.selectbox(key="own.head").set_value("logit_lens").run()
+    app.selectbox(key="facts.own_head").set_value("logit_lens").run()
     app.button(key="own.ask").click().run()
     assert by_default == ranks(app) and min(by_default[0]) >= 1
 

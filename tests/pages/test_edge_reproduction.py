@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from probing.core.edges.published import PublishedEdges
-from probing.ui.reproduction.selection import EDGE_FIGURES
+from probing.ui.reproduction.selection import EDGE_FIGURES, EDGE_TABS
 from tests.edges_planted import POS, RUNS, PlantedEdgeRun, answers, plant_edge_runs, planted_part, planted_probabilities
 from tests.pages.conftest import opening, words
+from tests.pages.every_tab import EveryTab, every_tab
 
 PAPER = PublishedEdges.read()
 LAST = 4
@@ -31,9 +33,9 @@ def open_page(edge_snapshot, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def as_it_opens(open_page) -> AppTest:
-    """The page as a link opens it; not to be changed."""
-    return open_page()
+def as_it_opens(open_page) -> EveryTab:
+    """The page as a link opens it, with all tabs."""
+    return every_tab(open_page, "pipeline_tab", tuple(EDGE_TABS))
 
 
 def table(app: AppTest, *columns: str):
@@ -94,7 +96,7 @@ def test_every_card_has_the_verdicts_on_the_published_numbers_of_both_encoders(a
 
 @pytest.mark.parametrize("figure", EDGE_FIGURES)
 def test_every_figure_is_drawn_with_ours_and_the_published_numbers(open_page, figure):
-    app = open_page(pipeline_figure=figure)
+    app = every_tab(open_page, "pipeline_tab", tuple(EDGE_TABS), pipeline_figure=figure)
     assert not app.exception
     plot = PAPER.figure(figure)
     assert plot.shows in text_of(app)
@@ -115,9 +117,10 @@ def test_the_places_of_published_encoders_follow_from_their_f1s(as_it_opens):
 
 
 def test_paper_encoder_and_figure_stay_in_the_link_and_an_unknown_encoder_is_a_note(open_page):
-    app = open_page(probed_encoder="other-bert", pipeline_figure="A.2")
+    app = open_page(probed_encoder="other-bert", pipeline_figure="A.2", pipeline_tab="figures")
     assert app.query_params["paper"] in ("edge-probing", ["edge-probing"])
-    assert app.query_params["probed_encoder"] in ("other-bert", ["other-bert"]) and "Ours: **other-bert**, 6 layers" in text_of(app)
+    assert app.query_params["probed_encoder"] in ("other-bert", ["other-bert"])
+    assert "Ours: **other-bert**, 6 layers" in text_of(open_page(probed_encoder="other-bert"))
     app.selectbox(key="reproduction.pipeline_figure").set_value("2").run()
     assert not app.exception and app.query_params["pipeline_figure"] in ("2", ["2"])
     gone = open_page(probed_encoder="gone")
@@ -134,7 +137,7 @@ def test_the_control_leads_from_one_paper_to_the_other(open_page):
 
 @pytest.mark.parametrize("store", ["empty", "one model"])
 def test_without_probes_only_the_published_numbers_are_shown(visit, store):
-    app = visit("reproduction", store, query={"paper": "edge-probing"})
+    app = every_tab(lambda **query: visit("reproduction", store, {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS))
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "encoder", "P(0)", "P(24)")["encoder"]) == {"BERT-base (published)", "BERT-large (published)"}
@@ -145,7 +148,8 @@ def test_without_probes_only_the_published_numbers_are_shown(visit, store):
 def test_probes_on_the_papers_own_data_represent_its_tasks(open_page, tmp_path, monkeypatch):
     own = replace(POS, name="edges-pos-ontonotes", title="edges-pos-ontonotes")
     snapshot = plant_edge_runs(tmp_path / "own", [PlantedEdgeRun(task=own), PlantedEdgeRun(task=POS)])
-    app = opening(snapshot, tmp_path / "cache", monkeypatch)("reproduction", paper="edge-probing")
+    look = opening(snapshot, tmp_path / "cache", monkeypatch)
+    app = every_tab(partial(look, "reproduction", paper="edge-probing"), "pipeline_tab", tuple(EDGE_TABS))
     assert not app.exception
     found = table(app, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"]).loc[("part of speech", "nesia-mini")]
     said, gold = answers(planted_probabilities(PlantedEdgeRun(task=own), "dev")), planted_part(own, "dev").gold

@@ -66,3 +66,11 @@ def test_the_open_tab_is_in_the_link(open_page, name, tab):
     app = open_page(name, **{field: tab})
     assert not app.exception and app.session_state[f"reproduction.{field}"] == section.tabs[tab]
     assert app.query_params.get(field, [next(iter(section.tabs))]) in (tab, [tab])
+
+
+@pytest.mark.parametrize("name", [name for name, section in SECTIONS.items() if section.alone])
+def test_without_results_of_ours_every_tab_opens_and_the_command_for_them_is_shown(visit, name):
+    section = SECTIONS[name]
+    for tab in section.tabs:
+        app = visit("reproduction", "empty", {"paper": name, section.fields[1]: tab})
+        assert not app.exception and section.missing[1] in [code.value for code in app.code]

@@ -1,14 +1,16 @@
 """The Reproduction page for fine-tuning and sentence-level probing: published cells as published, ours from planted answers."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from probing.core.sentences.published import PublishedSentences
-from probing.ui.reproduction.selection import INTERPLAY_FIGURES
+from probing.ui.reproduction.selection import INTERPLAY_FIGURES, INTERPLAY_TABS
 from tests.pages.conftest import opening, words
+from tests.pages.every_tab import EveryTab, every_tab
 from tests.pages.test_every_reproduction import plant_interplay
 from tests.sentences_planted import BASE, TASKS, PlantedSentenceRun, plant_sentence_runs
 
@@ -25,9 +27,9 @@ def open_page(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def as_it_opens(open_page) -> AppTest:
-    """The page as a link opens it; not to be changed."""
-    return open_page()
+def as_it_opens(open_page) -> EveryTab:
+    """The page as a link opens it, with all tabs."""
+    return every_tab(open_page, "interplay_tab", tuple(INTERPLAY_TABS))
 
 
 def table(app: AppTest, *columns: str):
@@ -70,7 +72,7 @@ def test_the_papers_own_tables_have_verdicts_on_seven_claims(as_it_opens):
 
 @pytest.mark.parametrize("figure", INTERPLAY_FIGURES)
 def test_every_figure_is_drawn_with_ours(open_page, figure):
-    app = open_page(interplay_figure=figure)
+    app = every_tab(open_page, "interplay_tab", tuple(INTERPLAY_TABS), interplay_figure=figure)
     assert not app.exception
     assert PAPER.figure(figure).shows in text_of(app)
     (_, chart) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
@@ -86,7 +88,7 @@ def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_p
 
 @pytest.mark.parametrize("store", ["empty", "one model"])
 def test_without_probes_only_the_published_numbers_are_shown(visit, store):
-    app = visit("reproduction", store, query={"paper": "interplay"})
+    app = every_tab(lambda **query: visit("reproduction", store, {"paper": "interplay", **query}), "interplay_tab", tuple(INTERPLAY_TABS))
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "claim", "verdict", "paper")["verdict"]) == {"cannot be tested"}
@@ -96,6 +98,7 @@ def test_without_probes_only_the_published_numbers_are_shown(visit, store):
 
 def test_a_base_without_fine_tuned_models_says_so(tmp_path, monkeypatch):
     snapshot = plant_sentence_runs(tmp_path / "runs", [PlantedSentenceRun(BASE, TASKS[0])])
-    app = opening(Path(snapshot), tmp_path / "cache", monkeypatch)("reproduction", paper="interplay")
+    look = opening(Path(snapshot), tmp_path / "cache", monkeypatch)
+    app = every_tab(partial(look, "reproduction", paper="interplay"), "interplay_tab", tuple(INTERPLAY_TABS))
     assert not app.exception and "without fine-tuned models" in text_of(app)
     assert table(app, "group", "BERT", "ours")["ours"].isna().all()

@@ -233,8 +233,8 @@ def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
 def own_facts(visit, tmp_path):
     """The facts page with a tiny model to ask and a way to upload."""
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    app = visit("facts")
-    app.selectbox(key="own.model").set_value("tiny")
+    app = visit("facts", query={"facts_tab": "own"})
+    app.selectbox(key="facts.live_model").set_value("tiny")
 
     def uploaded(name: str, content: bytes):
         app.file_uploader(key="own.file").set_value((name, content, "text/plain"))
@@ -256,7 +256,7 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     assert len(table) == 1 and table[f"layer {LAYERS}"][0] >= 1
     assert "No tied heads are trained for tiny here" in words(app), "no head was chosen"
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
-    app.selectbox(key="own.head").set_value("tied").run()
+    app.selectbox(key="facts.own_head").set_value("tied").run()
     app.button(key="own.ask").click().run()
     assert "train\\-heads" in app.warning[0].value
 
@@ -265,7 +265,7 @@ def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_f
     rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
     app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
     for head, named in (("", ""), ("logit_lens", " --head logit_lens")):
-        app.selectbox(key="own.head").set_value(head).run()
+        app.selectbox(key="facts.own_head").set_value(head).run()
         (command,) = [code.value for code in app.main.code if "probe" in code.value]
         assert command == f"python -m probing probe --model cache/models/tiny --facts YOUR_FILE.csv{named}", "not the server's folder"
 
@@ -610,9 +610,9 @@ def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path, 
 def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(own_facts, headless):
     fact = b'{"subject": "France", "relation": "capital", "object": "paris", "prompt": "The capital of France is [MASK]."}\n'
     app = own_facts("mine.jsonl", fact)
-    app.selectbox(key="own.model").set_value("classifier").run()
+    app.selectbox(key="facts.live_model").set_value("classifier").run()
     assert app.button(key="own.ask").disabled and "--base" not in words(app)
-    app.selectbox(key="own.base.classifier").set_value("tiny").run()
+    app.selectbox(key="facts.own_base").set_value("tiny").run()
     app.button(key="own.ask").click().run()
     assert not app.exception and not app.warning and "Of 1 fact asked" in words(app)
     app = own_facts("long.jsonl", fact.replace(b"The capital", b"The " * 100 + b"capital"))

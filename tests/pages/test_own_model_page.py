@@ -1,6 +1,8 @@
 """The page of own models: what is checked while it is typed, the commands, who may start them, and the result."""
 
 import json
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 import streamlit as st
@@ -9,7 +11,9 @@ from probing.core.facts.fact import Fact
 from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
+from probing.core.provenance import canonical_json
 from probing.reports.own_model.result import result_of
+from probing.reports.own_model.side_by_side import side_by_side
 from probing.store.build import built_database
 from tests.models.tiny_models import save
 from tests.pages.conftest import opening, plain
@@ -163,3 +167,68 @@ def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_sta
         assert bar.proto.value == 50 and "Step 2 of 3" in bar.proto.text
         app = filled_in(app, "nesia-mini")
         assert app.button(key="own_model.run").disabled
+
+
+def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops_it(visit, mine, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(background, "start", started.append)
+    base, other = (str(save("bert", tmp_path / "models" / name)) for name in ("base", "other"))
+    app = visit("own_model", "empty", {"my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]})
+    app.text_area(key="own_model.pasted").set_value(PASTED).run()
+    assert not app.exception and "the model does not fit this base" in plain(app) and app.button(key="own_model.run").disabled
+    app.multiselect(key="own_model.my_others").set_value([other]).run()
+    shown = commands(app)
+    assert [line.split()[3] for line in shown] == ["probe", "probe", "probe", "build"] and f"--model {other} --base {base}" in shown[2]
+    app.button(key="own_model.run").click().run()
+    (run,) = started
+    assert run.state.wish.others == (other,)
+
+
+def test_a_wish_without_further_models_keeps_the_id_that_it_had():
+    wish = Wish(model="m", base="b", facts="f", called="c")
+    asked = {**{name: value for name, value in wish.model_dump().items() if name != "others"}, "facts": sha256(b"x").hexdigest()}
+    assert wish.key(b"x") == sha256(canonical_json(asked).encode()).hexdigest()[:12] != wish.model_copy(update={"others": ("o",)}).key(b"x")
+
+
+def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_the_facts_that_were_left_out(tmp_path, monkeypatch):
+    # As they are read from a file, which has no templates.
+    facts = tuple(replace(one, template=one.prompt) for one in FACTS)
+    own = {"head": "logit_lens", "probe_set": "support", "facts": facts}
+    runs = [
+        PlantedRun(**own),
+        PlantedRun(model=MINE, base="nesia-mini", objective="support", **own),
+        PlantedRun(model="second", base="nesia-mini", objective="support", **own | {"facts": facts[:1]}),
+        PlantedRun(model=MINE, base="nesia-mini", objective="support", head="logit_lens"),
+    ]
+    snapshot = plant_runs(tmp_path / "snapshot", runs)
+    look = opening(snapshot, tmp_path / "cache", monkeypatch)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    content = "subject,relation,object,prompt\n" + "".join(
+        f"{one.subject},{one.relation},{one.object},{prompt}\n" for one in FACTS for prompt in (one.prompt, f"no gap in {one.subject}")
+    )
+    background.prepare(Wish(model=MINE, base="nesia-mini", facts="f", called="support", name=MINE), content.encode(), ".csv")
+    app = look("own_model")
+    assert not app.exception
+    (table,) = [one.value for one in app.dataframe if {"trex", "left_out"} <= set(one.value.columns)]
+    with built_database([snapshot], tmp_path / "db") as db:
+        found = side_by_side(db, "support").set_index("model")
+        alone = result_of(db, MINE, "support")
+    assert list(table["n"]) == list(found["n"]) and sorted(found["n"]) == [1, 2, 2] and set(found.index) == {"nesia-mini", MINE, "second"}
+    assert found.loc[MINE, "value"] == alone.layers.iloc[-1]["value"]
+    assert found.loc[MINE, "trex"] == alone.trex.set_index("model").loc[MINE, "value"] and found["trex"].notna().sum() == 1
+    (left,) = [one.value for one in app.dataframe if {"model", "reason", "prompt"} <= set(one.value.columns)]
+    assert sorted(left["prompt"]) == sorted([*(f"no gap in {one.subject}" for one in FACTS), FACTS[1].prompt])
+    assert list(left.loc[left["model"] == "second", "prompt"]) == [FACTS[1].prompt]
+
+
+def test_a_model_is_deleted_after_a_confirmation_and_only_by_who_sits_at_the_machine(visit, tmp_path, monkeypatch):
+    folder = save("bert", tmp_path / "cache" / "models" / "mine")
+    app = visit("own_model", "empty", {"my_space": "model"})
+    assert not app.exception and "mine" in app.selectbox(key="own_model.space.model").options
+    app.selectbox(key="own_model.space.model").set_value("mine").run()
+    assert folder.is_dir() and "cannot be undone" in plain(app)
+    app.button(key="own_model.space.delete").click().run()
+    assert not app.exception and not folder.exists()
+    monkeypatch.setenv("PROBING_PUBLIC", "1")
+    public = visit("own_model", "empty", {"my_space": "model"})
+    assert not public.exception and not [one for one in public.button if str(one.key).startswith("own_model.space")]

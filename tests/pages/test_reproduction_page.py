@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from probing.core.knowledge.published import PublishedKnowledge
 from probing.reports.reproduction.decisions import VERDICTS
 from probing.reports.reproduction.knowledge.claims import RULES
 from probing.store.parquet import write_table
+from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets.tables import text_width
 from tests.pages.conftest import opening, words
+from tests.pages.every_tab import EveryTab, every_tab
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 PAPER = PublishedKnowledge.read()
@@ -61,9 +64,9 @@ def open_page(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def as_it_opens(open_page) -> AppTest:
-    """The page as a first visit finds it; not to be changed."""
-    return open_page()
+def as_it_opens(open_page) -> EveryTab:
+    """The page as a first visit finds it, with all tabs."""
+    return every_tab(open_page, "paper_tab", tuple(TABS))
 
 
 def table(app: AppTest, *columns: str):
@@ -132,7 +135,7 @@ def test_a_phone_shows_published_next_to_ours_and_1280_pixels_the_whole_table(as
 def test_the_csv_of_a_table_has_every_column_and_the_words_of_the_report(open_page, monkeypatch):
     asked = []
     monkeypatch.setattr(st, "download_button", lambda label, data, name, *_, **options: asked.append((name, data)))
-    open_page()
+    open_page(paper_tab="tables")
     csv = {name: data().decode() for name, data in asked if "table-" in name}
     (two,) = [text for name, text in csv.items() if "table-2" in name]
     (three,) = [text for name, text in csv.items() if "table-3" in name]
@@ -176,11 +179,11 @@ def test_the_page_says_that_the_family_is_not_bert_and_who_is_missing(as_it_open
 
 
 def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(open_page):
-    app = open_page()
+    app = open_page(paper_tab="figures")
     for figure in (PAPER.figure(number) for number in (2, 3, 4, 6, 8, 9, 10, 14)):
         app.selectbox(key="reproduction.figure").set_value(figure.number).run()
         assert not app.exception, figure.number
-        specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")][1:]
+        specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
         assert len(specs) == len(figure.ranks)
         assert figure.shows.split(":")[0].split(",")[0] in words(app).replace("\\", "")
         links = [link.proto for link in app.get("page_link") if link.proto.label.startswith("Open")]
@@ -249,7 +252,7 @@ def test_a_model_without_an_objective_is_shown_but_decides_no_claim(as_it_opens)
 
 
 def test_family_and_figure_stay_in_the_link_and_an_unknown_family_is_a_note(open_page):
-    app = open_page(figure="7", family="nesia-mini")
+    app = open_page(figure="7", family="nesia-mini", paper_tab="figures")
     assert app.query_params["figure"] in ("7", ["7"])
     app.selectbox(key="reproduction.figure").set_value(2).run()
     assert not app.exception and app.query_params["figure"] in ("2", ["2"])
@@ -260,11 +263,10 @@ OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [
 
 
 @pytest.mark.parametrize("figure", ["1", "3", "4"])
-def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(visit, tmp_path, monkeypatch, figure):
+def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(tmp_path, monkeypatch, figure):
     snapshot = plant_runs(tmp_path / "own", [PlantedRun("mine", probe_set="own", facts=OWN)])
-    app = visit("reproduction", query={"figure": figure}, run=False)
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    app.run()
+    look = opening(snapshot, tmp_path / "cache", monkeypatch)
+    app = every_tab(partial(look, "reproduction"), "paper_tab", tuple(TABS), figure=figure)
     assert not app.exception
     assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
 

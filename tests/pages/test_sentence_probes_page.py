@@ -276,7 +276,7 @@ LINES = "".join(f"the dog {number} is barking\tone\nthe dogs {number} are barkin
 def upload(look):
     """The page with a tiny model and a way to upload."""
     app = look("sentence_probes", sentence_tasks=BIGRAM.name)
-    app.selectbox(key="own-sentences.model").set_value("tiny")
+    app.selectbox(key="sentence_probes.live_model").set_value("tiny")
 
     def uploaded(name: str, content: str):
         app.file_uploader(key="own-sentences.file").set_value((name, content.encode(), "text/plain"))

@@ -12,7 +12,7 @@ from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
 from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.forgetting.selection import ForgettingSelection
-from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query
+from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
 from probing.ui.live.selection import LiveSelection
@@ -42,7 +42,7 @@ CHOSEN = {
     "facts": FactsSelection(
         relation="P19", text="Zoë & <b>", known="ever", known_at=0, first_known=3, last_known=12, at_layer=0, at_rank=100,
         order="best rank", list_page=4, fact="abc", versus="nesia-mini", part="not_read", part_k=10, fact_models=("nesia-mini", "other"),
-        facts_tab="own",
+        facts_tab="own", own_head="full", own_base="nesia-mini",
     ),
     "relations": RelationsSelection(
         row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
@@ -51,7 +51,8 @@ CHOSEN = {
         tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped", compare_tab="layers",
     ),
     "live": LiveSelection(
-        live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, live_models=("a", "b"),
+        live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, gap=2, cell="8-3",
+        live_models=("a", "b"),
         perturbation="shuffled", prime="talk", shuffle_seed=4, keep_words=0, other_name="Rome", replaced="last", live_base="nesia-mini",
         live_view="spans", words="Mary sings.", span1="0-1", span2="1-2", base_probes=True,
         whole="Mary sings.", second="Tom plays.", beside="b", attending=1, attention_head=2, swapped=1, likelier="It is [MASK].",
@@ -81,9 +82,11 @@ CHOSEN = {
         lost_base="nesia-mini", lost_tab="tables",
     ),
     "forgetting": ForgettingSelection(
-        lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex"
+        lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
+        followed_fact="ab", protected="a ner-conll",
     ),
-    "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_run="0123456789ab", my_k=10, my_part="gained"),
+    "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",
+        my_run="0123456789ab", my_k=10, my_part="gained"),
     "methods": MethodsSelection(methods_search="swapped subject", methods_tab="cite"),
 }  # fmt: skip
 #: The fields in links: those of earlier versions, then later ones.
@@ -91,23 +94,23 @@ LINKED = {
     "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
     "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
     "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order "
-    "list_page fact versus part part_k fact_models facts_tab",
+    "list_page fact versus part part_k fact_models facts_tab own_head own_base live_model",
     "relations": "model head probe_set k average row_order against_base relations definition exposures in_subject map_minus",
     "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus compare_tab",
-    "live": "live_model live_head prompt watch scale top mask live_models perturbation prime shuffle_seed keep_words "
+    "live": "live_model live_head prompt watch scale top mask gap cell live_models perturbation prime shuffle_seed keep_words "
     "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
     "likelier unlikelier minimal_pair",
     "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of edge_tab",
     "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
     "text_hash every_target other_panels trace_page",
     "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
-    "learned_layer turned_task turned_pooling turned_layer turned_way turned_example",
+    "learned_layer turned_task turned_pooling turned_layer turned_way turned_example live_model",
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss tuning_tab",
     "heads": "model probe_set k average exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
-    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training",
-    "own_model": "my_model my_base my_run my_k my_part",
+    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected",
+    "own_model": "my_model my_base my_others my_space my_run my_k my_part",
     "methods": "methods_search methods_tab",
 }
 
@@ -208,3 +211,14 @@ def test_a_link_sets_the_fields_of_its_page_and_leaves_the_shared_ones_that_it_d
 
 def test_an_endless_prompt_is_ignored():
     assert from_query({"prompt": ["x" * 5000]}, "live")[2] == ["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "similar"),
+    [("facts", "relatoin", "relation"), ("compare", "model", ""), ("methods", "prompt", ""), ("live", "behavior", "behaviour")],
+)
+def test_a_name_that_is_no_field_of_the_page_is_found_with_the_field_that_it_may_mean(page, name, similar):
+    query = as_read(to_query(page, SHARED, CHOSEN[page])) | {"embed": ["true"]}
+    assert unknown_names(query, page) == {}
+    assert unknown_names(query | {name: ["x"]}, page).keys() == {name}
+    assert not similar or unknown_names({name: ["x"]}, page) == {name: similar}

@@ -25,8 +25,8 @@ def delete(
 
     The pages leave out deleted results at once. What ships with the project cannot be deleted.
     """
-    from probing.workflows.space import Kept
-    from probing.workflows.space import delete as workflow
+    from probing.store.space.kept import Kept
+    from probing.store.space.kept import delete as workflow
 
     def sure(one: Kept) -> bool:
         return yes or typer.confirm(f"delete the {one.what} {one.name} ({one.said}, {in_bytes(one.size)})?")

@@ -43,5 +43,6 @@ def _prepared(request: OwnRequest) -> OwnRun:
         name=request.name or "",
         trex=request.trex,
         recover=request.recover,
+        others=tuple(placed(one) for one in request.also),
     )
     return prepare(wish, content, request.facts.suffix)

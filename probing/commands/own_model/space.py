@@ -13,7 +13,7 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
 
     What ships with the project is not listed. `delete` deletes any of them.
     """
-    from probing.workflows.space import WHAT, kept
+    from probing.store.space.kept import WHAT, kept
 
     found = kept()
     if as_json:

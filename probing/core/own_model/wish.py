@@ -45,6 +45,7 @@ class Wish(Frozen):
         name: name of the model in results; empty: its folder's.
         trex: whether the shipped facts of T-REx are asked, too.
         recover: whether the lost facts are asked for by the ways that may bring them back.
+        others: further models with the same base that are asked the same.
     """
 
     model: str
@@ -54,24 +55,26 @@ class Wish(Frozen):
     name: str = ""
     trex: bool = False
     recover: bool = False
+    others: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The commands in their order; each skips what it finds done."""
-        base, tuned = (
-            ("--model", self.base),
-            ("--model", self.model, *self._option("--base", self.base), *self._option("--name", self.name)),
-        )
+        of_base = self._option("--base", self.base)
+        base, tuned = ("--model", self.base), ("--model", self.model, *of_base, *self._option("--name", self.name))
+        models = [(tuned, "the model"), *((("--model", one, *of_base), Path(one).name) for one in self.others)]
         own, head = ("--facts", self.facts, "--as", self.called), ("--head", LOGIT_LENS)
         sets = [(own, "your facts"), *([(("--facts", TREX), "T-REx")] if self.trex else [])]
         found = []
         for facts, title in sets:
             if self.base:
                 found.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
-            found.append(Step(f"Ask the model: {title}", ("probe", *tuned, *facts, *head)))
+            found += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
         found.append(Step("Build the database", ("build",)))
         if self.recover and self.base:
-            found.append(Step("Look for ways back to the lost facts", ("forgetting", "recover", *tuned, *own)))
+            found += [
+                Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own)) for model, called in models
+            ]
         return tuple(found)
 
     @staticmethod
@@ -80,7 +83,8 @@ class Wish(Frozen):
 
     def key(self, content: bytes) -> str:
         """The same for the same wish: 12 hex digits of sha256 over it and the content of the file of facts."""
-        asked = {**self.model_dump(), "facts": hashlib.sha256(content).hexdigest()}
+        # A wish without further models has the id that it had before there could be any.
+        asked = {**self.model_dump(exclude=None if self.others else {"others"}), "facts": hashlib.sha256(content).hexdigest()}
         return hashlib.sha256(canonical_json(asked).encode()).hexdigest()[:12]
 
     def with_facts(self, path: Path) -> "Wish":

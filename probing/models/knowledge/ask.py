@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
@@ -15,6 +16,7 @@ from probing.core.facts.fact import MASK
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.questions import (
     Answer,
+    EveryToken,
     LayerAnswer,
     NoMask,
     SeveralMasks,
@@ -33,6 +35,9 @@ from probing.models.encoders.load import Encoder
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
+
+#: Tokens of a text that are decoded at once.
+_AT_ONCE = 64
 
 
 class LiveModel:
@@ -158,6 +163,50 @@ class LiveModel:
             text = text.replace(MASK, shown(tokenizer, best), 1)
         return text, tuple(answers)
 
+    def every_token(self, text: str, top: int = 20, check: Callable[[], None] | None = None) -> EveryToken:
+        """Every layer's best tokens at every token of a text, which needs no gap.
+
+        Args:
+            text: the text.
+            top: number of tokens per layer and token.
+            check: called before every layer and head; an error that it raises stops the computation.
+
+        Raises:
+            TooLong: if the text has more word pieces than the model takes.
+            PromptError: if there is no text, or ``top`` is out of range.
+        """
+        started = time.perf_counter()
+        if not text.strip():
+            raise PromptError("the text is empty; type a sentence")
+        row, tokenizer = self._row(text), self.encoder.tokenizer
+        _check_top(top, len(tokenizer))
+        with checked(self.encoder.body, check):
+            states = all_hidden_states([row], self.encoder)
+        ids, odds = [], []
+        with torch.inference_mode():
+            for head, state in zip(self.heads, states, strict=True):
+                if check:
+                    check()
+                best, values = [], []
+                # Blocks, because (pieces, vocabulary) logits of a long text do not fit a small machine.
+                for some in state[0].split(_AT_ONCE):
+                    logp = head(some).log_softmax(1)
+                    self._refuse_damage(logp)
+                    found, tokens = best_tokens(logp, top)
+                    best.append(tokens.cpu())
+                    values.append(found.exp().cpu())
+                ids.append(torch.cat(best).numpy())
+                odds.append(torch.cat(values).numpy())
+        of = np.stack(ids)
+        words = {int(token): self._text(int(token)) for token in np.unique(of)}
+        pieces = tuple(tokenizer.convert_ids_to_tokens(row))
+        seconds, device, shown_text = time.perf_counter() - started, str(self.encoder.device), self._common_mask(text)
+        return EveryToken(self.encoder.name, self.kind, device, seconds, shown_text, pieces, tuple(row), of, np.stack(odds), words)
+
+    def _refuse_damage(self, logp: torch.Tensor) -> None:
+        if logp.isnan().any():
+            raise ModelError(f"{self.encoder.name} predicts values that are not finite; its weights or heads are damaged")
+
     def _log_probabilities(self, row: list[int], position: int, check: Callable[[], None] | None = None) -> torch.Tensor:
         """(layers, vocabulary) natural log-probabilities at one position."""
         with checked(self.encoder.body, check):
@@ -176,10 +225,8 @@ class LiveModel:
         started: float,
     ) -> Answer:
         tokenizer = self.encoder.tokenizer
-        if logp.isnan().any():
-            raise ModelError(f"{self.encoder.name} predicts values that are not finite; its weights or heads are damaged")
-        if not 1 <= top <= len(tokenizer):
-            raise PromptError(f"got top {top}, expected 1 to {len(tokenizer)}")
+        self._refuse_damage(logp)
+        _check_top(top, len(tokenizer))
         chosen = torch.tensor([token for _, token in followed], dtype=torch.long, device=logp.device)
         values, best = best_tokens(logp, top)
         gold = logp[:, chosen]
@@ -237,6 +284,11 @@ class LiveModel:
         if not 0 <= mask_index < len(masks):
             raise PromptError(f"got mask {mask_index}, counted from 0; the prompt has {len(masks)} masks")
         return masks[mask_index]
+
+
+def _check_top(top: int, vocabulary: int) -> None:
+    if not 1 <= top <= vocabulary:
+        raise PromptError(f"got top {top}, expected 1 to {vocabulary}")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from probing.core.head_kinds import ALIASES
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -15,7 +16,7 @@ TABS = {"stored": "Stored facts", "own": "Your own facts"}
 _ONCE = {"erased": "not_read"}
 
 
-@declared("facts", *ONE_RUN, *FILTERS)
+@declared("facts", *ONE_RUN, *FILTERS, "live_model")
 @dataclass(frozen=True)
 class FactsSelection:
     """The page's own choices.
@@ -25,8 +26,9 @@ class FactsSelection:
         fact: id of the fact shown in full.
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
             if its rank at the last layer is <= ``part_k``.
-        facts_tab: the tab that is open.
         fact_models: models compared with ``model`` and its base for one fact.
+        facts_tab: the tab that is open.
+        own_head, own_base: how ``live_model`` is asked the user's own facts: its heads, and its base if that is not recorded.
     """
 
     relation: str = noted("", of=("probe_set",))
@@ -43,5 +45,7 @@ class FactsSelection:
     versus: str = ""
     part: str = one_of(PARTS, aliases=_ONCE)
     part_k: int = one_of(RANKS)
-    facts_tab: str = one_of(tuple(TABS))
     fact_models: tuple[str, ...] = noted((), kept=True)
+    facts_tab: str = one_of(tuple(TABS))
+    own_head: str = noted("", aliases=ALIASES)
+    own_base: str = ""

@@ -12,6 +12,7 @@ from probing.core.facts.custom import COLUMNS, SUFFIXES, facts_of_table, own_tab
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
+from probing.ui.facts.selection import FactsSelection
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
@@ -45,18 +46,26 @@ def show(view: View) -> None:
     left, right = st.columns(2)
     with left:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = st.selectbox(
+        model = selection.bound(
+            st.selectbox,
             "Model to ask",
-            list(offered),
-            index=list(offered).index(name),
+            "live_model",
+            view.page,
+            value=name,
+            options=list(offered),
             format_func=lambda one: offered[one].called(view.label(one)),
-            key="own.model",
+            # The named base belongs to one model.
+            resets={"own_base": ""},
         )
+    own = selection.of(FactsSelection)
     with right:
-        head = st.selectbox(
+        head = selection.bound(
+            st.selectbox,
             "Head",
-            ["", *live_models.HEADS],
-            key="own.head",
+            "own_head",
+            view.page,
+            value=own.own_head if own.own_head in live_models.HEADS else "",
+            options=["", *live_models.HEADS],
             format_func=live_models.head_name,
             help="default: tied or, if none are trained, logit_lens",
         )
@@ -92,11 +101,15 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     if not live_models.lacks_head(choice):
         return choice
     st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
-    base = st.selectbox(
+    options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
+    base = selection.bound(
+        st.selectbox,
         filled("{name} was fine-tuned from", name=view.label(choice.name)),
-        ["", *live_models.bases(offered, choice)],
+        "own_base",
+        view.page,
+        value=named if named in options else "",
+        options=options,
         format_func=lambda name: view.label(name) if name else "choose its base",
-        key=f"own.base.{choice.name}",
     )
     return replace(choice, base=base)
 

@@ -77,9 +77,9 @@ def _ways(shown: Shown) -> None:
     shown.view.contents.section("Each way next to its yardsticks")
     st.markdown(
         filled(
-            "A wrong answer, or a fact that neither model knew, cannot have been forgotten, and a body with random weights holds nothing. What "
-            "a way brings back there shows how much comes back for other reasons. Relearning is shown after {steps} steps on other facts of "
-            "other subjects.",
+            "A wrong answer, or a fact that neither model knew, cannot have been forgotten; a body with random weights holds nothing. "
+            "What a way brings back there shows how much comes back for other reasons. Relearning is shown after {steps} steps on other "
+            "facts of other subjects.",
             steps=USUAL_STEPS,
         )
     )

@@ -8,6 +8,8 @@ from probing.figures.forgetting.prevention import prevention_points
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.database import Database
+from probing.ui.forgetting.selection import ForgettingSelection
+from probing.ui.frame import selection
 from probing.ui.frame.reads import read
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -32,9 +34,17 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
     if not tasks:
         blocks.missing("No recipes of one fine-tuning are stored that could be compared.", PREVENT_COMMAND)
         return
-    base, objective = st.selectbox(
-        "Fine-tuning", tasks, format_func=lambda task: f"{task[1]}, from {task[0]}", key="forgetting.prevention.task"
+    by_name, named = {" ".join(task): task for task in tasks}, selection.of(ForgettingSelection).protected
+    name = selection.bound(
+        st.selectbox,
+        "Fine-tuning",
+        "protected",
+        "forgetting",
+        value=named if named in by_name else next(iter(by_name)),
+        options=list(by_name),
+        format_func=lambda one: f"{by_name[one][1]}, from {by_name[one][0]}",
     )
+    base, objective = by_name[name]
     shown = points[(points["base"] == base) & ((points["objective"] == objective) | points["control"])]
     runs = read(series.runs, db)
     ids = runs.loc[(runs["base"] == base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]

@@ -17,6 +17,8 @@ class ForgettingSelection:
         lost_way, lost_relation: the listed facts; empty keeps all.
         lost_fact: id of the fact whose story is shown.
         lost_training: the training that is shown state by state.
+        followed_fact: id of the fact that is followed through it.
+        protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
     """
 
     lost_set: str = ""
@@ -26,3 +28,5 @@ class ForgettingSelection:
     lost_relation: str = ""
     lost_fact: str = ""
     lost_training: str = ""
+    followed_fact: str = ""
+    protected: str = ""

@@ -10,6 +10,8 @@ from probing.core.tasks.objectives import CONTROL
 from probing.figures.forgetting.when import event_bars, kept_map, over_training, rank_map
 from probing.reports.forgetting import series
 from probing.store.database import Database
+from probing.ui.forgetting.selection import ForgettingSelection
+from probing.ui.frame import selection
 from probing.ui.frame.reads import read
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -147,7 +149,16 @@ def _one_fact(shown: Training, stamp: Stamp) -> None:
         row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
         for row in facts.itertuples()
     }
-    chosen = st.selectbox("One fact", list(words), format_func=words.__getitem__, key="forgetting.when.fact")
+    named = selection.of(ForgettingSelection).followed_fact
+    chosen = selection.bound(
+        st.selectbox,
+        "One fact",
+        "followed_fact",
+        "forgetting",
+        value=named if named in words else next(iter(words)),
+        options=list(words),
+        format_func=words.__getitem__,
+    )
     cells = read(series.ranks_of_fact, shown.db, shown.model, shown.probe_set, chosen)
     blocks.figure(
         drawing(rank_map, cells),

@@ -17,7 +17,7 @@ from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import finetuning_note
 from probing.core.own_model.folders import own_model_folders
 from probing.core.paths import cache_folder
-from probing.core.questions import Answer, Question, UnknownWord
+from probing.core.questions import Answer, EveryToken, Question, UnknownWord
 from probing.core.registry import ModelEntry, name_of_model, read_registry
 from probing.ui.frame.model_cache import ModelCache
 
@@ -271,6 +271,23 @@ def _ask(choice: Choice, question: Question) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
         return live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
+
+
+def every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
+    """Every layer's predictions at every token of a text; see ``LiveModel.every_token``.
+
+    Raises:
+        PromptError: if the text cannot be asked.
+    """
+    with _newest_only():
+        return _every_token(choice, text, head, top)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
+    live = load(choice, head)
+    with _turn(live) as check:
+        return live.every_token(text, top, check)
 
 
 def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":

@@ -189,6 +189,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         needs_results: False for pages that also work with an empty store.
     """
     st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+    st.html(Path(__file__).with_name("contrast.css"))
     ignored = selection.enter(page)
     navigation.follow()
     with st.sidebar:
@@ -222,10 +223,21 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             _full_names(view)
             _notice_at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
-    for name in ignored:
-        st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
+    _say_unread(ignored)
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
     return view
+
+
+def _say_unread(ignored: selection.Ignored) -> None:
+    """States the fields of the link that the page does not use."""
+    for name in ignored.invalid:
+        st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
+    for name, similar in ignored.unknown.items():
+        hint = filled(" Did you mean {similar}?", similar=code(similar)) if similar else Markdown("")
+        st.info(
+            filled("This page has no option {name}, so the link's is ignored.{hint}", name=code(name), hint=hint),
+            icon=":material/link_off:",
+        )
 
 
 def sections(view: View) -> None:
@@ -363,8 +375,8 @@ def _notice_at_first(page: str) -> None:
         state[_NOTICE_ON] = ""
     if state[_NOTICE_ON]:
         st.markdown(
-            ":small[**nesia-mini is a small demonstration model**, trained with LayerDrop so that its inner layers can be read; BERT was not. "
-            "More in the sidebar.]"
+            ":small[**nesia-mini is a small demonstration model**, trained with LayerDrop so that its inner layers can be read; BERT was "
+            "not. More in the sidebar.]"
         )
 
 
@@ -373,7 +385,7 @@ def _notice_at_hand() -> None:
     with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
         st.markdown(
             "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "
-            "through layers; it does not know what BERT knows. Its training left layers out at random (LayerDrop, Fan et al. 2020), so each "
+            "through layers; it does not know what BERT knows. Training left layers out at random (LayerDrop, Fan et al. 2020), so each "
             "layer learned to be followed by the head: that is why inner layers can be read. To see BERT-base on these pages:"
         )
         st.code(blocks.BERT_COMMAND, language="shell", wrap_lines=True)

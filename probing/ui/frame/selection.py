@@ -10,6 +10,7 @@ whenever the selection differs from it, so that a copied link opens the same vie
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -87,6 +88,23 @@ PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
 _OWN: dict[str, type] = {}
 _SHARED = {one.name: one for one in fields(RunChoice)}
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
+#: Session key: what was ignored of the link that opened the shown view.
+_IGNORED = "probing.ignored"
+#: Fields of a link that are Streamlit's, not of a page.
+_STREAMLITS = ("embed", "embed_options")
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """What a link has and a page does not use.
+
+    Attributes:
+        invalid: names of fields whose values make no sense.
+        unknown: name that is no field of the page -> the most similar name of a field; ``""`` if none is similar.
+    """
+
+    invalid: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
@@ -117,6 +135,12 @@ def _fields_of(page: str) -> dict[str, Field]:
 def _names_in_links(page: str) -> set[str]:
     """The names of a page's fields, with those that they had in older links."""
     return {name for field_name, one in _fields_of(page).items() for name in (field_name, one.metadata.get("once")) if name}
+
+
+def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, str]:
+    """The names in a link that are no fields of its page, each with the most similar name that is one, or ``""``."""
+    known = sorted(_names_in_links(page))
+    return {name: next(iter(get_close_matches(name, known, 1)), "") for name in query if name not in known and name not in _STREAMLITS}
 
 
 def _parse(one: Field, values: Sequence[str]) -> Any:
@@ -242,23 +266,27 @@ def _reset_dependents(shared: str) -> None:
             st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **mine)
 
 
-def enter(page: str) -> list[str]:
+def enter(page: str) -> Ignored:
     """Reads the link when a page is opened through one, or after the browser's "back" button has changed it.
 
     After a change of a widget the link is not read, because it is out of date until it is written.
 
     Returns:
-        Names of the fields whose values in the link were ignored.
+        What was ignored of the link, until the view changes; a run of the page that changes nothing does not hide it.
     """
     state = st.session_state
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
     state[_PAGE] = page
+    if entered or changed:
+        state[_IGNORED] = Ignored()
     query = _link()
     ours = bool(set(query) & {name for one in PAGE_FIELDS for name in _names_in_links(one)})
-    if ours if entered else (not changed and query != state.get(_WRITTEN)):
-        state[_KEY], state[f"{_KEY}.{page}"], ignored = from_query(query, page, current())
-        return ignored
-    return []
+    read = ours if entered else (not changed and query != state.get(_WRITTEN))
+    if read:
+        state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())
+    if read or entered:
+        state[_IGNORED] = Ignored(tuple(invalid) if read else (), unknown_names(query, page))
+    return state[_IGNORED]
 
 
 def write_back(page: str, **followed: str) -> None:
@@ -326,22 +354,23 @@ def bound(
     return widget(label, key=key, on_change=store, **options)
 
 
-def tabs(name: str, titles: Mapping[str, str], page: str) -> "dict[str, TabContainer]":
+def tabs(name: str, titles: Mapping[T, str], page: str) -> "dict[T, TabContainer]":
     """Draws tabs; the link stores which one is open.
 
     Args:
         name: a field of the page's own selection.
-        titles: name of a tab in the link -> its title.
+        titles: value in the link -> title of its tab; a value that has none opens the first tab.
         page: the page, part of the widget's key.
 
     Returns:
-        Name -> tab. All tabs are drawn; ``open`` is true for the one that is seen.
+        Value in the link -> tab, whose ``open`` says whether it is worth drawing: opening another one runs the page again.
     """
     key = f"{page}.{name}"
-    st.session_state[key] = titles[getattr(_own(page), name)]
+    st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))
 
     def store() -> None:
-        update(**{name: next(one for one, title in titles.items() if title == st.session_state[key])})
+        change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
+        update(**change)
 
     return dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))
 

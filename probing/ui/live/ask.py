@@ -186,7 +186,7 @@ def _ask_gaps(view: View, ready: Sequence[live_models.Choice], question: Questio
 
 
 def _fill(view: View, asked: Sequence[Asked]) -> None:
-    """Draws the sentence filled by every model, and one tab per gap."""
+    """Draws the sentence filled by every model, and one of its gaps."""
     given = _of_each(asked, live_models.fill)
     if not given:
         return
@@ -195,7 +195,8 @@ def _fill(view: View, asked: Sequence[Asked]) -> None:
     st.caption("Each gap is filled with the last layer's best token before the next gap is asked.")
     # A model may recognise fewer gaps than another.
     places = range(max(len(answers) for _, answers in given.values()))
-    for place, tab in enumerate(st.tabs([filled("Gap {number}", number=place + 1) for place in places])):
-        with tab:
-            here = {name: answers[place] for name, (_, answers) in given.items() if place < len(answers)}
-            answer_view.draw(view, here, suffix=f"-{place + 1}")
+    for place, tab in selection.tabs("gap", {n + 1: filled("Gap {number}", number=n + 1) for n in places}, view.page).items():
+        if tab.open:
+            with tab:
+                here = {name: answers[place - 1] for name, (_, answers) in given.items() if place <= len(answers)}
+                answer_view.draw(view, here, suffix=f"-{place}")

@@ -21,8 +21,8 @@ EXAMPLES = (
     ("A robin is not a [MASK].", "bird"),
     ("[MASK] is the capital of [MASK].", "paris, france"),
 )
-#: Views: fill a gap, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
-VIEWS = ("fact", "spans", "sentence", "pairs")
+#: Views: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
+VIEWS = ("fact", "tokens", "spans", "sentence", "pairs")
 #: Example sentences of the view of whole sentences.
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
@@ -48,7 +48,9 @@ class LiveSelection:
     """The page's own choices.
 
     Attributes:
-        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps.
+        live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps, and
+            ``gap``, from 1, is the one that is shown.
+        cell: the layer and the token, from 0, whose best tokens are listed, as ``8-3``; ``""`` for none.
         live_models: further models that are asked with ``live_model``.
         perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
         replaced, live_base: which layers of ``live_model`` are replaced by its base's, and the base if it is not recorded.
@@ -69,6 +71,8 @@ class LiveSelection:
     scale: str = one_of(SCALES)
     top: int = one_of(TOPS, 5)
     mask: int = 1
+    gap: int = 1
+    cell: str = ""
     live_models: tuple[str, ...] = ()
     perturbation: str = one_of(PERTURBATIONS, once="behaviour")
     prime: str = ""

@@ -1,4 +1,4 @@
-"""The views of the live page: fill a gap, label spans of words, a whole sentence, or minimal pairs."""
+"""The views of the live page: fill a gap, all tokens, label spans of words, a whole sentence, or minimal pairs."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.live.selection import VIEWS, LiveSelection
 
-WORDS = {"fact": "Fill a gap", "spans": "Choose spans", "sentence": "Sentence", "pairs": "Pairs"}
+WORDS = {"fact": "Fill a gap", "tokens": "All tokens", "spans": "Choose spans", "sentence": "Sentence", "pairs": "Pairs"}
 
 
 def chosen(view: View) -> str:

@@ -1,6 +1,7 @@
 """The form: model, base and facts; the commands that follow from them, how long they take, and the button that runs them."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Given:
 def draw(view: View, refused: Markdown | None) -> None:
     """Draws the form; ``refused`` says why no run can be started."""
     view.contents.section("Model and base")
-    model, base = models.draw(view, refused is not None)
+    model, base, more = models.draw(view, refused is not None)
     view.contents.section("Facts")
     given = _facts()
     view.contents.section("Commands")
@@ -68,17 +69,18 @@ def draw(view: View, refused: Markdown | None) -> None:
         name=name,
         trex=trex,
         recover=recover and base is not None,
+        others=tuple(one.text for one in more),
     )
     if refused is None:
         folder = background.own_runs_folder() / wish.key(given.content)
         wish = wish.with_facts(folder / f"{wish.called}{given.suffix}")
     blocks.command_line("\n".join(step.line for step in wish.steps))
-    _say_time(model, base, len(given.facts.facts), trex)
+    _say_time([model, *more, *([base] if base else [])], len(given.facts.facts), trex)
     if refused is not None:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
         return
     busy = next((run for run in background.own_runs() if run.running), None)
-    ready = model.fine and (base is None or base.fine) and busy is None
+    ready = all(one.fine for one in (model, *more, *([base] if base else []))) and busy is None
     if st.button("Run in the background", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
         try:
             run = background.prepare(wish, given.content, given.suffix)
@@ -133,10 +135,10 @@ def _facts() -> Given | None:
     return Given(content, Path(name).suffix.lower(), facts)
 
 
-def _say_time(model: Named, base: Named | None, facts: int, trex: bool) -> None:
+def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:
     """States the expected time, if the models' sizes are known."""
-    known = [one.model for one in (model, base) if one and one.model]
-    if len(known) < 1 + (base is not None):
+    known = [one.model for one in named if one.model]
+    if len(known) < len(named):
         st.caption("The expected time is shown once the models are known.")
         return
     seconds = sum(one.seconds(n, _speed()) for one in known for n in (facts, *([_trex_facts()] if trex else [])))

@@ -16,6 +16,8 @@ from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, filled
 
+#: Further models of one run.
+MAX_OTHERS = 6
 #: Session key: hub ids that the user has asked to look up.
 _ASKED = "own_model.asked"
 
@@ -39,8 +41,45 @@ class Named:
     fine: bool = False
 
 
-def draw(view: View, public: bool) -> tuple[Named | None, Named | None]:
-    """Draws both fields with what is known of the models; gives the model and its base."""
+def draw(view: View, public: bool) -> tuple[Named | None, Named | None, list[Named]]:
+    """Draws the fields with what is known of the models; gives the model, its base and the further models."""
+    model, base = _two(view, public)
+    return model, base, _more(view, public, model, base)
+
+
+def _more(view: View, public: bool, model: Named | None, base: Named | None) -> list[Named]:
+    """The further models with the same base, one per entry."""
+    typed = selection.of(OwnModelSelection).my_others
+    selection.bound(
+        st.multiselect,
+        "Further models with the same base",
+        "my_others",
+        view.page,
+        options=list(dict.fromkeys((*typed, *_offered(model, base)))),
+        accept_new_options=True,
+        max_selections=MAX_OTHERS,
+        placeholder="type a folder, hub id or name, or choose one",
+        help="They are asked the same facts in the same run, and shown next to each other.",
+    )
+    found = []
+    for number, text in enumerate(typed[:MAX_OTHERS]):
+        if not (one := _named(text.strip(), public, f"other.{number}")):
+            continue
+        if base and one.model and base.model and (unlike := one.model.unlike(base.model)):
+            st.warning(filled("{why}", why=unlike), icon=":material/report:")
+            one = Named(one.text, one.name, one.model)
+        found.append(one)
+    return found
+
+
+def _offered(model: Named | None, base: Named | None) -> list[str]:
+    """Models on this machine that may be chosen as further ones."""
+    taken = {one.name for one in (model, base) if one}
+    return [name for name, choice in live_models.choices().items() if choice.here and name not in taken]
+
+
+def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
+    """Draws the fields of the model and its base."""
     _say_found(public)
     own = selection.of(OwnModelSelection)
     left, right = st.columns(2)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from probing.reports.own_model.result import PARTS
+from probing.store.space.kept import WHAT
 from probing.ui.frame.selection import declared, one_of
 
 
@@ -12,13 +13,16 @@ class OwnModelSelection:
     """The page's own choices. An empty text means none.
 
     Attributes:
-        my_model, my_base: what is typed: folders, hub ids or names. A link alone never makes the server contact the hub.
+        my_model, my_base, my_others: what is typed: folders, hub ids or names. A link alone never makes the server contact the hub.
         my_run: id of the run that is shown; empty: the newest.
+        my_space: the kind of things whose space on this machine is listed.
         my_k, my_part: the rank up to which a fact counts as known, and the facts that are listed.
     """
 
     my_model: str = ""
     my_base: str = ""
+    my_others: tuple[str, ...] = ()
+    my_space: str = one_of(WHAT)
     my_run: str = ""
     my_k: int = one_of((1, 10))
     my_part: str = one_of(PARTS)

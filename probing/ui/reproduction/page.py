@@ -40,14 +40,15 @@ def draw(view: View) -> None:
     if shown.found.ours:
         section.below(shown, shown.found.ours)
     tabs = selection.tabs(section.fields[1], section.tabs, view.page)
-    with tabs["claims"]:
-        claims.draw(shown)
-        _introduce(shown)
-    with tabs["tables"]:
-        for part in section.tables:
-            part(shown)
-    if "figures" in tabs:
-        with tabs["figures"]:
+    name = next(name for name, tab in tabs.items() if tab.open)
+    with tabs[name]:
+        if name == "claims":
+            claims.draw(shown)
+            _introduce(shown)
+        elif name == "tables":
+            for part in section.tables:
+                part(shown)
+        else:
             _figure(shown)
 
 

@@ -153,7 +153,9 @@ class Table:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, shown: Shown) -> None:
-        """Draws it."""
+        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what is missing."""
+        if self.name not in shown.found.tables:
+            return
         if self.heading:
             st.markdown(escape(self.heading))
         table = self.written(shown.found.tables[self.name])

@@ -76,12 +76,14 @@ def draw(view: View) -> None:
         file = st.file_uploader("Your sentences", type=list(ENDINGS), key="own-sentences.file")
     with right:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = st.selectbox(
+        model = selection.bound(
+            st.selectbox,
             "Model",
-            list(offered),
-            index=list(offered).index(name),
+            "live_model",
+            view.page,
+            value=name,
+            options=list(offered),
             format_func=lambda one: offered[one].called(view.label(one)),
-            key="own-sentences.model",
         )
     if file is None:
         return

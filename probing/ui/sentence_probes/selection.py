@@ -13,7 +13,7 @@ CHANGES = ("first", "mean", "base-mean")
 WAYS = ("both", "wrong", "right")
 
 
-@declared("sentence_probes")
+@declared("sentence_probes", "live_model")
 @dataclass(frozen=True)
 class SentenceProbesSelection:
     """The page's own choices. An empty string or tuple means the page's default.

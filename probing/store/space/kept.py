@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-from huggingface_hub import scan_cache_dir
-from huggingface_hub.errors import CacheNotFound
+from typing import Any
 
 from probing.core.errors import SchemaVersionError, StoreError
 from probing.core.paths import cache_folder, runs_folder
@@ -135,6 +133,8 @@ def _models() -> list[Kept]:
         model = path.parent
         size = _size(one for one in model.iterdir() if one.is_file())
         found.append(Kept(MODEL, model.relative_to(folder).as_posix(), f"folder {model}", size, partial(_delete_folder, model)))
+    from huggingface_hub.errors import CacheNotFound
+
     try:
         repositories = [one for one in scan_cache_dir().repos if one.repo_type == "model"]
     except CacheNotFound:
@@ -142,6 +142,13 @@ def _models() -> list[Kept]:
     for one in repositories:
         found.append(Kept(MODEL, one.repo_id, "downloaded from the hub", one.size_on_disk, partial(_delete_repository, one.repo_id)))
     return found
+
+
+def scan_cache_dir() -> Any:
+    """What the hub's library has downloaded; it is imported here, because it needs modules of a Unix."""
+    from huggingface_hub import scan_cache_dir as scan
+
+    return scan()
 
 
 def _size(files) -> int:

@@ -1,0 +1,89 @@
+"""All models that were asked a set of own facts in the same way, next to each other and next to T-REx."""
+
+import json
+
+import pandas as pd
+
+from probing.core.facts.fact import FactSet
+from probing.core.head_kinds import LOGIT_LENS
+from probing.reports.knowledge.precision import by_layer
+from probing.reports.own_model.result import TREX
+from probing.reports.runs import choose
+from probing.reports.shown_baselines import shown_baselines
+from probing.store.database import Database
+from probing.store.knowledge.fact_queries import MAX_ROWS, search_facts
+
+COLUMNS = ("model", "base", "n", "left_out", "value", "low", "high", "majority", "trex", "trex_low", "trex_high", "trex_n", "run_id")
+
+
+def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LENS) -> pd.DataFrame:
+    """P@k of the last layer of every model on a probe set, and on T-REx if it was asked that, by the same kind of heads.
+
+    Args:
+        db: the database.
+        probe_set: name of the set of facts.
+        k: a fact is known if the rank of its answer is at most k.
+        head: the kind of heads.
+
+    Returns:
+        ``model, base``; ``n`` facts asked; ``left_out`` in words; ``value`` with its 95 % interval ``low, high``; ``majority``, the share
+        that the relation's most frequent answer has, NaN for too few facts; the same on T-REx: ``trex, trex_low, trex_high, trex_n``;
+        ``run_id``. Bases first.
+    """
+    runs = choose(db, None, [head], [probe_set])
+    if runs.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    own, wide = _last(db, runs, k), _last(db, choose(db, list(runs["model"]), [head], [TREX]), k)
+    rows = []
+    for run in runs.to_dict("records"):
+        mine, trex = own.loc[run["model"]], wide.loc[run["model"]] if run["model"] in wide.index else {}
+        left = {reason: number for reason, number in json.loads(run["left_out"] or "{}").items() if number}
+        rows.append(
+            {
+                "model": run["model"],
+                "base": run["base"] or "",
+                "n": int(mine["n"]),
+                "left_out": ", ".join(f"{number:,} {reason}" for reason, number in sorted(left.items())),
+                **{name: mine[name] for name in ("value", "low", "high", "majority")},
+                **{f"trex{end}": trex.get(name) for end, name in (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))},
+                "run_id": run["run_id"],
+            }
+        )
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    return found.sort_values(["base", "model"], ignore_index=True)
+
+
+def _last(db: Database, runs: pd.DataFrame, k: int) -> pd.DataFrame:
+    """The last layer of runs, by model."""
+    if runs.empty:
+        return pd.DataFrame(columns=["n", "value", "low", "high", "majority"])
+    return shown_baselines(by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)).set_index("model")
+
+
+def not_asked(db: Database, models: pd.DataFrame, facts: FactSet) -> pd.DataFrame:
+    """The facts of a set that were left out, by the reading of the file or by a model.
+
+    Args:
+        db: the database.
+        models: of ``side_by_side``.
+        facts: the set as it was read.
+
+    Returns:
+        ``model`` (empty: none was asked), ``reason, subject, object, prompt``, one row per fact and model. A model's reason is that of its
+        run, or all of its run's if there are several.
+    """
+    rows = [("", reason, fact.subject, fact.object, fact.prompt) for fact, reason in facts.dropped]
+    for one in models.itertuples():
+        asked = _asked(db, one.run_id)
+        ours = {reason for _, reason in facts.dropped}
+        said = ", ".join(part.split(" ", 1)[1] for part in one.left_out.split(", ") if part and part.split(" ", 1)[1] not in ours)
+        rows += [(one.model, said, fact.subject, fact.object, fact.prompt) for fact in facts.facts if fact.fact_id not in asked]
+    return pd.DataFrame(rows, columns=["model", "reason", "subject", "object", "prompt"])
+
+
+def _asked(db: Database, run_id: str) -> set[str]:
+    """The ids of the facts of a run."""
+    found: set[str] = set()
+    while len(page := search_facts(db, run_id, offset=len(found), limit=MAX_ROWS)):
+        found |= set(page["fact_id"])
+    return found

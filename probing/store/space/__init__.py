@@ -1,0 +1,1 @@
+"""What takes space on this machine, and its deletion."""

@@ -1,0 +1,63 @@
+"""What takes space on this machine, and its deletion, for the person who sits at it."""
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError
+from probing.core.own_model.checked import in_bytes
+from probing.store.space.kept import WHAT, Kept, delete, kept
+from probing.ui.frame import selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import code, count, filled
+from probing.ui.widgets.places import without_server_folders
+
+_TITLES = {"run": "Runs", "facts": "Probe sets with all their runs", "model": "Models"}
+#: Session key: what was deleted last, in words.
+_DONE = "own_model.deleted"
+
+
+def draw(view: View) -> None:
+    """Lists the user's models, runs and probe sets, and deletes one after a confirmation; what ships is not listed."""
+    view.contents.section("Space on this machine")
+    if done := st.session_state.pop(_DONE, None):
+        st.success(done, icon=":material/delete:")
+    what = selection.bound(
+        st.segmented_control, "What", "my_space", view.page, options=list(WHAT), required=True, format_func=_TITLES.__getitem__
+    )
+    found = kept([what])
+    if not found:
+        st.caption("There are none.")
+        return
+    st.caption(filled("{things}, {size}.", things=count(len(found), what), size=in_bytes(sum(one.size for one in found))))
+    table = pd.DataFrame([{"name": one.name, "what it is": without_server_folders(one.said), "size": in_bytes(one.size)} for one in found])
+    st.dataframe(table, hide_index=True)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by_name = {one.name: one for one in found}
+        name = st.selectbox("Which", list(by_name), key=f"own_model.space.{what}", width=420)
+        if by_name[name].delete is not None:
+            with st.popover("Delete", icon=":material/delete:"):
+                _confirm(by_name[name])
+    if by_name[name].delete is None:
+        st.caption("It is in a file with other runs, so it cannot be deleted alone.")
+
+
+def _confirm(one: Kept) -> None:
+    """Asks before anything is deleted."""
+    st.markdown(
+        filled(
+            "The {what} {name} ({said}, {size}) is deleted from this machine. This cannot be undone.",
+            what=one.what,
+            name=code(one.name),
+            said=without_server_folders(one.said),
+            size=in_bytes(one.size),
+        )
+    )
+    if st.button("Delete it", type="primary", key="own_model.space.delete", icon=":material/delete:"):
+        try:
+            delete(one.what, one.name, lambda _: True)
+        except ProbingError as error:
+            blocks.problem(error)
+            return
+        st.session_state[_DONE] = filled("Deleted: {name}; {size} are free.", name=code(one.name), size=in_bytes(one.size))
+        st.rerun()

@@ -1,0 +1,51 @@
+"""axe-core on a page of the app: what it finds that is ours, and a list of what it finds that is Streamlit's own."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+INSTALL = "python -m pip install axe-playwright-python==0.1.8"
+
+
+class Known(NamedTuple):
+    """A fault of Streamlit's markup, which no setting of the app changes."""
+
+    rule: str
+    part: str
+
+
+#: Faults of Streamlit, each with a part of the element's markup. The list may only shrink: one that is not met any more fails a test.
+STREAMLITS = {
+    # st.metric draws its small line with Vega, which names no empty group of marks.
+    Known("svg-img-alt", "metric_chart_"),
+    # st.file_uploader's area can be focused and still has the role of decoration.
+    Known("presentation-role-conflict", "stFileUploaderDropzone"),
+}
+#: What a figure needs before it is looked at: Plotly draws it after the page's text is at rest.
+_DRAWN = """() => [...document.querySelectorAll('.js-plotly-plot')].every(one => one.querySelector('.main-svg'))"""
+
+
+def script() -> Path | None:
+    """The file of axe-core that the package ``axe-playwright-python`` brings; None if that is not installed."""
+    found = find_spec("axe_playwright_python")
+    return Path(found.origin).with_name("axe.min.js") if found and found.origin else None
+
+
+def violations(page: Any) -> tuple[list[str], set[Known]]:
+    """What axe-core finds on a page that is at rest.
+
+    Returns:
+        A line per element of ours that breaks a rule, and the faults of Streamlit that were met.
+    """
+    page.wait_for_function(_DRAWN)
+    if not page.evaluate("() => 'axe' in window"):
+        page.add_script_tag(path=script())
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")["violations"]
+    ours, met = [], set()
+    for rule in found:
+        for node in rule["nodes"]:
+            known = {one for one in STREAMLITS if one.rule == rule["id"] and one.part in node["html"]}
+            met |= known
+            if not known:
+                ours.append(f"{rule['id']} ({rule['impact']}): {node['html'][:300]}; {node['failureSummary']}")
+    return ours, met
