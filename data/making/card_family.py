@@ -106,7 +106,7 @@ def _forgotten(db: Database, base: str) -> list[str]:
 
 
 def _fates(db: Database, base: str) -> list[str]:
-    """What became of the single facts that the base knew, of the models whose predictions ship."""
+    """The fates of the single facts that the base knew, of the models whose predictions ship."""
     found = pairs(_facts(db, base), None)
     table = transitions(db, found, (1,))
     lines = _table("model", "known before", "kept", "gained", "relocated", "suppressed", "displaced", "not read at any layer")

@@ -157,7 +157,7 @@ class Probed(Shown):
         ...     for land, city in capitals.items()
         ... ]
         >>> names = ("nesia-mini", "nesia-mini-ner-conll")
-        >>> models = [probing.load(name, head="logit_lens") for name in names]
+        >>> models = [probing.load(name, head='logit_lens') for name in names]
         >>> base, tuned = (model.probe(facts, called="three-capitals", progress=False) for model in models)
         >>> bool((tuned.compare(base).lost["base_rank"] == 1).all())
         True

@@ -183,7 +183,7 @@ class Results(OpenResults):
             StoreError, OptionError: as ``curve``; a StoreError also if a model has no base, or has no runs to compare with it.
 
         >>> import probing
-        >>> changed = probing.results().transitions(model="nesia-mini-control", head="logit_lens", probe_set="trex", k=1)
+        >>> changed = probing.results().transitions(model="nesia-mini-control", head='logit_lens', probe_set="trex", k=1)
         >>> changed[["base", "model"]]
                  base               model
         0  nesia-mini  nesia-mini-control
