@@ -250,7 +250,7 @@ def test_the_card_prints_the_numbers_of_a_kind_of_heads_and_the_conditions(datab
 
 def test_the_card_prints_the_tables_of_the_family(database, run, monkeypatch):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    monkeypatch.setattr("data.making.card.database_folder", lambda: database.path.parent)
+    monkeypatch.setattr("probing.core.paths.database_folder", lambda: database.path.parent)
     printed = run("model-card", "--family").output.strip()
     assert "\n## The family\n" in card and printed and printed in card.partition("\n## The family\n")[2]
 

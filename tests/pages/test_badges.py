@@ -68,6 +68,8 @@ def names(shipped_database) -> list[str]:
 def unmarked(text: str, names: list[str]) -> list[str]:
     """The names in a text that no mark or badge follows; names in code are left out."""
     words = re.sub(r"(`+).*?\1", " ", text, flags=re.DOTALL)
+    # The source of a metric may be the paper of a data set that a model is called after.
+    words = re.sub(r"\*Source\*:.*", " ", words)
     words = re.sub(r"\\(.)", r"\1", words)
     every = [found[0] for found in re.finditer(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])", words)]
     return [name for name in dict.fromkeys(every) if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?={_SAID})", words)]
