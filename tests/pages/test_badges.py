@@ -163,4 +163,6 @@ def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
         # Its other shares are settings, such as how many tokens are masked.
         texts = [text for text in texts if re.search(r"\*\*\d", text)]
     assert texts
-    assert [one for text in texts for one in without_yardstick(text)] == []
+    # The glossary's own entry on intervals.
+    bare = [one for text in texts for one in without_yardstick(text) if not one.startswith("- **95 % interval**")]
+    assert bare == []

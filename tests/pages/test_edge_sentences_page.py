@@ -135,21 +135,23 @@ def test_a_later_task_that_settles_before_an_earlier_one_is_found_where_both_sha
 
 def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):
     record = planted_part(SRL, "dev").records[4]
-    app = look("edge_sentences", trace_task="srl", text_hash=record.sha256)
+    app = look("edge_sentences", trace_task="srl", text_hash=record.sha256, other_panels="1")
     assert not app.exception and record.text.split()[1] in words(app)
-    (figure,) = charts(app)
     targets = [one for one in slow(SRL) if one.text == record.text]
     p = planted_probabilities(MINI["srl"], "dev")
     shares = p / p.sum(axis=2, keepdims=True)
-    bars = {name: [trace for trace in figure["data"] if trace["name"] == name] for name in ("right label", "best wrong label")}
-    assert len(bars["right label"]) == len(targets) == 4
-    spans = sorted(targets, key=lambda one: one.target)
-    for panel, one in enumerate(spans):
+    panels = [
+        [trace for trace in figure["data"] if trace["name"] == name]
+        for name in ("right label", "best wrong label")
+        for figure in charts(app)
+    ]
+    assert [len(one) for one in panels] == [3, 1, 3, 1] and len(targets) == 4, "the second figure has what the first leaves out"
+    right, wrong = ([numbers(trace["y"]) for one in panels[first : first + 2] for trace in one] for first in (0, 2))
+    for one in targets:
         gold = planted_part(SRL, "dev").gold[one.target]
-        wrong = np.where(gold, -1, shares[:, one.target].mean(axis=0)).argmax()
-        drawn = [numbers(bars[name][panel]["y"]) for name in bars]
-        assert drawn[0] == pytest.approx(shares[:, one.target, gold.argmax()])
-        assert drawn[1] == pytest.approx(-shares[:, one.target, wrong])
+        worst = np.where(gold, -1, shares[:, one.target].mean(axis=0)).argmax()
+        place = next(n for n, found in enumerate(right) if found == pytest.approx(shares[:, one.target, gold.argmax()]))
+        assert wrong[place] == pytest.approx(-shares[:, one.target, worst])
     right = sum(one.settled is not None for one in targets)
     assert f"right for **{right} of 4 targets**" in "\n".join(str(one.value) for one in app.main.markdown)
     assert f"gives exactly the right labels for {sum(one.memory_right for one in targets)}" in words(app)

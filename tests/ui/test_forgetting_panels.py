@@ -18,10 +18,14 @@ def database(tmp_path_factory):
 def _page(folder: str, panel: str, model: str) -> None:
     from pathlib import Path
 
+    import streamlit as st
+
     from probing.store.database import open_database
     from probing.ui.forgetting import prevention, when
     from probing.ui.widgets.export import Stamp
 
+    # Choices are those of a page.
+    st.session_state.setdefault("probing.page", "forgetting")
     db = open_database(Path(folder))
 
     def stamp(ids):

@@ -145,7 +145,8 @@ def choose(view: View) -> Pair | None:
         selection.known_rank(view.page)
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
     assert view.database is not None
-    return Pair(here[0], here[1], comparability(here[0].to_dict(), here[1].to_dict(), view.database), options)
+    checks = comparability(here[0].to_dict(), here[1].to_dict(), view.database)
+    return Pair(here[0], here[1], tuple(replace(one, words=_labelled(view, one.words)) for one in checks), options)
 
 
 def of_pair(view: View, pair: Pair) -> View:
@@ -182,6 +183,13 @@ def draw_badge(view: View, pair: Pair) -> None:
             blocks.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
         else:
             st.markdown("No setting differs.")
+
+
+def _labelled(view: View, words: str) -> str:
+    """Words with the names of models as in figures and menus, longest names first, because a base's is part of the others'."""
+    for model in sorted(view.all_colours, key=len, reverse=True):
+        words = words.replace(model, view.label(model))
+    return words
 
 
 def draw_curves(view: View, pair: Pair) -> None:

@@ -15,14 +15,15 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import count, filled
 
 _PER_CENT = {
-    name: st.column_config.NumberColumn(label, format="percent", help=words)
-    for name, label, words in (
-        ("value", "P@k", "Share of your facts that the last layer knows."),
-        ("low", "from", "Lower end of the 95 % interval."),
-        ("high", "to", "Upper end of the 95 % interval."),
-        ("majority", "majority answer", "Share of your facts whose answer is the most frequent one of their relation."),
-        ("trex", "T-REx", "The same share of the shipped facts of T-REx, if they were asked, too."),
-    )
+    "value": st.column_config.NumberColumn("P@k", format="percent", help="Share of your facts that the last layer knows."),
+    "low": st.column_config.NumberColumn("from", format="percent", help="Lower end of the 95 % interval."),
+    "high": st.column_config.NumberColumn("to", format="percent", help="Upper end of the 95 % interval."),
+    "majority": st.column_config.NumberColumn(
+        "majority answer", format="percent", help="Share of your facts whose answer is the most frequent one of their relation."
+    ),
+    "trex": st.column_config.NumberColumn(
+        "T-REx", format="percent", help="The same share of the shipped facts of T-REx, if they were asked, too."
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from probing.ui.widgets.markdown import code, count, filled
 from probing.ui.widgets.places import without_server_folders
 
 _TITLES = {"run": "Runs", "facts": "Probe sets with all their runs", "model": "Models"}
-#: Session key: what was deleted last, in words.
+#: Session key: name and size of what was deleted last.
 _DONE = "own_model.deleted"
 
 
@@ -21,7 +21,8 @@ def draw(view: View) -> None:
     """Lists the user's models, runs and probe sets, and deletes one after a confirmation; what ships is not listed."""
     view.contents.section("Space on this machine")
     if done := st.session_state.pop(_DONE, None):
-        st.success(done, icon=":material/delete:")
+        name, size = done
+        st.success(filled("Deleted: {name}; {size} are free.", name=code(name), size=size), icon=":material/delete:")
     what = selection.bound(
         st.segmented_control, "What", "my_space", view.page, options=list(WHAT), required=True, format_func=_TITLES.__getitem__
     )
@@ -59,5 +60,5 @@ def _confirm(one: Kept) -> None:
         except ProbingError as error:
             blocks.problem(error)
             return
-        st.session_state[_DONE] = filled("Deleted: {name}; {size} are free.", name=code(one.name), size=in_bytes(one.size))
+        st.session_state[_DONE] = one.name, in_bytes(one.size)
         st.rerun()

@@ -135,7 +135,7 @@ def _table(got: EveryToken, stamp: Stamp) -> None:
         key="live.every-token.csv",
         on_click="ignore",
         icon=":material/download:",
-        help=f"The best {TOP} tokens of all cells.",
+        help="The best tokens of all cells.",
     )
     st.caption(
         filled(
