@@ -101,7 +101,7 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
     no_trouble(page)
     if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
-    assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    assert len(page.inner_text('[data-testid="stMain"]')) > 300
     if name in FIRST_SCREEN:
         top, end, words = page.evaluate(ABOVE)
         assert end <= 900 if width == 1280 else top <= 500, (top, end)
