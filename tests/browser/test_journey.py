@@ -131,7 +131,7 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
     no_trouble(page)
     if name in WITH_FIGURES:
         page.wait_for_selector(".js-plotly-plot .main-svg")
-    assert len(page.inner_text('[data-testid="stMain"]')) > 400
+    assert len(page.inner_text('[data-testid="stMain"]')) > 300
     if name not in WITHOUT_ANSWER:
         answers_first(page, width)
     if name == "Facts" and not dark:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
 PARTS = (
     "heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "forgetting", "pages",
-    "aggregates",
+    "clicks", "aggregates",
 )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ TURNED: dict[str, tuple[str, str, list[Any]]] = {
     "Relations": ("selectbox", "relations.model", _TUNED),
     "Compare models": ("selectbox", "compare.tuned", _TUNED),
     "Facts": ("selectbox", "facts.relation", ["P19", "P36", "P103", "P37"]),
-    "Reproduction": ("selectbox", "reproduction.figure", [2, 3, 7, 10]),
+    "Reproduction": ("button_group", "reproduction.paper", ["edge-probing", "interplay", "forgetting"]),
 }
 _WARM_UPS = 2
 

@@ -122,8 +122,8 @@ def _table(got: EveryToken, stamp: Stamp) -> None:
         key=_TABLE,
         hide_index=True,
         height=_ROW * (min(len(words), _ROWS) + 1) + 3,
-        column_config={"token": st.column_config.TextColumn("token", pinned=True, width=96)}
-        | {name: st.column_config.TextColumn(name, width=84) for name in words.columns[1:]},
+        column_config={"token": st.column_config.TextColumn("token", pinned=True, width=92)}
+        | {name: st.column_config.TextColumn(name, width=80) for name in words.columns[1:]},
         on_select=opened,
         selection_mode="single-cell",
     )

@@ -94,7 +94,7 @@ TABLE_2 = Table(
         ],
     },
     columns={
-        "row": _text("", pinned=True), "model": "here", "k": "P@k", "published": "paper",
+        "row": _text("row", pinned=True), "model": "here", "k": "P@k", "published": "paper",
         "authors": _number("ours", format="%.2f", help="“Authors”: counted as the published cells are."),
         "published_count": _number("of 42", help="Published number of forgotten relations."),
         "authors_count": _number("ours of 42", help="“Authors”: counted as the published cells are."),
@@ -115,7 +115,7 @@ TABLE_3 = Table(
         "column_order": ["row", "probe_set", "published", "ours_micro", "majority_micro", "inner", "ours_macro", "comparable"],
     },
     columns={
-        "row": _text("", pinned=True), "model": "model here", "probe_set": "probe set",
+        "row": _text("row", pinned=True), "model": "model here", "probe_set": "probe set",
         "published": _text("paper", help="Last layer / all layers, as published."),
         "ours_micro": _text("ours", help="Last layer / all layers, over facts."),
         "ours_macro": _text("ours, macro", help="Last layer / all layers, the mean over relations."),

@@ -1,0 +1,157 @@
+"""Seconds from a click to a still page in a real browser, against a bare Streamlit page with one Plotly figure in the same run."""
+
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, NamedTuple
+
+from probing.core.errors import ProbingError
+from probing.core.paths import cache_folder, result_folders
+from probing.core.registry import REPOSITORY
+from probing.store.build import build_database
+from tests.browser.conftest import BUSY, INSTALL
+from tests.speed.measurement import Measurement
+
+#: Milliseconds without a change after which a page is still; no time that is measured contains them.
+QUIET = 400
+BARE = "a bare Streamlit page with one Plotly figure"
+#: Clicks an element, if one is given, and resolves to the milliseconds until the last change of the page.
+_STILL = """(element, [busy, quiet]) => new Promise(done => {
+    const begun = performance.now();
+    let last = begun;
+    const seen = new MutationObserver(() => { last = performance.now(); });
+    seen.observe(document.body, {subtree: true, childList: true, characterData: true, attributes: true});
+    const look = () => {
+        const now = performance.now();
+        if (document.querySelector(busy)) last = now;
+        if (now - last < quiet && now - begun < 90_000) return setTimeout(look, 20);
+        seen.disconnect();
+        done(last - begun);
+    };
+    if (element) element.click();
+    setTimeout(look, 20);
+})"""
+_SCRIPT = """
+import plotly.graph_objects as go
+import streamlit as st
+
+st.title("Bare")
+power = st.segmented_control("Power", ["one", "two"], default="one", required=True)
+lines = [go.Scatter(x=list(range(13)), y=[layer ** (1 + (power == "two")) for layer in range(13)], mode="lines+markers")]
+st.plotly_chart(go.Figure(lines))
+"""
+
+
+class Turned(NamedTuple):
+    """A page and two of its views, each one click away from the other; the page opens with the first.
+
+    Attributes:
+        path: the page's link.
+        role: of what is clicked.
+        views: the names of what is clicked.
+        shows: selector of what the page has in both views.
+    """
+
+    path: str
+    role: str
+    views: tuple[str, str]
+    shows: str
+
+
+_FIGURE = ".js-plotly-plot .main-svg"
+OURS = {
+    "Layer curves": Turned("/Layer_curves", "radio", ("any", "no"), _FIGURE),
+    "Compare models": Turned("/Compare_models", "radio", ("any", "no"), _FIGURE),
+    "Reproduction": Turned("/Reproduction", "tab", ("Claims of the text", "Tables 1 to 3"), "h1"),
+}
+_BARE = Turned("/", "radio", ("one", "two"), _FIGURE)
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """The first page after the server answers, a view for the first time, and the view that was shown before."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        logging.warning("no chromium on PATH, so no clicks are measured; to measure them: %s", INSTALL)
+        return []
+    from playwright.sync_api import sync_playwright
+
+    rounds, folder = (1 if quick else 5), cache_folder() / "bench" / "clicks"
+    build_database(result_folders(), folder / "database")
+    script = folder / "bare.py"
+    script.write_text(_SCRIPT, encoding="utf-8")
+    rows = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        with _served(str(script), {}) as bare, _served("app.py", {"PROBING_CACHE": str(folder)}) as ours:
+            theirs = _times(browser, bare, _BARE, rounds)
+            for page, turned in OURS.items():
+                mine = _times(browser, ours, turned, rounds)
+                for what in ("first page", "new view", "view shown before"):
+                    a, b = median(mine[what]), median(theirs[what])
+                    words = ", ".join(f"{seconds:.2f}" for seconds in mine[what])
+                    rows.append(
+                        Measurement(
+                            f"{page}, click to still page, {what}: ours by bare", a, BARE, b, a / b, None, True, "nothing to compare",
+                            f"same browser, one after the other; {words} s",
+                        )
+                    )  # fmt: skip
+        browser.close()
+    return rows
+
+
+def _times(browser: Any, address: str, turned: Turned, rounds: int) -> dict[str, list[float]]:
+    """Seconds of each kind of click; every round is a session of its own."""
+    found: dict[str, list[float]] = {"first page": [], "new view": [], "view shown before": []}
+    for _ in range(rounds):
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        page.set_default_timeout(90_000)
+        began = time.perf_counter()
+        page.goto(address + turned.path)
+        page.wait_for_selector(turned.shows)
+        waited = time.perf_counter() - began
+        found["first page"].append(waited + _still(page, None))
+        first, second = (page.get_by_role(turned.role, name=name, exact=True).first for name in turned.views)
+        found["new view"].append(_still(page, second))
+        found["view shown before"].append(_still(page, first))
+        context.close()
+    return found
+
+
+def _still(page: Any, element: Any) -> float:
+    """Seconds until the page is still, after a click on an element if there is one."""
+    handle = element.element_handle() if element else None
+    return page.evaluate(f"([element, more]) => ({_STILL})(element, more)", [handle, [BUSY, QUIET]]) / 1000
+
+
+@contextmanager
+def _served(script: str, environment: dict[str, str]) -> Iterator[str]:
+    """The address of a Streamlit server, once it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words: Sequence[str] = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port), "--server.address", "127.0.0.1"]
+    server = subprocess.Popen(
+        words, cwd=REPOSITORY, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(480):
+            if server.poll() is not None:
+                raise ProbingError(f"the server of {script} ended by itself")
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
+                break
+            except OSError:
+                time.sleep(0.25)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(20)
