@@ -124,9 +124,14 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
 
 
 def _common(runs: pd.DataFrame, heads: list[str]) -> list[str]:
-    """The kind of heads through which most of the models are probed, the first of several; none if there is none."""
-    models = {head: runs.loc[runs["head"] == head, "model"].nunique() for head in heads}
-    return [max(heads, key=models.__getitem__)] if heads else []
+    """The kind of heads through which most of the models are probed fact by fact, then at all, the first of several; none of none."""
+    whole = runs[~runs["counted"].astype(bool)] if "counted" in runs else runs
+
+    def models(head: str) -> tuple[int, int]:
+        in_full, at_all = (table.loc[table["head"] == head, "model"].nunique() for table in (whole, runs))
+        return in_full, at_all
+
+    return [max(heads, key=models)] if heads else []
 
 
 def _widen(shown: dict[str, list[str]], mine: pd.DataFrame, order: Mapping[str, list[str]]) -> None:

@@ -51,6 +51,8 @@ def test_defaults_are_the_first_model_the_head_that_most_models_have_and_all_pro
         ("4", "nesia-mini", "logit_lens"),
     )
     assert fit(RunChoice(), table)[0].heads == ("logit_lens",), "a model without the first model's heads would have no line"
+    counted = pd.concat([table, runs(("5", "nesia-mini-control", "tied"), counted=("5",))], ignore_index=True)
+    assert fit(RunChoice(), counted)[0].heads == ("logit_lens",), "of the other run counts alone are stored"
     table = pd.concat([table, runs(("5", "nesia-mini-control", "tied"))], ignore_index=True)
     chosen, unknown = fit(RunChoice(), table)
     assert unknown == {}
