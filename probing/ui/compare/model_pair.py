@@ -135,7 +135,8 @@ def choose(view: View) -> Pair | None:
             icon=":material/info:",
         )
         return None
-    heads = sorted(common["head"].unique(), key=lambda name: (*HEADS, name).index(name))
+    by_fact = set(runs.loc[~runs["counted"].astype(bool), "head"])
+    heads = sorted(common["head"].unique(), key=lambda name: (name not in by_fact, (*HEADS, name).index(name)))
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
