@@ -6,16 +6,14 @@ from probing.ui.methods.selection import TABS
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
 tabs = selection.tabs(view.page, "methods_tab", TABS)
-name = next(name for name, tab in tabs.items() if tab.open)
-with tabs[name]:
-    if name == "definitions":
-        explained.definitions()
-    elif name == "yardsticks":
-        yardsticks.draw(view)
-    elif name == "data":
-        explained.provenance(view)
-        explained.bert()
-    elif name == "differences":
-        explained.differences()
-    else:
-        citing.draw()
+with tabs["definitions"]:
+    explained.definitions()
+with tabs["yardsticks"]:
+    yardsticks.draw(view)
+with tabs["data"]:
+    explained.provenance(view)
+    explained.bert()
+with tabs["differences"]:
+    explained.differences()
+with tabs["cite"]:
+    citing.draw()

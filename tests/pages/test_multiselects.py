@@ -47,7 +47,7 @@ def test_a_multiselect_accepts_a_link_with_all_of_its_options(visit, monkeypatch
     assert not opened({}).exception
     found = dict(menus)
     assert bool(found) == (
-        page not in ("own_model", "reproduction", "methods", "pipeline", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
+        page not in ("reproduction", "methods", "pipeline", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
     )
     for field, options in found.items():
         local = [name for name in options if not str(name).startswith("nesia")] if field == "live_models" else options
