@@ -31,6 +31,8 @@ GIVEN = {
     "own_model": {"my_model": "nesia-mini"},
     "reproduction": {"paper": "interplay", "interplay_tab": "tables"},
 }
+#: Keys of tabs.
+OPEN = [f"{page}.{name}" for page, names in selection.PAGE_FIELDS.items() for name in names if name.endswith("tab") or name == "gap"]
 KINDS = ("selectbox", "segmented_control", "toggle", "multiselect")
 
 
@@ -59,7 +61,7 @@ def seen(app: AppTest) -> dict:
     return {
         "text": words(app),
         "widgets": {one.key: one.value for kind in KINDS for one in getattr(app, kind)},
-        "tabs": [tab.label for tab in app.tabs],
+        "open": {key: app.session_state[key] for key in OPEN if key in app.session_state},
         "figures": [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")],
         "tables": [one.value.to_csv() for one in app.dataframe],
     }
