@@ -134,7 +134,7 @@ WITH_SETTINGS = {
     "help": ALONE["help"],
     "shipped model": """
 import probing
-print(probing.load("nesia-mini", device="cpu").ask("The capital of France is [MASK].", top=1).table["token"].iloc[-1])
+print(probing.load("nesia-mini", device="cpu").ask("Rocky Balboa was born in [MASK].", top=1).table["token"].iloc[-1])
 """,
 }
 #: Runs the parts and prints, in JSON, what each prints and the traceback of one that fails.
@@ -243,7 +243,7 @@ def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_i
 
 
 def test_with_the_repository_named_the_installed_package_has_the_shipped_model(with_settings):
-    assert with_settings("shipped model").strip() == "paris"
+    assert with_settings("shipped model").strip() == "philadelphia"
 
 
 def test_a_model_of_ones_own_is_asked_and_probed_with_the_installed_package_alone(alone):

@@ -89,13 +89,12 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
         gather_probes(tmp_path / "made", ("relations",), tmp_path / "shipped", lambda line: None)
 
 
-def test_what_ships_has_every_task_a_random_twin_and_three_seeds():
+def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_some():
     asked = [(request.model, task, request) for request in plan() for task in task_names(request)]
     trained = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "trained")}
     random = {task for model, task, one in asked if (model, one.encoder) == ("nesia-mini", "random")}
     assert len(trained) == 8 and random == trained and set(OPEN_TASKS) < trained
     several = {task for _, task, one in asked if one.seeds == 3 and one.encoder == "trained"}
-    assert several == trained
-    controlled = {task for _, task, one in asked if "control" in one.labels}
-    assert controlled == {task for _, task, one in asked if one.codes} == {"pos", "entities", "relations"}
+    assert several == {"relations", "proto-roles", "entities", "coreference"}, "the variance over seeds is estimated from these"
+    assert {task for _, task, one in asked if "control" in one.labels} == {"entities", "relations"}
     assert len({model for model, _, _ in asked}) >= 3

@@ -83,7 +83,7 @@ CHOSEN = {
     ),
     "forgetting": ForgettingSelection(
         lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
-        followed_fact="ab", protected="a ner-conll",
+        followed_fact="ab", protected="a ner-conll", forgetting_tab="trainings",
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",
         my_run="0123456789ab", my_k=10, my_part="gained"),
@@ -109,7 +109,7 @@ LINKED = {
     "heads": "model probe_set k average exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
     "interplay_tab interplay_figure lost_base lost_tab verdict",
-    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected",
+    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected forgetting_tab",
     "own_model": "my_model my_base my_others my_space my_run my_k my_part",
     "methods": "methods_search methods_tab",
 }

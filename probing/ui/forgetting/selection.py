@@ -6,6 +6,10 @@ from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
 from probing.ui.frame.selection import declared, one_of
 
 
+#: Parts of the page below its answer, by their names in links -> labels of their tabs.
+TABS = {"facts": "Where, and which facts", "trainings": "When, and what prevents it"}
+
+
 @declared("forgetting")
 @dataclass(frozen=True)
 class ForgettingSelection:
@@ -19,6 +23,7 @@ class ForgettingSelection:
         lost_training: the training that is shown state by state.
         followed_fact: id of the fact that is followed through it.
         protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
+        forgetting_tab: the tab that is open.
     """
 
     lost_set: str = ""
@@ -30,3 +35,4 @@ class ForgettingSelection:
     lost_training: str = ""
     followed_fact: str = ""
     protected: str = ""
+    forgetting_tab: str = one_of(tuple(TABS))

@@ -57,7 +57,7 @@ def named_pairs(
         db: the database.
         model: the fine-tuned model.
         base: the model that it is compared with; None takes its own base.
-        heads: kinds of heads to keep; None takes the first of ``HEADS`` that both models have.
+        heads: kinds of heads to keep; None takes the first of ``HEADS`` by which single facts of both models are stored.
         probe_sets: to keep; None keeps all.
         templates: name of the template set.
 
@@ -75,9 +75,9 @@ def named_pairs(
         found = found if wanted is None else found[found[column].isin(list(wanted))]
     if found.empty:
         raise StoreError(nothing_common(runs, model, other))
-    if heads is None:
-        found = found[found["head"] == min(found["head"], key=HEADS.index)]
     by_fact = pair_identities(db, found)
+    if heads is None and len(by_fact):
+        by_fact = by_fact[by_fact["head"] == min(by_fact["head"], key=HEADS.index)]
     if by_fact.empty:
         raise StoreError(
             f"{model} and {other} cannot be compared fact by fact, because only counts of one are stored; probe it again with: "
