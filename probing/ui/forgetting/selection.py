@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
 from probing.ui.frame.selection import declared, one_of
 
-
 #: Parts of the page below its answer, by their names in links -> labels of their tabs.
 TABS = {"facts": "Where, and which facts", "trainings": "When, and what prevents it"}
 
