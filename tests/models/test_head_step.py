@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import shutil
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -164,7 +166,9 @@ def _train_in_a_process(model, folder, cache):
     train_heads(load_encoder(model, device="cpu"), TRAIN, VALID, recipe("full"), folder, StatesCache(cache))
 
 
-def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, folder_of, tmp_path):
+def test_two_processes_that_train_the_same_heads_give_the_bytes_of_one(bert, folder_of, tmp_path, monkeypatch):
+    # A page that another test opened may have left its script as the main module, which a new process would run.
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
     alone = train_heads(bert, TRAIN, VALID, recipe("full"), tmp_path / "alone", StatesCache(tmp_path / "cache-of-one"))
     # One process imports torch and everything else, and both are its forks.
     there = multiprocessing.get_context("forkserver")

@@ -221,7 +221,7 @@ def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFra
         name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
         f"what the model knows now. One seed per model: another seed may lose more or fewer. {_of_base(view, pair)}"
-        f"{_of_controls(list(together['model']), view.controls)}Click to open the facts. {marks_once(view, table['model'])}",
+        f"{view.labelled(_of_controls(list(together['model']), view.controls))}Click to open the facts. {marks_once(view, table['model'])}",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k),
     )

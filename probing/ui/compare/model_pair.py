@@ -147,7 +147,7 @@ def choose(view: View) -> Pair | None:
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
     assert view.database is not None
     checks = comparability(here[0].to_dict(), here[1].to_dict(), view.database)
-    return Pair(here[0], here[1], tuple(replace(one, words=_labelled(view, one.words)) for one in checks), options)
+    return Pair(here[0], here[1], tuple(replace(one, words=view.labelled(one.words)) for one in checks), options)
 
 
 def of_pair(view: View, pair: Pair) -> View:
@@ -184,13 +184,6 @@ def draw_badge(view: View, pair: Pair) -> None:
             blocks.table_with_download(shown, stamp=pair.stamp(view, "configuration differences"), name="differences")
         else:
             st.markdown("No setting differs.")
-
-
-def _labelled(view: View, words: str) -> str:
-    """Words with the names of models as in figures and menus, longest names first, because a base's is part of the others'."""
-    for model in sorted(view.all_colours, key=len, reverse=True):
-        words = words.replace(model, view.label(model))
-    return words
 
 
 def draw_curves(view: View, pair: Pair) -> None:

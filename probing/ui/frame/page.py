@@ -128,6 +128,12 @@ class View:
         """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its task."""
         return marked(self._name(model), self.verdicts.get(model))
 
+    def labelled(self, words: str) -> str:
+        """Words with models named as in figures and menus, longest names first, because a base's name is part of the others'."""
+        for model in sorted(self.all_colours, key=len, reverse=True):
+            words = words.replace(model, self.label(model))
+        return words
+
     def called(self, model: str) -> Markdown:
         """A model's name in sentences; a badge shows whether a fine-tuned model learned its task, and its task score."""
         return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model), self._scores.get(model, ""))

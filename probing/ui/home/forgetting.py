@@ -176,7 +176,7 @@ def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
         "{training} on the base's pre-training text ({model}{length}) loses **{share:.0f} %** and gains {gained:.0f} %.",
         training=f"; {training}" if tuned else training.capitalize(),
         model=view.called(control["model"]),
-        length="" if same else length.removeprefix(control["model"]),
+        length="" if same else view.labelled(length.removeprefix(control["model"])),
         share=control["share"] * 100,
         gained=control["gained"] / (control["kept"] + control["lost"]) * 100,
     )
