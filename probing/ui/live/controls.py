@@ -1,6 +1,7 @@
 """The controls of the live page: the sentence and the model, and everything else under "More options"."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -44,22 +45,11 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     name = live_models.pick(selection.current().live_model, offered)
     others = [other for other in own.live_models if other in offered and other != name][: MAX_MODELS - 1]
     kind = own.live_head if own.live_head in live_models.HEADS else ""
-    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+    named = named_models(view, offered)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Leaving the field already sends the sentence; newcomers look for a button.
         st.button("Ask", type="primary", key="live.ask")
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "live_model",
-            page,
-            value=name,
-            options=list(offered),
-            format_func=named.__getitem__,
-            # The named base belongs to one model.
-            resets={"live_base": ""},
-            label_visibility="collapsed",
-        )
+        choose_model(page, name, named, label_visibility="collapsed")
         with st.popover("More options", icon=":material/tune:"):
             _options(view, kind, {one: words for one, words in named.items() if one != name}, others)
     if words := _set(view, others, len(offered)):
@@ -155,6 +145,34 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
     if own.replaced:
         words.append(f"{RESTORED[own.replaced]} restored below")
     return words
+
+
+def named_models(view: View, offered: Mapping[str, live_models.Choice]) -> dict[str, str]:
+    """Model -> its name in menus, with the place of one that does not ship."""
+    return {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+
+
+def choose_model(page: str, name: str, named: Mapping[str, str], resets: Mapping[str, Any] | None = None, **more: Any) -> None:
+    """Draws the choice of the model.
+
+    Args:
+        page: part of the widget's key.
+        name: the chosen one.
+        named: of ``named_models``.
+        resets: further fields that belong to one model, as the named base does.
+        more: as for ``st.selectbox``.
+    """
+    selection.bound(
+        st.selectbox,
+        "Model",
+        "live_model",
+        page,
+        value=name,
+        options=list(named),
+        format_func=named.__getitem__,
+        resets={"live_base": "", **(resets or {})},
+        **more,
+    )
 
 
 def left_aside(offered: Mapping[str, live_models.Choice], name: str) -> None:

@@ -69,19 +69,9 @@ def models(view: View) -> Two | None:
     usual = _usual(offered, name, own.live_base)
     others = [one for one in offered if one != name]
     beside = own.beside if own.beside == ALONE or own.beside in others else usual or ALONE
-    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+    named = controls.named_models(view, offered)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "live_model",
-            page,
-            value=name,
-            options=list(offered),
-            format_func=named.__getitem__,
-            resets={"live_base": "", "beside": ""},
-            width=260,
-        )
+        controls.choose_model(page, name, named, {"beside": ""}, width=260)
         selection.bound(
             st.selectbox,
             "Compare with",

@@ -55,7 +55,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
     )
     name = live_models.pick(selection.current().live_model, offered)
     others = [other for other in own.live_models if other in offered and other != name][: controls.MAX_MODELS - 1]
-    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+    named = controls.named_models(view, offered)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.pills(
             "Sentences of the paper's Figure 3",
@@ -66,18 +66,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
             label_visibility="collapsed",
             help="The two sentences of Figure 3 of Tenney et al. (2019).",
         )
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "live_model",
-            page,
-            value=name,
-            options=list(offered),
-            format_func=named.__getitem__,
-            resets={"live_base": ""},
-            label_visibility="collapsed",
-            width=230,
-        )
+        controls.choose_model(page, name, named, label_visibility="collapsed", width=230)
         with st.popover("More models", icon=":material/tune:"):
             _options(page, {one: words for one, words in named.items() if one != name}, others)
     if others:

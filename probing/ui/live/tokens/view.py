@@ -61,20 +61,9 @@ def _controls(view: View) -> tuple[Choice, str]:
     )
     name = live_models.pick(selection.current().live_model, offered)
     head = own.live_head if own.live_head in live_models.HEADS else ""
-    named = {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.button("Ask", type="primary", key="live.ask")
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "live_model",
-            page,
-            value=name,
-            options=list(offered),
-            format_func=named.__getitem__,
-            resets={"live_base": ""},
-            width=260,
-        )
+        controls.choose_model(page, name, controls.named_models(view, offered), width=260)
         selection.bound(
             st.selectbox,
             "Head",
