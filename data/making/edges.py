@@ -1,12 +1,13 @@
 """The shipped probes of edge probing, on nesia-mini, its random twin and its fine-tuned relatives."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.paths import cache_folder, snapshot_folder
-from probing.models.edges.files import FILE, SHIPPED, probes_folder
+from probing.models.edges.files import FILE, SHIPPED, probes_folder, read_probes
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
@@ -64,7 +65,7 @@ def minutes(request: EdgesRequest) -> float:
 def gather(say: Say = print) -> list[Path]:
     """Stores the results in the snapshot and the probes in ``data/edges``, and applies them to our own sentences.
 
-    Of what is not trained nothing is stored, and shipped probes of it are deleted: they are of another base.
+    Shipped probes of tasks that were not trained here are kept if they are of this base, else deleted.
 
     Raises:
         ProbingError: if a file cannot be read.
@@ -73,6 +74,9 @@ def gather(say: Say = print) -> list[Path]:
     probes = probes_folder(cache_folder(), weights, "pos").parent
     trained = tuple(task for task in OPEN_TASKS if (probes / task / FILE).is_file())
     files = gather_results(results(), snapshot_folder(), say) if has_runs(results(), "edge_runs", say) else []
+    for folder in (SHIPPED / MODEL).glob("*"):
+        if read_probes(folder / FILE).weights != weights:
+            shutil.rmtree(folder)
     files += gather_probes(probes, trained, SHIPPED / MODEL, say)
     if not any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
         return files

@@ -18,10 +18,10 @@ def gather(say: Say = print) -> list[Path]:
     """Stores the predictions and counts of all runs in the snapshot.
 
     Raises:
-        StoreError: if there are no runs, or a file cannot be read.
+        StoreError: if a file cannot be read.
     """
     target, files, counted = snapshot_folder(), [], []
-    for folder in sorted(path for path in full_runs().iterdir() if path.is_dir()):
+    for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):
         rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
         if rows and all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in rows):
             files += [atomic_copy(path, target / path.name) for path in sorted(folder.glob("*.parquet"))]

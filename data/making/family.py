@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from threading import Condition
 
 from data.making import edges, facts, forgetting, sentences
+from data.making.kept import keep
 from data.making.models import MODEL, SHIPPED
 from data.making.plan import Step, steps
 from probing.core.errors import ModelError, ProbingError
@@ -45,7 +47,7 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
     if all(step.name in shipped for step in plan):
         say(f"everything is made: {len(plan)} steps, {_hours(sum(shipped.values()) / 60)} of one processor; {SHIPPED / MODEL / RECORD}")
         return True
-    done = {step.name: seconds for step in plan if (seconds := _noted(step, base)) is not None}
+    done = shipped | _noted(plan, base)
     for line in estimate(plan, done, jobs):
         say(line)
     if only_plan:
@@ -59,19 +61,29 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
 
 
 def gather(base: str, say: Say = print) -> None:
-    """Stores the results of the steps that are done in ``data`` in place of those there, and records which are.
+    """Adds the results of the steps that are done to those in ``data``, and records which are.
+
+    What ships of another base is replaced. Results of steps that are recorded, but not in the cache, are kept.
 
     Raises:
-        ProbingError: if no facts are probed, or a file cannot be read.
+        ProbingError: if a file cannot be read; nothing is changed then but files of models and probes.
     """
-    snapshot_folder().mkdir(parents=True, exist_ok=True)
-    for old in snapshot_folder().glob("*.parquet"):
-        old.unlink()
+    shipped = recorded(SHIPPED / MODEL / RECORD, base)
+    snapshot = snapshot_folder()
+    snapshot.mkdir(parents=True, exist_ok=True)
+    old = snapshot.with_name(f"{snapshot.name}.old")
+    # Left by a call that was killed: what shipped before it.
+    if not old.is_dir():
+        old.mkdir()
+        for path in snapshot.glob("*.parquet"):
+            path.rename(old / path.name)
     files = facts.gather(say) + edges.gather(say) + sentences.gather(say) + forgetting.gather(say)
-    seconds = {step.name: round(spent) for step in steps() if (spent := _noted(step, base)) is not None}
+    kept = keep(old, snapshot) if shipped else []
+    shutil.rmtree(old)
+    seconds = {name: round(spent) for name, spent in (shipped | _noted(steps(), base)).items()}
     atomic_text(SHIPPED / MODEL / RECORD, json.dumps({"base_weights": base, "seconds": seconds}, indent=1) + "\n")
-    size = sum(path.stat().st_size for path in snapshot_folder().iterdir())
-    say(f"wrote {len(files)} files; {snapshot_folder()} has {size:,} bytes")
+    size = sum(path.stat().st_size for path in snapshot.iterdir())
+    say(f"wrote {len(files)} files and kept {len(kept)}; {snapshot} has {size:,} bytes")
 
 
 def run_step(name: str, say: Say = print) -> None:
@@ -156,7 +168,7 @@ def _run(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say
             right = _own_process(step.name)
             with changed:
                 running.discard(step.name)
-                seconds = _noted(step, base) if right else None
+                seconds = _noted([step], base).get(step.name) if right else None
                 if seconds is None:
                     failed.append(step.name)
                 else:
@@ -197,13 +209,10 @@ def _note(name: str) -> Path:
     return _folder() / f"{_slug(name)}.json"
 
 
-def _noted(step: Step, base: str) -> float | None:
-    """Seconds of a step that is done for this base; None if it is not."""
-    note = _note(step.name)
-    if not note.is_file():
-        return None
-    found = json.loads(note.read_text(encoding="utf-8"))
-    return float(found["seconds"]) if found["base_weights"] == base else None
+def _noted(plan: Iterable[Step], base: str) -> dict[str, float]:
+    """Step -> its seconds, of those that this cache notes as done for this base."""
+    found = {step.name: json.loads(_note(step.name).read_text(encoding="utf-8")) for step in plan if _note(step.name).is_file()}
+    return {name: float(note["seconds"]) for name, note in found.items() if note["base_weights"] == base}
 
 
 def _hours(minutes: float) -> str:

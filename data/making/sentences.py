@@ -121,15 +121,16 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
 
 
 def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
-    """Copies the trained probes of each model's tasks from the cache to the shipped folder, in place of those there."""
+    """Copies the trained probes of each model's tasks from the cache to the shipped folder; those there of other weights are deleted."""
     files = []
     for model in models:
-        shutil.rmtree(SHIPPED / model, ignore_errors=True)
         weights = open_encoder(model, device="cpu").identity
         for task in ALL if model == MODEL else READABLE:
-            trained = probes_folder(cache_folder(), weights, task) / FILE
+            trained, ships = probes_folder(cache_folder(), weights, task) / FILE, SHIPPED / model / task
             if trained.is_file():
-                files.append(write_probes(read_probes(trained), SHIPPED / model / task))
+                files.append(write_probes(read_probes(trained), ships))
+            elif (ships / FILE).is_file() and read_probes(ships / FILE).weights != weights:
+                shutil.rmtree(ships)
     say(f"probes of {', '.join(models)}: {sum(path.stat().st_size for path in files):,} bytes in {SHIPPED}")
     return files
 

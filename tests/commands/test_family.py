@@ -12,6 +12,7 @@ from probing.core.errors import ModelError, ProbingError
 from probing.core.registry import read_registry
 from probing.store.check import check_store
 from probing.store.parquet import read_table
+from probing.store.sources import files_of
 from tests.store.planted import PlantedRun, plant_runs
 
 
@@ -94,6 +95,43 @@ def test_another_base_has_nothing_made(planted, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(family, "weights_of_base", lambda: "other")
     family.family(1, False, lambda line: None)
     assert len(ran) == 4
+
+
+def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As after a fresh clone: only steps that the record lacks run, and what they give is added."""
+    ran, _ = planted
+    first, second, third = PlantedRun("a"), PlantedRun("b"), PlantedRun("c")
+
+    def store(*runs: PlantedRun) -> None:
+        def gather(say: Callable[[str], None]) -> list[Path]:
+            folder = plant_runs(tmp_path / "snapshot", runs)
+            return [path.rename(folder / path.name) for path in folder.glob("*/*.parquet")]
+
+        monkeypatch.setattr(family.facts, "gather", gather)
+
+    def stored() -> set[str]:
+        files = files_of("runs", tmp_path / "snapshot")
+        return {run for path in files for run in read_table(path, "runs").column("run_id").to_pylist()}
+
+    store(first, second)
+    family.family(1, False, lambda line: None)
+    before = {
+        table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in ("facts", "relations")
+    }
+    steps = family.steps()
+    monkeypatch.setattr(family, "steps", lambda: [*steps, Step("new", steps[1].run, 60.0, ("late",))])
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
+    ran.clear()
+    store(third)
+    assert family.family(1, False, lambda line: None) and len(ran) == 1
+    assert stored() == {first.run_id, second.run_id, third.run_id}
+    after = {table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in before}
+    assert after == before, "rows that belong to no run are there once"
+    assert check_store([tmp_path / "snapshot"]) == [] and not (tmp_path / "snapshot.old").exists()
+    # Of another base nothing stays.
+    monkeypatch.setattr(family, "weights_of_base", lambda: "other")
+    family.family(1, False, lambda line: None)
+    assert stored() == {third.run_id}
 
 
 def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

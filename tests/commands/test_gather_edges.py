@@ -81,7 +81,6 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
     for task in ("pos", "srl", "entities"):
         flat = torch.stack([start_of(shape, layer) for layer in range(2)])
         write_probes(TaskProbes(task, task, ("a", "b"), (True, True), "w", "{}", (0.5, 0.6), shape, flat), tmp_path / "made" / task, 8)
-    (tmp_path / "shipped" / "old").mkdir(parents=True)
     gather_probes(tmp_path / "made", ("pos", "srl"), tmp_path / "shipped", lambda line: None)
     assert sorted(folder.name for folder in (tmp_path / "shipped").iterdir()) == ["pos", "srl"]
     assert read_probes(tmp_path / "shipped" / "srl" / FILE).task == "srl"

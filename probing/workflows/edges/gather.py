@@ -4,7 +4,6 @@ No sentence of a data set ships, under any licence: a sentence is named by the s
 set has been fetched.
 """
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -76,13 +75,7 @@ def _with(rows: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def gather_probes(source: Path, tasks: tuple[str, ...], target: Path, say: Say = print) -> list[Path]:
-    """Copies the probes of some tasks from ``source``, a folder with one folder per task, to ``target`` in 6 bits, and deletes those of
-    other tasks."""
-    files = []
-    for folder in sorted(target.iterdir()) if target.is_dir() else ():
-        if folder.name not in tasks:
-            shutil.rmtree(folder)
-    for task in tasks:
-        files.append(write_probes(read_probes(source / task / FILE), target / task, 6))
-    say(f"probes of {', '.join(tasks)}: {sum(path.stat().st_size for path in files):,} bytes in {target}")
+    """Copies the probes of some tasks from ``source``, a folder with one folder per task, to ``target`` in 6 bits."""
+    files = [write_probes(read_probes(source / task / FILE), target / task, 6) for task in tasks]
+    say(f"probes of {', '.join(tasks) or 'no task'}: {sum(path.stat().st_size for path in files):,} bytes in {target}")
     return files
