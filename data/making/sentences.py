@@ -129,7 +129,7 @@ def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
             trained, ships = probes_folder(cache_folder(), weights, task) / FILE, SHIPPED / model / task
             if trained.is_file():
                 files.append(write_probes(read_probes(trained), ships))
-            elif (ships / FILE).is_file() and read_probes(ships / FILE).weights != weights:
+            elif (ships / FILE).is_file() and read_probes(ships / FILE).identity != weights:
                 shutil.rmtree(ships)
     say(f"probes of {', '.join(models)}: {sum(path.stat().st_size for path in files):,} bytes in {SHIPPED}")
     return files

@@ -1,11 +1,13 @@
 """The shipped results of edge probing: many small files become one per table and model, without sentences."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from data.making import edges as edges_made
 from data.making.edges import plan
 from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.errors import HeadError, StoreError
@@ -86,6 +88,17 @@ def test_probes_of_the_named_tasks_alone_are_shipped(tmp_path: Path):
     assert read_probes(tmp_path / "shipped" / "srl" / FILE).task == "srl"
     with pytest.raises(HeadError, match="cannot read the probes"):
         gather_probes(tmp_path / "made", ("relations",), tmp_path / "shipped", lambda line: None)
+
+
+def test_shipped_probes_stay_without_a_training_here_unless_they_are_of_other_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shipped = tmp_path / "edges" / edges_made.MODEL
+    shutil.copytree(edges_made.SHIPPED / edges_made.MODEL / "relations", shipped / "relations")
+    other = replace(read_probes(shipped / "relations" / FILE), weights="other")
+    write_probes(other, shipped / "pos", 6)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(edges_made, "SHIPPED", tmp_path / "edges")
+    assert edges_made.gather(lambda line: None) == []
+    assert [folder.name for folder in shipped.iterdir()] == ["relations"]
 
 
 def test_what_ships_has_every_task_a_random_twin_and_three_seeds_of_some():

@@ -1,5 +1,6 @@
 """The shipped results of sentence probing and of changes: one file for each table, no sentence among them, answers of few models."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,13 @@ def test_what_ships_is_whole(gathered: Path):
     build_database([gathered / "shipped"], gathered / "database")
     with open_database(gathered / "database") as db:
         assert db.query("SELECT count(*) AS n FROM runs")["n"].item() == len(RUNS) + len(MODELS)
+
+
+def test_shipped_probes_stay_without_a_training_here_unless_they_are_of_other_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shipped = tmp_path / "sentences" / "nesia-mini-sst-2"
+    shutil.copytree(sentences.SHIPPED / "nesia-mini-sst-2", shipped)
+    shutil.copytree(sentences.SHIPPED / "nesia-mini-cola" / "bigram-shift", shipped / "bigram-shift", dirs_exist_ok=True)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sentences, "SHIPPED", tmp_path / "sentences")
+    assert sentences.ship_probes(["nesia-mini-sst-2"], lambda line: None) == []
+    assert [folder.name for folder in shipped.iterdir()] == ["coordination-inversion"]
