@@ -15,14 +15,14 @@ if shown := open_results(view):
         layers.draw_first(shown)
     view.introduce()
     blocks.in_words(words)
-    tabs = selection.tabs("tuning_tab", TABS, view.page)
-    with view.contents.within(tabs["layers"]):
-        gone.draw_words(shown)
-        layers.draw(shown)
-    with view.contents.within(tabs["properties"]):
-        gone.draw(shown)
-    with view.contents.within(tabs["all"]):
-        models.draw_table(shown)
-        models.draw_plane(shown)
+    with selection.open_tab("tuning_tab", TABS, view.page) as tab:
+        if tab == "layers":
+            gone.draw_words(shown)
+            layers.draw(shown)
+        elif tab == "properties":
+            gone.draw(shown)
+        else:
+            models.draw_table(shown)
+            models.draw_plane(shown)
 page.sections(view)
 view.contents.end()

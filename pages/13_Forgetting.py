@@ -8,12 +8,12 @@ from probing.ui.frame import page, selection
 view = page.open_page("forgetting", "Forgetting", "Forgotten, or only out of reach?", needs_results=False)
 if shown := open_results(view):
     headline.draw(shown)
-    tabs = selection.tabs("forgetting_tab", TABS, view.page)
-    with view.contents.within(tabs["facts"]):
-        where.draw(shown)
-        facts.draw(shown)
-    with view.contents.within(tabs["trainings"]):
-        trainings.draw(view)
+    with selection.open_tab("forgetting_tab", TABS, view.page) as tab:
+        if tab == "facts":
+            where.draw(shown)
+            facts.draw(shown)
+        else:
+            trainings.draw(view, shown.model)
 else:
     view.introduce()
     trainings.draw(view)

@@ -9,15 +9,15 @@ pair = model_pair.choose(view)
 if pair is not None:
     if pair.by_fact:
         model_pair.draw_curves(view, pair)
-        tabs = selection.tabs("compare_tab", TABS, view.page)
-        with view.contents.within(tabs["facts"]):
-            flow.draw_flow(view, pair)
-        with view.contents.within(tabs["models"]):
-            flow.draw_family(view, pair)
-            layers.draw_weights(view, pair)
-        with view.contents.within(tabs["layers"]):
-            layers.draw_answers(view, pair)
-            layers.draw_early_exit(view, pair)
+        with selection.open_tab("compare_tab", TABS, view.page) as tab:
+            if tab == "facts":
+                flow.draw_flow(view, pair)
+            elif tab == "models":
+                flow.draw_family(view, pair)
+                layers.draw_weights(view, pair)
+            else:
+                layers.draw_answers(view, pair)
+                layers.draw_early_exit(view, pair)
     else:
         counts.draw(view, pair)
         model_pair.draw_badge(view, pair)

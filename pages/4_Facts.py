@@ -7,9 +7,8 @@ from probing.ui.facts.selection import TABS
 from probing.ui.frame import page, selection
 
 view = page.open_page("facts", "Facts", "One fact through all layers")
-tabs = selection.tabs("facts_tab", TABS, view.page)
-if tabs["stored"].open:
-    with tabs["stored"]:
+with selection.open_tab("facts_tab", TABS, view.page) as tab:
+    if tab == "stored":
         shown, found = st.container(), st.container()
         with found:
             st.header("Find a fact", anchor="find-a-fact")
@@ -18,6 +17,5 @@ if tabs["stored"].open:
         with shown:
             detail.show(view, fact_id)
             view.introduce()
-else:
-    with tabs["own"]:
+    else:
         upload.show(view)

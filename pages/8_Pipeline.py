@@ -9,14 +9,14 @@ view = page.open_page("pipeline", "Pipeline", "Where in the layers syntax and me
 shown = open_results(view)
 words = headline.draw(shown)
 rows.draw_places(shown, words)
-tabs = selection.tabs("edge_tab", TABS, view.page)
-with view.contents.within(tabs["scores"]):
-    rows.draw_scores(shown)
-with view.contents.within(tabs["layers"]):
-    curves.draw(shown)
-    bars.draw(shown)
-with view.contents.within(tabs["order"]):
-    order.draw(shown)
-    labels.draw(shown)
-    rows.ways(shown)
+with selection.open_tab("edge_tab", TABS, view.page) as tab:
+    if tab == "scores":
+        rows.draw_scores(shown)
+    elif tab == "layers":
+        curves.draw(shown)
+        bars.draw(shown)
+    else:
+        order.draw(shown)
+        labels.draw(shown)
+        rows.ways(shown)
 view.contents.end()

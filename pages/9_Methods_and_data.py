@@ -6,15 +6,15 @@ from probing.ui.methods.selection import TABS
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
 if not search.draw(view):
-    tabs = selection.tabs("methods_tab", TABS, view.page)
-    with tabs["definitions"]:
-        explained.definitions()
-    with tabs["yardsticks"]:
-        yardsticks.draw(view)
-    with tabs["data"]:
-        explained.provenance(view)
-        explained.bert()
-    with tabs["differences"]:
-        explained.differences()
-    with tabs["cite"]:
-        citing.draw()
+    with selection.open_tab("methods_tab", TABS, view.page) as tab:
+        if tab == "definitions":
+            explained.definitions()
+        elif tab == "yardsticks":
+            yardsticks.draw(view)
+        elif tab == "data":
+            explained.provenance(view)
+            explained.bert()
+        elif tab == "differences":
+            explained.differences()
+        else:
+            citing.draw()

@@ -11,15 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Condition
 
+import pyarrow as pa
+
 from data.making import edges, facts, forgetting, sentences
-from data.making.kept import keep
 from data.making.models import MODEL, SHIPPED
 from data.making.plan import Step, steps
 from probing.core.errors import ModelError, ProbingError
-from probing.core.files.atomic import atomic_text
+from probing.core.files.atomic import atomic_copy, atomic_text
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.core.registry import REPOSITORY
 from probing.models.sources.weights import weights_identity
+from probing.store.parquet import read_table, write_table
+from probing.store.schema import KEYS
+from probing.store.sources import table_of
 from probing.workflows.say import Say
 
 #: Next to the base: weights of the base, and seconds of one processor of each step that the family was made by.
@@ -78,12 +82,49 @@ def gather(base: str, say: Say = print) -> None:
         for path in snapshot.glob("*.parquet"):
             path.rename(old / path.name)
     files = facts.gather(say) + edges.gather(say) + sentences.gather(say) + forgetting.gather(say)
-    kept = keep(old, snapshot) if shipped else []
+    kept = _keep(old, snapshot) if shipped else []
     shutil.rmtree(old)
     seconds = {name: round(spent) for name, spent in (shipped | _noted(steps(), base)).items()}
     atomic_text(SHIPPED / MODEL / RECORD, json.dumps({"base_weights": base, "seconds": seconds}, indent=1) + "\n")
     size = sum(path.stat().st_size for path in snapshot.iterdir())
     say(f"wrote {len(files)} files and kept {len(kept)}; {snapshot} has {size:,} bytes")
+
+
+def _keep(old: Path, new: Path) -> list[Path]:
+    """Adds to a folder of tables what another has besides: files, runs, and rows of tables without runs.
+
+    Another machine made them, or an earlier cache.
+
+    Args:
+        old: folder of Parquet files that shipped.
+        new: folder of those that replace them; a run that it has is not taken from ``old``.
+
+    Returns:
+        The files that were added or became longer.
+
+    Raises:
+        StoreError: if a file cannot be read.
+    """
+    changed = []
+    for path in sorted(old.glob("*.parquet")):
+        target, table = new / path.name, table_of(path)
+        if table is None or not target.is_file():
+            changed.append(atomic_copy(path, target))
+        elif len(further := _besides(table, path, target)):
+            changed.append(write_table(table, pa.concat_tables([further, read_table(target, table)]), target))
+    return changed
+
+
+def _besides(table: str, old: Path, new: Path) -> pa.Table:
+    """Rows of the old file of runs that the new one lacks; of a table without runs, those with other keys."""
+    rows, replacing = read_table(old, table), read_table(new, table)
+    keys = ["run_id"] if "run_id" in rows.column_names else list(KEYS[table])
+    known = set(_keys(replacing, keys))
+    return rows.filter(pa.array([key not in known for key in _keys(rows, keys)], pa.bool_()))
+
+
+def _keys(rows: pa.Table, names: list[str]) -> list[tuple[object, ...]]:
+    return list(zip(*(rows.column(name).to_pylist() for name in names), strict=True))
 
 
 def run_step(name: str, say: Say = print) -> None:

@@ -96,6 +96,9 @@ class Tuned:
             patience=self.patience,
             bfloat16=True,
         )
+        if self.more.get("shuffled_labels"):
+            # Its score never rises: the best state of several looks would be one of the first.
+            length = replace(length, steps=kept_step(BY_END[self.like]), looks=None, patience=None)
         more: dict[str, Any] = {"data": downloads() / self.data} if self.data else {}
         if self.objective == "control":
             more["lama"] = downloads() / "lama"
@@ -134,8 +137,17 @@ def learning_rate(tuned: Tuned) -> float:
     return float(note["recipe"]["learning_rate"])
 
 
+def kept_step(tuned: Tuned) -> int:
+    """Steps that a finished model was trained for: until the state that its looks chose.
+
+    Raises:
+        FileNotFoundError: if it is not made yet.
+    """
+    return int(json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))["kept_step"])
+
+
 def _shuffled(of: Tuned) -> Tuned:
-    """The control of a task: as many steps at the same rate, on shuffled labels."""
+    """The control of a task: as many steps as the model took, at its rate, on shuffled labels."""
     return replace(of, end=f"{of.end}-shuffled", like=of.end, ships=False, more={"shuffled_labels": True})
 
 

@@ -1,9 +1,24 @@
-"""The Reproduction page with all of its tabs; the page draws only the open one."""
+"""A page with all of its tabs, of which it draws only the open one."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+
+from probing.ui.compare.selection import TABS as COMPARE_TABS
+from probing.ui.fine_tuning.selection import TABS as TUNING_TABS
+from probing.ui.forgetting.selection import TABS as FORGETTING_TABS
+from probing.ui.methods.selection import TABS as METHODS_TABS
+from probing.ui.pipeline.selection import TABS as PIPELINE_TABS
+
+#: Page -> the field of its link that opens a tab, and the names of the tabs. Reproduction has a field for each of its papers.
+TABS = {
+    "compare": ("compare_tab", COMPARE_TABS),
+    "pipeline": ("edge_tab", PIPELINE_TABS),
+    "fine_tuning": ("tuning_tab", TUNING_TABS),
+    "forgetting": ("forgetting_tab", FORGETTING_TABS),
+    "methods": ("methods_tab", METHODS_TABS),
+}
 
 
 class EveryTab:
@@ -35,3 +50,14 @@ def every_tab(visit: Callable[..., AppTest], field: str, tabs: Sequence[str], **
         query: other fields of the link.
     """
     return EveryTab([visit(**{field: tab}, **query) for tab in tabs])
+
+
+def links_to_tabs(page: str) -> list[dict[str, str]]:
+    """What a link to each tab of a page has: nothing for the first, which opens by itself, and for a page without tabs."""
+    field, tabs = TABS.get(page, ("", ("",)))
+    return [{field: tab} if place else {} for place, tab in enumerate(tabs)]
+
+
+def whole(look: Callable[..., AppTest], page: str, **query: Any) -> EveryTab:
+    """Opens a page by link once per tab that it has; arguments as for ``conftest.opening``."""
+    return EveryTab([look(page, **tab, **query) for tab in links_to_tabs(page)])

@@ -1,7 +1,7 @@
 """No fine-tuned model of the shipped family is named on a page without the word on whether it learned its task.
 
 And every number about knowledge in a headline has its yardstick in the same or the next sentence (``headlines``). Both are read on one
-visit of each page of the shipped results, which takes seconds.
+visit of each tab of each page of the shipped results, which takes seconds.
 """
 
 import json
@@ -21,6 +21,7 @@ from probing.store.run_queries import runs as all_runs
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
 from tests.pages.conftest import PAGES, ROOT
+from tests.pages.every_tab import EveryTab, links_to_tabs
 from tests.pages.headlines import OF_THE_PAPER, headlines, without_yardstick
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"
@@ -31,11 +32,11 @@ LINKS: dict[str, list[dict]] = {
     "home": [{}],
     "layer_curves": [{}, {"models": ["nesia-mini", TUNED], "heads": ["tied", "logit_lens"]}],
     "relations": [{}, {"model": TUNED}, {"model": COUNTED}],
-    "compare": [{}, {"model": TUNED}, {"model": COUNTED}, {"model": "nesia-mini-control"}],
+    "compare": [{}, {"tuned": TUNED}, {"tuned": COUNTED}, {"tuned": "nesia-mini-control"}],
     "facts": [{}, {"model": TUNED, "versus": "nesia-mini", "part": "lost"}, {"model": "nesia-mini-rank-msmarco"}],
     "live": [{}, {"live_model": TUNED}],
     "heads": [{}, {"model": TUNED}],
-    "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "true"}],
+    "pipeline": [{}, {"layerwise": "selectivity", "bars_of": "nesia-mini-ner-conll"}, {"edge_part": "test", "unseen": "1"}],
     "edge_sentences": [{}, {"trace_part": "dev", "trace_kind": "ambiguous"}],
     "sentence_probes": [{}],
     "fine_tuning": [{}, {"changed_model": TUNED}, {"changed_model": "nesia-mini-control"}],
@@ -119,6 +120,12 @@ def shipped(shipped_cache) -> Iterator[Callable[..., AppTest]]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def shipped_tabs(shipped) -> Callable[..., EveryTab]:
+    """As ``shipped``, with all tabs of the page."""
+    return lambda page, query=None: EveryTab([shipped(page, (query or {}) | tab) for tab in links_to_tabs(page)])
+
+
 def test_a_share_without_anything_to_hold_it_against_is_found():
     bare = "The model gives **23.9 %** of the facts. It is quick. The capital of France is Paris."
     assert without_yardstick(bare) == ["The model gives **23.9 %** of the facts."]
@@ -128,8 +135,8 @@ def test_a_share_without_anything_to_hold_it_against_is_found():
 
 
 @pytest.mark.parametrize(("page", "query"), [(page, query) for page, queries in LINKS.items() for query in queries])
-def test_a_fine_tuned_model_is_named_with_its_badge(page, query, shipped, names):
-    app = shipped(page, query)
+def test_a_fine_tuned_model_is_named_with_its_badge(page, query, shipped_tabs, names):
+    app = shipped_tabs(page, query)
     assert not app.exception
     said = [(kind, str(one.value)) for kind in SENTENCES for one in getattr(app, kind)]
     found = [(kind, text) for kind, text in said if not any(words in text for words in OF_THE_PAPER) and unmarked(text, names)]
@@ -141,7 +148,7 @@ def test_a_fine_tuned_model_is_named_with_its_badge(page, query, shipped, names)
 
 
 def test_the_task_table_says_interval_baseline_and_verdict(shipped):
-    app = shipped("compare")
+    app = shipped("compare", {"compare_tab": "models"})
     (table,) = (one.value for one in app.dataframe if "baseline_name" in one.value)
     assert "chance" not in table and {"value", "low", "high", "baseline", "other_name", "verdict", "definition"} <= set(table)
     marks = {in_words(verdict): mark for verdict, mark in MARKS.items()}
@@ -153,8 +160,8 @@ def test_the_task_table_says_interval_baseline_and_verdict(shipped):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
-def test_every_share_in_a_headline_has_its_yardstick(shipped, page):
-    app = shipped(page)
+def test_every_share_in_a_headline_has_its_yardstick(shipped_tabs, page):
+    app = shipped_tabs(page)
     assert not app.exception
     texts = headlines(app)
     if page == "forgetting" and "No model was asked" in " ".join(one.value for one in app.info):

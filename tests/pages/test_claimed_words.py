@@ -15,6 +15,7 @@ import pytest
 from probing.core.metrics import METRICS
 from probing.reports.knowledge.transitions import COLUMNS
 from tests.pages.conftest import words
+from tests.pages.every_tab import whole
 from tests.pages.planted_family import charts
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +129,7 @@ def test_no_definition_and_no_column_of_a_report_claims_it():
     ("page", "query"), [("compare", {}), ("facts", {"model": "nesia-mini-qa-squad-1", "versus": "nesia-mini", "part": "not_read"})]
 )
 def test_a_page_with_facts_of_every_fate_does_not_say_it(look, page, query):
-    app = look(page, **query)
+    app = whole(look, page, **query)
     assert not app.exception and "not read at any layer" in words(app)
     shown = [words(app), json.dumps(charts(app)), *(str(option) for menu in app.selectbox for option in menu.options)]
     assert [sentence for text in shown for sentence in claims(text)] == []

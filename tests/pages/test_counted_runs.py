@@ -4,6 +4,7 @@ import pytest
 
 from probing.store.parquet import write_table
 from tests.pages.conftest import PAGES, words
+from tests.pages.every_tab import whole
 from tests.pages.planted_family import charts
 from tests.store.planted_heads import BASE, CONTROL, KNOWN, TUNED, plant_heads
 
@@ -32,8 +33,7 @@ def commands(app) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
 def test_every_page_opens_on_a_counted_run(look, counted, page):
     query = {"models": TUNED, "heads": "least_squares"} if page in ("home", "layer_curves") else {"model": TUNED, "head": "least_squares"}
-    app = look(page, counted, **query)
-    assert not app.exception
+    assert not whole(look, page, snapshot=counted, **query).exception
 
 
 def test_facts_of_a_counted_run_are_not_listed_but_the_command_that_stores_them_is(look, counted):
@@ -83,6 +83,6 @@ def test_the_drift_of_counted_runs_is_drawn_and_the_missing_loss_is_explained(lo
 
 
 def test_where_answers_are_stored_drift_is_drawn_against_loss(look, all_counted):
-    app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="tied")
+    app = look("compare", all_counted, tuned=TUNED, versus_model=BASE, head="tied", compare_tab="models")
     assert any("drift-loss" in str(one.proto.id) for one in app.get("plotly_chart"))
     assert "drift cannot be drawn against" not in words(app)

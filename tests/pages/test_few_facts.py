@@ -7,6 +7,7 @@ import pytest
 
 from probing.core.facts.fact import Fact
 from tests.pages.conftest import opening, visited, words
+from tests.pages.every_tab import whole
 from tests.store.planted import PlantedRun, plant_runs
 
 #: A sentence that shows a majority answer, or what it gets right.
@@ -41,7 +42,7 @@ def look(snapshots, tmp_path_factory):
 
     def opened(page: str, n: int):
         query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "live" else {}
-        return visit(page, snapshots[n], **query)
+        return whole(visit, page, snapshot=snapshots[n], **query)
 
     return opened
 

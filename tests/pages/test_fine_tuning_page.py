@@ -4,7 +4,8 @@ import pytest
 
 from probing.core.sentences.fates import LINEAR_HERE
 from tests.fine_tuning_planted import plant_everything, plant_facts
-from tests.pages.conftest import line_with, numbers_in, opening
+from tests.pages.conftest import line_with, numbers_in, opening, visited
+from tests.pages.every_tab import EveryTab, links_to_tabs, whole
 from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import FATES, charts
 from tests.pages.test_pipeline_page import said, table_of
@@ -22,13 +23,8 @@ def everything(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def look(everything, cache, monkeypatch):
-    return opening(everything, cache, monkeypatch)
+def look(everything, tmp_path_factory):
+    return visited(everything, tmp_path_factory.mktemp("visits"))
 
 
 def commands(app) -> str:
@@ -36,9 +32,10 @@ def commands(app) -> str:
 
 
 def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
-    app = look("fine_tuning", changed_model=COLA.name)
+    tabs = [look("fine_tuning", changed_model=COLA.name, **tab) for tab in links_to_tabs("fine_tuning")]
+    app = EveryTab(tabs)
     assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == SECTIONS
-    assert len(charts(app)) == 4
+    assert [len(charts(tab)) for tab in tabs] == [2, 2, 2], "the first figure is above the tabs"
     for figure in charts(app):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
@@ -46,12 +43,13 @@ def test_every_section_is_drawn_stamped_and_named_with_its_yardstick(look):
     assert f"{'python -m probing edges train --tasks all --model'} {COLA.name}" in commands(app), (
         "what is missing is named with its command"
     )
-    assert MEASURE not in commands(app) and dict(app.query_params).keys() == {"changed_model"}
+    assert MEASURE not in commands(app) and dict(tabs[0].query_params).keys() == {"changed_model"}
 
 
 def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(look):
     app = look("fine_tuning", changed_model=COLA.name)
-    cells, of_control = (table_of(look("fine_tuning", changed_model=one.name), "fate", "vector") for one in (COLA, CONTROL))
+    by_property = (look("fine_tuning", changed_model=one.name, tuning_tab="properties") for one in (COLA, CONTROL))
+    cells, of_control = (table_of(one, "fate", "vector") for one in by_property)
     wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(LINEAR_HERE).sum()), len(table))]
     assert numbers_in(line_with(app, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
     assert {trace["name"] for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
@@ -60,14 +58,16 @@ def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(l
 def test_the_paragraph_and_the_fates_are_of_the_chosen_model(look):
     app = look("fine_tuning", changed_model=COLA.name)
     assert "layers 1 and 2" in line_with(app, "coordination inversion", "first token worse")
-    assert "no probe here reads it" in line_with(app, "Bigram shift", "mean of all tokens", "layer 3"), "what was lost comes first"
-    assert "worse by less than 2 points" in said(app)
+    of_cells = look("fine_tuning", changed_model=COLA.name, tuning_tab="properties")
+    assert "no probe here reads it" in line_with(of_cells, "Bigram shift", "mean of all tokens", "layer 3"), "what was lost comes first"
+    assert "worse by less than 2 points" in said(of_cells)
     quiet = said(look("fine_tuning", changed_model=CONTROL.name))
     assert "the control itself" in quiet and "Probes read bigram shift worse than before at none of" in quiet
 
 
 def test_a_cell_leads_to_its_sentences(look):
-    app = look("fine_tuning", changed_model=COLA.name, gone_task="coordination-inversion", gone_pooling="first", gone_layer="1")
+    cell = {"gone_task": "coordination-inversion", "gone_pooling": "first", "gone_layer": "1"}
+    app = look("fine_tuning", changed_model=COLA.name, tuning_tab="properties", **cell)
     assert "Coordination inversion, first token, layer 1: other tokens" in said(app)
     (link,) = app.main.get("page_link")
     for part in (f"tuned_model={COLA.name}", "turned_task=coordination-inversion", "turned_pooling=first", "turned_layer=1"):
@@ -75,14 +75,15 @@ def test_a_cell_leads_to_its_sentences(look):
 
 
 def test_an_undecided_cell_says_how_many_sentences_it_takes(look):
-    app = look("fine_tuning", changed_model=COLA.name, gone_task="coordination-inversion", gone_pooling="mean", gone_layer="3")
+    cell = {"gone_task": "coordination-inversion", "gone_pooling": "mean", "gone_layer": "3"}
+    app = look("fine_tuning", changed_model=COLA.name, tuning_tab="properties", **cell)
     line = line_with(app, "Coordination inversion", "mean of all tokens", "layer 3", "cannot tell")
     # 570 disagreements in 3,000 sentences need 1,825; there are more, so the difference itself is between 0 and 2 points.
     assert "7,300 test sentences decide any difference" in line
 
 
 def test_all_models_are_in_one_table_with_their_roles(look):
-    app = look("fine_tuning")
+    app = look("fine_tuning", tuning_tab="all")
     table = table_of(app, "role", "cka_last")
     assert table.set_index("id")["role"].to_dict()[SEED_2.name] == "another seed"
     assert set(table["role"]) == {"fine-tuned", "control", "another seed"}
@@ -92,9 +93,10 @@ def test_all_models_are_in_one_table_with_their_roles(look):
 
 
 def test_the_loss_that_drift_is_drawn_against_is_chosen_by_link(look):
-    plane = charts(look("fine_tuning", plane_loss="emd"))[-1]
+    app = look("fine_tuning", plane_loss="emd", tuning_tab="all")
+    plane = charts(app)[-1]
     assert plane["layout"]["yaxis"]["title"]["text"] == "attention moved by, tokens"
-    assert "A rank correlation needs at least" in said(look("fine_tuning", plane_loss="emd"))
+    assert "A rank correlation needs at least" in said(app)
 
 
 def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_ignored(look):
@@ -104,7 +106,7 @@ def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_ignored
 
 
 def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypatch):
-    app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("fine_tuning", changed_model=SST_2.name)
+    app = whole(opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch), "fine_tuning", changed_model=SST_2.name)
     assert not app.exception and [one.value for one in app.main.header] == ["In words", "Layer by layer", "All models"]
     assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
     assert "still gives the answer to" in said(app)

@@ -6,7 +6,8 @@ import pytest
 
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_facts
-from tests.pages.conftest import opening
+from tests.pages.conftest import opening, visited
+from tests.pages.every_tab import whole
 from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
 from tests.pages.test_pipeline_page import said
@@ -21,13 +22,8 @@ def everything(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def look(everything, cache, monkeypatch):
-    return opening(everything, cache, monkeypatch)
+def look(everything, tmp_path_factory):
+    return visited(everything, tmp_path_factory.mktemp("visits"))
 
 
 def first_sentence(app) -> str:
@@ -36,7 +32,7 @@ def first_sentence(app) -> str:
 
 @pytest.mark.parametrize("model", planted.MODELS, ids=lambda model: model.name)
 def test_the_first_sentence_has_the_parts_of_100_facts_and_calls_only_what_is_above_its_yardsticks_out_of_reach(look, model):
-    app = look("forgetting", lost_model=model.name)
+    app = whole(look, "forgetting", lost_model=model.name)
     lost, known = planted.lost_facts(model), sum(planted.KNOWN.values())
     parts = {way: sum(one["way"] == way for one in lost) for way in (*planted.WAYS, "not recovered")}
     reached = sum(parts[way] for way in planted.ABOVE[model.name])
@@ -77,14 +73,14 @@ def test_a_fact_is_chosen_by_way_and_relation_and_has_its_story(look):
 
 def test_never_a_word_that_no_way_can_show(look):
     for model in planted.MODELS:
-        text = said(look("forgetting", lost_model=model.name)).lower()
+        text = said(whole(look, "forgetting", lost_model=model.name)).lower()
         assert not re.search(r"\b(erased|gone|deleted|still there)\b", text)
 
 
 def test_an_empty_store_and_a_strange_link_say_what_to_do(look, tmp_path, monkeypatch):
     app = opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch)("forgetting")
     assert not app.exception and "python -m probing forgetting recover --model" in "\n".join(one.value for one in app.main.get("code"))
-    app = look("forgetting", lost_model="<b>strange</b>", lost_relation="P0", lost_fact="0")
+    app = whole(look, "forgetting", lost_model="<b>strange</b>", lost_relation="P0", lost_fact="0")
     assert not app.exception and any("Ignored" in one.value for one in app.main.info)
 
 

@@ -11,6 +11,7 @@ from probing.ui.frame import navigation
 from tests.store.planted import plant_runs
 
 from .conftest import PAGES, ROOT, opening, visited
+from .every_tab import links_to_tabs
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -117,15 +118,15 @@ def test_links_go_with_the_sections(look, visit):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_heading_skips_a_level(look, page):
-    app = look(page)
-    levels = [1]
-    for one in app.main:
-        if one.type == "header":
-            levels.append(2)
-        elif one.type == "markdown" and (found := re.match(r"(#+) ", one.value)):
-            levels.append(len(found.group(1)))
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
-    assert not any(one.value.startswith("#") for one in app.sidebar.markdown)
+    for app in (look(page, **tab) for tab in links_to_tabs(page)):
+        levels = [1]
+        for one in app.main:
+            if one.type == "header":
+                levels.append(2)
+            elif one.type == "markdown" and (found := re.match(r"(#+) ", one.value)):
+                levels.append(len(found.group(1)))
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+        assert not any(one.value.startswith("#") for one in app.sidebar.markdown)
 
 
 def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_at_hand(visit):

@@ -41,7 +41,8 @@ def test_a_search_in_the_link_shows_the_entries_that_have_all_its_words(visit, q
 
 
 def test_a_run_is_found_by_its_id_and_an_emptied_search_shows_the_tabs_again(visit):
-    run = next(table.value["run_id"].iloc[0] for table in visit("methods").dataframe if "run_id" in table.value)
+    tables = visit("methods", query={"methods_tab": "data"}).dataframe
+    run = next(table.value["run_id"].iloc[0] for table in tables if "run_id" in table.value)
     app = visit("methods", query={"methods_search": run})
     assert shown(app) == ["provenance"] and run in words(app)
     app.text_input(key="methods.methods_search").set_value("").run()

@@ -120,5 +120,7 @@ def test_home_and_compare_show_the_loss_and_the_loss_minus_the_swapped_subject(l
     assert "control loses 2.5" in home and "and minus the swapped subject 1.7" in home
     compare = look("compare", heads, tuned=TUNED, head="tied")
     assert said(compare).count("Minus the swapped subject the loss is 48.3 points") == 2
-    assert "P@1 minus swapped subject" in {trace.get("name") for chart in charts(compare) for trace in chart["data"]}
-    assert CONTROL in set(table_with(compare, "lost", "lost_above")["model"])
+    models = look("compare", heads, tuned=TUNED, head="tied", compare_tab="models")
+    assert said(models).count("Minus the swapped subject the loss is 48.3 points") == 1, "above the tabs"
+    assert "P@1 minus swapped subject" in {trace.get("name") for chart in charts(models) for trace in chart["data"]}
+    assert CONTROL in set(table_with(models, "lost", "lost_above")["model"])

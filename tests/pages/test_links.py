@@ -12,6 +12,7 @@ from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import PAGES, opening, words
+from tests.pages.every_tab import links_to_tabs
 from tests.store.planted import VARIANTS, plant_runs
 
 #: How a store is planted -> the pages that show it.
@@ -94,15 +95,19 @@ def choose(app: AppTest, page: str, done: set[str]) -> bool:
 def test_a_fresh_session_sees_what_its_link_was_copied_from(look, page):
     app = look(page, GIVEN.get(page, {}))
     first, done = seen(app), set()
-    while choose(app, page, done):
-        app.run()
-        assert not app.exception, done
+    for tab in links_to_tabs(page):
+        for name, value in tab.items():
+            app.query_params[name] = value
+            app.run()
+        while choose(app, page, done):
+            app.run()
+            assert not app.exception, done
+        after = seen(app)
+        again = look(page, dict(app.query_params))
+        assert not again.exception and dict(again.query_params) == dict(app.query_params)
+        assert seen(again) == after
+        assert not done or after != first
     assert done or GIVEN[page]
-    after = seen(app)
-    again = look(page, dict(app.query_params))
-    assert not again.exception and dict(again.query_params) == dict(app.query_params)
-    assert seen(again) == after
-    assert not done or after != first
 
 
 @pytest.mark.parametrize("page", PAGES)

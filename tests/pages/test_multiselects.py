@@ -6,6 +6,7 @@ import streamlit as st
 from probing.ui.frame import selection
 from tests.models.tiny_models import save
 from tests.pages.conftest import PAGES
+from tests.pages.every_tab import links_to_tabs
 from tests.store.planted import PlantedRun, plant_runs
 
 MODELS = ("base", *(f"tuned-{n}" for n in range(7)))
@@ -44,17 +45,19 @@ def test_a_multiselect_accepts_a_link_with_all_of_its_options(visit, monkeypatch
         monkeypatch.setenv("PROBING_SNAPSHOT", str(crowd))
         return app.run()
 
-    assert not opened({}).exception
+    for tab in links_to_tabs(page):
+        assert not opened(tab).exception
     found = dict(menus)
     assert bool(found) == (
         page not in ("reproduction", "methods", "pipeline", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
     )
     for field, options in found.items():
         local = [name for name in options if not str(name).startswith("nesia")] if field == "live_models" else options
-        app = opened({field: local})
-        assert not app.exception, field
-        chosen = app.multiselect(key=f"{page}.{field}")
-        assert chosen.value == local[: chosen.proto.max_selections or None]
+        for tab in links_to_tabs(page):
+            app = opened({field: local} | tab)
+            assert not app.exception, field
+            chosen = app.multiselect(key=f"{page}.{field}")
+            assert chosen.value == local[: chosen.proto.max_selections or None]
 
 
 def test_models_beyond_the_maximum_for_a_fact_are_listed(visit, monkeypatch, crowd):

@@ -16,6 +16,7 @@ from probing.store.database import is_whole
 from probing.ui.frame import reads
 from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
+from tests.pages.every_tab import EveryTab, links_to_tabs
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs
 from tests.store.test_build_database import damage_in_place
 
@@ -29,9 +30,9 @@ def charts(app) -> list[dict]:
 @pytest.mark.parametrize("store", ["empty", "one model", "several"])
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
 def test_a_page_opens_without_an_error(visit, page, store):
-    app = visit(page, store)
+    app = EveryTab([visit(page, store, tab) for tab in links_to_tabs(page)])
     assert not app.exception
-    assert app.title[0].value
+    assert all(title.value for title in app.title) and len(app.title) == len(links_to_tabs(page))
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
     assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), "a cell without a value would say None"
@@ -98,15 +99,18 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
 
 def test_pages_that_ask_no_model_and_an_example_on_home_do_not_load_torch(planted_snapshots, databases, tmp_path):
     databases.put(tmp_path / "cache" / "database", planted_snapshots["one model"])
+    links = [(PAGES[page], tab) for page in PAGES if page != "live" for tab in links_to_tabs(page)]
     # The process takes what makes pages quick in tests from the tests.
     code = f"""
 import sys
 import tests.pages.conftest
 from streamlit.testing.v1 import AppTest
-for page in {[PAGES[page] for page in PAGES if page != "live"]!r}:
+for page, tab in {links!r}:
     app = AppTest.from_file("app.py", default_timeout=120)
     if page != "app.py":
         app.switch_page(page)
+    for name, value in tab.items():
+        app.query_params[name] = value
     app.run()
     if page == "app.py":
         app.pills(key="home.examples").set_value(2).run()
@@ -261,19 +265,18 @@ def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit)
 
     app = visit("methods")
     assert all(f"**{escape(metric.label)}**" in words(app) for metric in METRICS.values())
-    assert any(
-        "left_out" in table.value.columns and "1 object is several tokens" in set(table.value["left_out"]) for table in app.dataframe
-    )
+    tables = [table.value for table in visit("methods", query={"methods_tab": "data"}).dataframe]
+    assert any("left_out" in table.columns and "1 object is several tokens" in set(table["left_out"]) for table in tables)
 
 
 def test_methods_give_the_bibtex_of_this_software_and_of_every_paper(visit):
-    app = visit("methods", "empty")
+    app = visit("methods", "empty", {"methods_tab": "cite"})
     shown = [block.value for block in app.code if block.value.startswith("@")]
     assert shown == [one.bibtex for one in (SOFTWARE, *PAPERS)]
 
 
 def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
-    app = visit("methods")
+    app = visit("methods", query={"methods_tab": "yardsticks"})
     shown = " ".join(words(app).split())
     assert "The null of total knowledge" in shown and "exact McNemar test is applied to these pairs" in shown
     assert "The last layer misses **" in shown and "with the swapped one" in shown and "minus majority" in shown.casefold()
@@ -288,15 +291,15 @@ def test_a_run_without_swapped_ranks_uses_its_bases_example(visit, tmp_path, mon
     tuned = PlantedRun(model="nesia-mini-tuned", base="nesia-mini", objective="QA", swapped=False)
     snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(), tuned])
     monkeypatch.setitem(planted_snapshots, "tuned", snapshot)
-    app = visit("methods", "tuned")
+    app = visit("methods", "tuned", {"methods_tab": "yardsticks"})
     assert "worked example: nesia\\-mini, tied heads" in words(app)
     monkeypatch.setitem(planted_snapshots, "alone", plant_runs(tmp_path / "alone", [tuned]))
-    alone = words(visit("methods", "alone"))
+    alone = words(visit("methods", "alone", {"methods_tab": "yardsticks"}))
     assert "There is no worked example here" in alone and "the null is not measured" in alone
 
 
 def test_methods_without_results_explain_the_yardsticks_all_the_same(visit):
-    app = visit("methods", "empty")
+    app = visit("methods", "empty", {"methods_tab": "yardsticks"})
     assert "The null of total knowledge" in words(app) and "there is no worked example" in words(app)
 
 

@@ -10,6 +10,7 @@ from probing.core.edges.published import PublishedEdges
 from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, plant_edge_runs, planted_gold, planted_part
 from tests.edges_planted import planted_probabilities as probabilities
 from tests.pages.conftest import opening, visited, words
+from tests.pages.every_tab import EveryTab, links_to_tabs, whole
 from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
 from tests.pages.test_badges import unmarked
@@ -79,11 +80,11 @@ def table_of(app, *columns: str):
 
 
 def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
-    app = look("pipeline")
+    tabs = [look("pipeline", **tab) for tab in links_to_tabs("pipeline")]
+    app = EveryTab(tabs)
     assert not app.exception and [one.value for one in app.main.header] == list(SECTIONS)
-    figures = charts(app)
-    assert len(figures) == 6
-    for figure in figures:
+    assert [len(charts(tab)) for tab in tabs] == [2, 3, 3], "the first figure is above the tabs"
+    for figure in charts(app):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert stamp["text"].startswith("BERTnesia Explorer · ")
 
@@ -138,57 +139,57 @@ def test_the_paper_is_shown_by_share_of_depth_and_can_be_left_out(look):
     assert table.loc[("Part of speech", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
     assert table.loc[("Proto-roles", "BERT-base (published)"), "f1_last"] == pytest.approx(0.8352)
     assert "share of depth" in json.dumps(charts(app)[0]["layout"])
-    curve = traces(charts(app)[2], "BERT-base (published)")[0]
+    curve = traces(charts(look("pipeline", edge_tab="layers"))[1], "BERT-base (published)")[0]
     assert numbers(curve["y"]) == pytest.approx(list(PublishedEdges.read().task("pos").f1["base"]))
-    alone = look("pipeline", published="0", edge_models="nesia-mini")
+    alone = whole(look, "pipeline", published="0", edge_models="nesia-mini")
     assert "published" not in json.dumps(charts(alone)) and "layer (0 = embeddings)" in json.dumps(charts(alone)[0]["layout"])
 
 
 @pytest.mark.parametrize("mode", ["at", "selectivity"])
 def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(look, mode):
-    app = look("pipeline", layerwise=mode, edge_models="nesia-mini")
-    (curve, *_) = traces(charts(app)[2], "nesia-mini")
+    figure = charts(look("pipeline", layerwise=mode, edge_models="nesia-mini", edge_tab="layers"))[1]
+    (curve, *_) = traces(figure, "nesia-mini")
     wanted = (
         f1(PlantedEdgeRun(kind="at", codes=True))
         if mode == "at"
         else mean_f1(POS, seen=True) - f1(PlantedEdgeRun(labels="control"), seen=True)
     )
     assert numbers(curve["y"]) == pytest.approx(100 * wanted)
-    levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
+    levels = {trace["name"] for trace in figure["data"] if trace["mode"] == "lines"}
     assert ({"memory", "ceiling"} if mode == "at" else {"no selectivity"}) <= levels
 
 
 def test_compression_is_shown_with_the_uniform_code(look):
-    app = look("pipeline", layerwise="compression")
-    (curve,) = traces(charts(app)[2], "nesia-mini")
+    figure = charts(look("pipeline", layerwise="compression", edge_tab="layers"))[1]
+    (curve,) = traces(figure, "nesia-mini")
     assert len(numbers(curve["y"])) == 5 and min(numbers(curve["y"])) > 1
-    assert [shape["y0"] for shape in charts(app)[2]["layout"]["shapes"] if shape["type"] == "line"] == [1.0]
+    assert [shape["y0"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"] == [1.0]
 
 
 @pytest.mark.parametrize(
     ("mode", "words_of_it"), [("at", "Each layer alone"), ("selectivity", "Selectivity"), ("compression", "Compression")]
 )
 def test_what_is_not_stored_names_the_command_that_makes_it(look, mode, words_of_it):
-    app = look("pipeline", layerwise=mode, edge_models="other-bert")
+    app = look("pipeline", layerwise=mode, edge_models="other-bert", edge_tab="layers")
     assert not app.exception and f"{words_of_it} is not stored" in said(app)
     assert any(one.value.startswith(f"{COMMAND} --model other-bert --tasks pos,srl,proto-roles") for one in app.code)
 
 
 def test_bars_are_the_weights_of_the_probe_on_all_layers_and_its_gains(look):
-    app = look("pipeline", edge_models="nesia-mini")
-    weights, gains = (traces(charts(app)[3], name)[0] for name in ("mixing weight", "gain in F1"))
+    app = look("pipeline", edge_models="nesia-mini", edge_tab="layers")
+    weights, gains = (traces(charts(app)[2], name)[0] for name in ("mixing weight", "gain in F1"))
     assert sum(numbers(weights["customdata"])) == pytest.approx(1.0) and max(numbers(weights["y"])) == pytest.approx(1.0)
     assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
-    table = look("pipeline", edge_models="nesia-mini", normed="1")
-    assert traces(charts(table)[3], "mixing weight × norm")
-    paper = look("pipeline", bars_of="BERT-large (published)")
-    assert not traces(charts(paper)[3], "mixing weight") and "not published as numbers" in said(paper)
-    assert numbers(traces(charts(paper)[3], "gain in F1")[0]["customdata"])[1] == pytest.approx(91.66 - 88.51)
+    table = look("pipeline", edge_models="nesia-mini", normed="1", edge_tab="layers")
+    assert traces(charts(table)[2], "mixing weight × norm")
+    paper = look("pipeline", bars_of="BERT-large (published)", edge_tab="layers")
+    assert not traces(charts(paper)[2], "mixing weight") and "not published as numbers" in said(paper)
+    assert numbers(traces(charts(paper)[2], "gain in F1")[0]["customdata"])[1] == pytest.approx(91.66 - 88.51)
 
 
 def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
-    app = look("pipeline")
-    (heat,) = charts(app)[4]["data"]
+    app = look("pipeline", edge_tab="order")
+    (heat,) = charts(app)[1]["data"]
     assert heat["text"] == [["", "◀", "?"], ["▶", "", "?"], ["?", "?", ""]]
     assert "For 1 of 3 pairs of tasks the expected layers of nesia-mini lie clearly apart" in said(app)
     assert "2: an expected layer is not resolved" in said(app) and "For a task with one seed the variation over seeds" in said(app)
@@ -199,12 +200,12 @@ def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
 
 def test_tasks_that_do_not_lie_apart_have_no_first_and_no_last(tmp_path, monkeypatch):
     alike = [PlantedEdgeRun(task=task, encoder="trained") for task in (ROLES,)] + [PlantedEdgeRun(task=POS)]
-    app = opening(plant_edge_runs(tmp_path / "alike", alike), tmp_path / "cache", monkeypatch)("pipeline")
+    app = whole(opening(plant_edge_runs(tmp_path / "alike", alike), tmp_path / "cache", monkeypatch), "pipeline")
     assert not app.exception and "nesia-mini resolves no order of tasks" in said(app)
 
 
 def test_a_task_label_by_label(look):
-    app = look("pipeline", labels_of="srl", edge_models="nesia-mini")
+    app = look("pipeline", labels_of="srl", edge_models="nesia-mini", edge_tab="order")
     table = table_of(app, "label", "counts").set_index("label")
     run = [run for run in RUNS if run.task is SRL and run.model == "nesia-mini" and run.kind == "cumulative" and run.encoder == "trained"]
     place = SRL.labels.index("ARG1")
@@ -216,11 +217,11 @@ def test_a_task_label_by_label(look):
     mine = table[table["encoder"] == "trained"]
     assert mine.loc["ARG1", "f1_last"] == pytest.approx(np.mean(scores)) and mine.loc["ARG1", "n"] == gold.sum()
     assert not mine.loc["R-ARG0", "counts"]
-    assert "ARG1" in charts(app)[5]["layout"]["yaxis"]["ticktext"]
+    assert "ARG1" in charts(app)[2]["layout"]["yaxis"]["ticktext"]
 
 
 def test_a_number_opens_its_targets_in_the_same_choice(look):
-    app = look("pipeline", edge_models="nesia-mini", edge_part="test", unseen="1", labels_of="srl")
+    app = look("pipeline", edge_models="nesia-mini", edge_part="test", unseen="1", labels_of="srl", edge_tab="order")
     targets = [one.proto.query_string for one in app.main.get("page_link")]
     wanted = {"trace_model=nesia-mini", "trace_part=test", "trace_unseen=1"}
     assert len(targets) == 2 and all(wanted <= set(query.split("&")) for query in targets)
@@ -240,27 +241,31 @@ def test_the_link_carries_every_choice(look):
         "ordered": "other-bert",
         "labels_of": "srl",
     }
-    app = look("pipeline", **query)
-    assert not app.exception and not app.info
-    held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
-    assert held == query
+    for tab in links_to_tabs("pipeline"):
+        app = look("pipeline", **query, **tab)
+        assert not app.exception and not app.info
+        held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
+        assert held == query | tab
     assert app.selectbox(key="pipeline.ordered").value == "other-bert" and app.toggle(key="pipeline.unseen").value is True
 
 
 def test_names_that_are_not_stored_are_ignored(look):
-    app = look("pipeline", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
-    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 6
+    query = {"edge_models": ["nobody", "nesia-mini"], "edge_tasks": "none"}
+    tabs = [look("pipeline", **query, **tab) for tab in links_to_tabs("pipeline")]
+    app = EveryTab(tabs)
+    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app)
+    assert [len(charts(tab)) for tab in tabs] == [2, 3, 3]
 
 
 @pytest.mark.parametrize("store", ["empty", "one model", "several"])
 def test_without_probes_the_page_names_the_command(visit, store):
-    app = visit("pipeline", store)
+    app = EveryTab([visit("pipeline", store, tab) for tab in links_to_tabs("pipeline")])
     assert not app.exception and COMMAND in words(app) and not charts(app)
 
 
 def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
     one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
-    app = opening(one, tmp_path / "cache", monkeypatch)("pipeline")
+    app = whole(opening(one, tmp_path / "cache", monkeypatch), "pipeline")
     assert not app.exception and "An order needs cumulative probes of at least two tasks" in said(app)
 
 
@@ -282,7 +287,7 @@ def test_a_fine_tuned_model_is_named_with_its_badge(page, tmp_path, monkeypatch)
     ]
     snapshot = plant_edge_runs(tmp_path / "tuned", runs)
     query = {"edge_models": [TUNED, "nesia-mini"], "ordered": TUNED} if page == "pipeline" else {"trace_model": TUNED}
-    app = opening(snapshot, tmp_path / "cache", monkeypatch)(page, **query)
+    app = whole(opening(snapshot, tmp_path / "cache", monkeypatch), page, **query)
     assert not app.exception
     kinds = ("markdown", "caption", "info")
     texts = [str(one.value) for kind in kinds for one in getattr(app.main, kind) if not str(one.value).startswith("BERTnesia")]
@@ -311,6 +316,8 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
 def test_a_link_with_too_many_models_lists_those_that_are_ignored(tmp_path, monkeypatch):
     models = [f"model-{number}" for number in range(6)]
     crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
-    app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
-    assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
-    assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)
+    look = opening(crowd, tmp_path / "cache", monkeypatch)
+    for tab in links_to_tabs("pipeline"):
+        app = look("pipeline", edge_models=models, **tab)
+        assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
+        assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)

@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.transitions import outcome_words
 from tests.pages.conftest import line_with, numbers_in, plain, visited, words
+from tests.pages.every_tab import links_to_tabs, whole
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
@@ -103,7 +104,7 @@ def test_no_sentence_of_the_relations_page_calls_that_forgotten_by_itself(look):
 @pytest.mark.parametrize("page", ["home", "layer_curves", "relations", "compare", "heads"])
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_a_headline_says_whether_it_is_macro_or_micro(look, page, average):
-    app = look(page, **({"average": average} if page != "compare" else {}))
+    app = whole(look, page, **({"average": average} if page != "compare" else {}))
     texts = plain(app).split("\n")
     shares = [text for text in texts if re.search(r"(knows|gives the right word for|right word for) [\d.]+ %", text)]
     said = average if page != "compare" else "micro"
@@ -121,14 +122,15 @@ def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_p
 
     small, large = snapshot(60, "shop"), snapshot(1000, "shop")
     low, high = binomtest(30, 60).proportion_ci(method="wilson")
-    for page in ("layer_curves", "relations", "compare", "heads"):
-        app = look(page, snapshot=small, model="tuned", probe_set="shop")
+    pages = ("layer_curves", "relations", "compare", "heads")
+    for page, tab in [(name, tab) for name in pages for tab in links_to_tabs(name)]:
+        app = look(page, snapshot=small, model="tuned", probe_set="shop", **tab)
         assert not app.exception
         kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
         said = next(place for place, (_, text) in enumerate(kinds) if SIZE in text)
         assert said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart"), page
         assert numbers_in(line_with(app, SIZE))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
-        assert SIZE not in plain(look(page, snapshot=large, model="tuned", probe_set="shop"))
+        assert SIZE not in plain(look(page, snapshot=large, model="tuned", probe_set="shop", **tab))
 
 
 def test_the_table_says_of_which_layer_the_swapped_subject_is(look):
@@ -174,9 +176,10 @@ def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
     ],
 )
 def test_a_link_opens_its_view_and_stays_as_it_was(look, page, query):
-    app = look(page, **query)
-    assert not app.exception and not app.info
-    assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
+    for tab in links_to_tabs(page):
+        app = look(page, **query, **tab)
+        assert not app.exception and not app.info
+        assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query | tab
 
 
 def test_compare_counts_exactly_what_was_planted(look):
@@ -202,7 +205,7 @@ def test_the_flow_draws_every_part_that_has_facts(look):
 
 
 def test_the_control_is_shown_with_the_others(look):
-    app = look("compare")
+    app = look("compare", compare_tab="models")
     (table,) = [
         one.value for one in app.dataframe if "relocated" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns
     ]
@@ -218,7 +221,7 @@ def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_
         "the control is not among the fine-tuned ones"
     )
     assert "raining as long" not in said and "how long more-text (control) was trained is not recorded" in said
-    app = look("compare", snapshot=snapshot)
+    app = look("compare", snapshot=snapshot, compare_tab="models")
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
     assert ":orange-badge[≠ control]" in badges
     assert any("no yardstick for the others" in text.value for text in app.caption)
@@ -238,7 +241,7 @@ def test_the_paired_difference_is_that_of_the_planted_ranks(look):
 
 
 def test_every_export_of_the_compare_page_says_whether_the_two_can_be_compared(look):
-    app = look("compare")
+    app = whole(look, "compare")
     said = stamps(app)
     assert len(said) == len(charts(app)) >= 4
     shown = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
@@ -264,6 +267,6 @@ def test_a_model_that_is_not_stored_is_ignored_with_a_note(look):
 
 def test_filters_that_keep_no_fact_say_so(look):
     for page in ("relations", "compare"):
-        app = look(page, exposures="held out", in_subject="yes")
+        app = whole(look, page, exposures="held out", in_subject="yes")
         assert not app.exception
         assert any("No facts are left" in note.value or "No fact was asked of both" in note.value for note in app.info)

@@ -11,6 +11,7 @@ from probing.core.facts.fact import Fact
 from probing.store.parquet import write_table
 from tests.edges_planted import plant_edge_runs
 from tests.models.tiny_models import save
+from tests.pages.every_tab import links_to_tabs
 from tests.store import planted
 from tests.store.planted import PlantedRun, prediction_rows, run_row
 
@@ -129,6 +130,23 @@ def walk(block) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.fixture
+def texts_of(visit, monkeypatch):
+    """Every text of a page on a store, of all of its tabs."""
+
+    def opened(page: str, query: dict, snapshot: Path) -> list[tuple[str, str]]:
+        found = []
+        for tab in links_to_tabs(page):
+            app = visit(page, query=query | tab, run=False)
+            monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+            app.run()
+            assert not app.exception
+            found += [one for part in app._tree.children.values() for one in walk(part)]
+        return found
+
+    return opened
+
+
 #: Making a parser takes longer than most texts.
 COMMONMARK = MarkdownIt("commonmark").enable("table")
 
@@ -174,15 +192,11 @@ CASES = {
 
 
 @pytest.mark.parametrize(("page", "query", "probe_set"), CASES.values(), ids=CASES)
-def test_no_page_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile, page, query, probe_set):
+def test_no_page_shows_a_strangers_words_as_markup(texts_of, hostile, page, query, probe_set):
     query = {name: named(value) if value in ("base", "tuned", "gone") else value for name, value in query.items()}
     if probe_set != "all":
         query["probe_set"] = "trex" if probe_set == "trex" else named("set")
-    app = visit(page, query=query, run=False)
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(hostile[0]))
-    app.run()
-    assert not app.exception
-    shown = [one for part in app._tree.children.values() for one in walk(part)]
+    shown = texts_of(page, query, hostile[0])
     assert page in ("layer_curves", "methods") or any("evil" in text for _, text in shown)
     assert {(where, text, acts) for where, text in shown if (acts := markup_of(text))} == set()
 
@@ -214,12 +228,8 @@ def hostile_edges(tmp_path_factory) -> Path:
         ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],
 )
-def test_no_page_of_edge_probing_shows_a_strangers_words_as_markup(visit, monkeypatch, hostile_edges, page, query):
-    app = visit(page, query=query, run=False)
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(hostile_edges))
-    app.run()
-    assert not app.exception
-    shown = [one for part in app._tree.children.values() for one in walk(part)]
+def test_no_page_of_edge_probing_shows_a_strangers_words_as_markup(texts_of, hostile_edges, page, query):
+    shown = texts_of(page, query, hostile_edges)
     assert any("evil" in text for _, text in shown)
     assert {(where, text, acts) for where, text in shown if (acts := markup_of(text))} == set()
 

@@ -10,6 +10,7 @@ import pytest
 from probing.ui.compare.flow import of_subject
 from probing.ui.widgets.markdown import Markdown
 from tests.pages.conftest import words
+from tests.pages.every_tab import links_to_tabs
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.pages.test_relations_and_compare import stamps, table_with
 from tests.store.planted import PlantedRun, plant_runs, planted_facts
@@ -106,11 +107,11 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
     ],
 )
 def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_drawn(look, page, query, reason):
-    app = look(page, **query)
-    assert not app.exception
-    (note,) = app.info
-    assert reason in note.value.replace("\\", "") and "choose" in note.value
-    assert all(not drawn_at_nought(chart) for chart in charts(app))
+    for app in (look(page, **query, **tab) for tab in links_to_tabs(page)):
+        assert not app.exception
+        (note,) = app.info
+        assert reason in note.value.replace("\\", "") and "choose" in note.value
+        assert all(not drawn_at_nought(chart) for chart in charts(app))
 
 
 def test_a_run_without_swapped_subjects_says_so(look, tmp_path):
@@ -198,7 +199,7 @@ def test_the_choice_of_yardsticks_is_off_where_the_metric_has_none_and_says_why(
 
 @pytest.mark.parametrize(("page", "query"), [("layer_curves", {}), ("compare", {}), ("relations", {"model": "nesia-mini"})])
 def test_captions_of_figures_that_name_models_explain_their_marks(look, page, query):
-    app = look(page, **query)
-    captions = [one.value.replace("\\", "") for one in app.caption]
     key = "? cannot tell: too few test items, or no task score or baseline is stored"
-    assert sum(key in text for text in captions) == 1, "once per page"
+    for app in (look(page, **query, **tab) for tab in links_to_tabs(page)):
+        captions = [one.value.replace("\\", "") for one in app.caption]
+        assert sum(key in text for text in captions) == 1, "once per page"

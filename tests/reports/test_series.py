@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probing.figures.forgetting.prevention import prevention_points
@@ -86,7 +87,7 @@ def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(db):
         ("CoLA", "freeze 2"): True,
         ("control", "unprotected"): False,
     }
-    assert points["control"].sum() == 1
+    assert points["control"].sum() == 1 and set(points["steps"]) == {STEPS[-1]}
 
 
 def test_figures_draw_what_the_tables_have(db):
@@ -107,6 +108,12 @@ def test_figures_draw_what_the_tables_have(db):
         "average 0.5": "circle",
         "freeze 2": "circle",
         "control": "x",
+    }
+    longer = prevention(db).query("protection == 'unprotected' and not control").assign(steps=1000)
+    drawn = prevention_points(pd.concat([prevention(db), longer])).data
+    assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {
+        f"unprotected, {STEPS[-1]} steps",
+        "unprotected, 1,000 steps",
     }
     empty = prevention(db, objectives=["none"])
     assert all(one.layout.annotations for one in (prevention_points(empty), over_training(table[:0], logged, model="")))

@@ -11,7 +11,8 @@ _UNPROTECTED = "unprotected"
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond, the control a cross.
 
-    Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey.
+    Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
+    of one recipe differ, their steps are named.
 
     Args:
         points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's rows.
@@ -21,10 +22,13 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
+    trainings = scored.loc[~scored["control"], "protection"].value_counts()
     for row in scored.itertuples():
         mark = "x" if row.control else "diamond" if row.protection == _UNPROTECTED else "circle"
         shade = theme.NEUTRAL if row.dominated or row.control else colour
         name = "control" if row.control else row.protection
+        if not row.control and trainings[name] > 1:
+            name = f"{name}, {row.steps:,} steps"
         figure.add_scatter(
             x=[row.score],
             y=[100 * row.kept],
@@ -41,9 +45,9 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
                 "array": [100 * (row.kept_high - row.kept)],
                 "arrayminus": [100 * (row.kept - row.kept_low)],
             },
-            customdata=[(row.metric, row.seeds, row.kept_count)],
+            customdata=[(row.metric, row.seeds, row.kept_count, row.steps)],
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
-            "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds<extra></extra>",
+            "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
         )
     theme.apply(figure, height=460)
     metrics = [metric for metric in dict.fromkeys(scored.loc[~scored["control"], "metric"]) if metric]

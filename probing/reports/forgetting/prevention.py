@@ -15,7 +15,7 @@ _ENDS = {"": "mean", "_low": "min", "_high": "max"}
 _POINT = ["base", "objective", "probe_set", "protection", "variant", "asked"]
 COLUMNS = (
     "base", "objective", "protection", "probe_set", "k", "seeds", "metric", "score", "score_low", "score_high", "facts", "kept", "kept_low",
-    "kept_high", "kept_count", "dominated", "control", "asked", "variant",
+    "kept_high", "kept_count", "dominated", "control", "asked", "variant", "steps",
 )  # fmt: skip
 
 
@@ -32,7 +32,8 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
         and largest over seeds, empty if none was stored; facts (known before, that have a swapped subject; mean over seeds), kept with
         kept_low and kept_high: of them the share that is known minus the share answered rightly with the swapped subject, kept_count
         (of all facts known before those known now, mean over seeds); dominated (another recipe of the objective, asked equally many facts,
-        has as much of both and more of one), control, asked (number of facts) and variant (equal if only the seed differs).
+        has as much of both and more of one), control, asked (number of facts), variant (equal if only the seed differs) and steps (the
+        last state's; largest over seeds).
     """
     runs = series.runs(db)
     runs = runs[runs["protection"] != ""]
@@ -42,6 +43,7 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
     ids = list(runs["run_id"])
     last = series.at_end(db, ids, k)
     steps = queries.series_steps(db, ids)
+    length = steps.groupby("run_id")["step"].max()
     scored = steps[steps["score"].notna()].groupby("run_id").tail(1)[["run_id", "score", "metric"]]
     table = (
         runs.rename(columns={"facts": "asked"})[["run_id", *_POINT]]
@@ -56,13 +58,13 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
         rows.append(
             dict(zip(_POINT, key, strict=True))
             | {"k": k, "seeds": len(some), "metric": next(iter(some["metric"].dropna()), ""), "control": key[1] == CONTROL}
-            | {"facts": some["facts"].mean(), "kept_count": some["kept_count"].mean()}
+            | {"facts": some["facts"].mean(), "kept_count": some["kept_count"].mean(), "steps": length[some["run_id"]].max()}
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
     found = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
     found["dominated"] = [_dominated(one, found) for _, one in found.iterrows()]
     # Empty columns have no type of their own.
-    return found[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64"})
+    return found[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"})
 
 
 def _dominated(one: pd.Series, found: pd.DataFrame) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from probing.core.tasks.objectives import CONTROL
 from probing.figures.shown_runs import set_name
 from probing.reports.forgetting import series
 from probing.ui.forgetting import prevention, when
@@ -13,8 +14,8 @@ from probing.ui.frame.page import View
 from probing.ui.widgets.export import Stamp
 
 
-def draw(view: View) -> None:
-    """A section for each question of which results are stored."""
+def draw(view: View, model: str = "") -> None:
+    """A section for each question of which results are stored; the training that is shown first is that of ``model``, or of some task."""
     if view.database is None:
         return
     runs = view.read(series.runs)
@@ -26,8 +27,10 @@ def draw(view: View) -> None:
     followed = when.trainings(view.database)
     if len(followed):
         view.contents.section("When they are forgotten")
-        model, probe_set = _training(view, [tuple(pair) for pair in followed[["model", "probe_set"]].to_numpy()])
-        when.draw(when.Training(view.database, model, probe_set, k, view.label, stamp))
+        # A control comes last: its line is in the figures of the others.
+        order = sorted(followed.itertuples(), key=lambda one: (one.model != model, one.objective == CONTROL))
+        chosen, probe_set = _training(view, [(one.model, one.probe_set) for one in order])
+        when.draw(when.Training(view.database, chosen, probe_set, k, view.label, stamp))
     for probe_set in sorted(runs.loc[runs["protection"] != "", "probe_set"].unique()):
         view.contents.section(f"What prevents it ({set_name(probe_set)})")
         prevention.draw(view.database, probe_set, k, stamp)

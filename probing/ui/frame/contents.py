@@ -1,8 +1,6 @@
 """The sections of a page, and links to them at its top if there are many."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,23 +21,11 @@ class Contents:
         page: name of the page.
         slot: placeholder for the links; None until it is reserved.
         sections: anchor -> title, in the page's order.
-        closed: whether a tab is drawn that is not open.
     """
 
     page: str = ""
     slot: Any = None
     sections: dict[str, str] = field(default_factory=dict)
-    closed: bool = False
-
-    @contextmanager
-    def within(self, tab: Any) -> Iterator[None]:
-        """Draws into a tab of ``selection.tabs``; the sections of a closed one are not linked, because no link can reach them."""
-        with tab:
-            self.closed = not tab.open
-            try:
-                yield
-            finally:
-                self.closed = False
 
     def section(self, title: str, *, linked: bool = True) -> None:
         """Draws the heading of a section.
@@ -49,7 +35,6 @@ class Contents:
             linked: whether the top of the page links to it.
         """
         anchor = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-        linked = linked and not self.closed
         if linked:
             self.sections[anchor] = title
         st.header(escape(title), anchor=anchor if linked else None)

@@ -8,10 +8,11 @@ drawn and returns a change through a callback. The link is read when a page is e
 whenever the selection differs from it, so that a copied link opens the same view.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -21,9 +22,6 @@ from probing.core.nesia import corpus
 from probing.core.stats.intervals import AVERAGES as AVERAGES
 from probing.figures.shown_runs import RunNames
 from probing.ui.widgets.markdown import escape
-
-if TYPE_CHECKING:
-    from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 T = TypeVar("T")
 
@@ -354,16 +352,19 @@ def bound(
     return widget(label, key=key, on_change=store, **options)
 
 
-def tabs(name: str, titles: Mapping[T, str], page: str) -> "dict[T, TabContainer]":
-    """Draws tabs; the link stores which one is open.
+@contextmanager
+def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
+    """Draws tabs, and into the open one what the body draws; the link stores which one is open.
+
+    Only the open tab is drawn: opening another one runs the page again.
 
     Args:
         name: a field of the page's own selection.
         titles: value in the link -> title of its tab; a value that has none opens the first tab.
         page: the page, part of the widget's key.
 
-    Returns:
-        Value in the link -> tab, whose ``open`` says whether it is worth drawing: opening another one runs the page again.
+    Yields:
+        The open tab's value in the link.
     """
     key = f"{page}.{name}"
     st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))
@@ -372,7 +373,10 @@ def tabs(name: str, titles: Mapping[T, str], page: str) -> "dict[T, TabContainer
         change: dict[str, Any] = {name: next(one for one, title in titles.items() if title == st.session_state[key])}
         update(**change)
 
-    return dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))
+    drawn = dict(zip(titles, st.tabs(list(titles.values()), key=key, on_change=store), strict=True))
+    value, tab = next((value, tab) for value, tab in drawn.items() if tab.open)
+    with tab:
+        yield value
 
 
 _KNOWN = "A fact counts as known with rank"

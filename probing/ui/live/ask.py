@@ -195,8 +195,6 @@ def _fill(view: View, asked: Sequence[Asked]) -> None:
     st.caption("Each gap is filled with the last layer's best token before the next gap is asked.")
     # A model may recognise fewer gaps than another.
     places = range(max(len(answers) for _, answers in given.values()))
-    for place, tab in selection.tabs("gap", {n + 1: filled("Gap {number}", number=n + 1) for n in places}, view.page).items():
-        if tab.open:
-            with tab:
-                here = {name: answers[place - 1] for name, (_, answers) in given.items() if place <= len(answers)}
-                answer_view.draw(view, here, suffix=f"-{place}")
+    with selection.open_tab("gap", {n + 1: filled("Gap {number}", number=n + 1) for n in places}, view.page) as place:
+        here = {name: answers[place - 1] for name, (_, answers) in given.items() if place <= len(answers)}
+        answer_view.draw(view, here, suffix=f"-{place}")

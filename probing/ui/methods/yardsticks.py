@@ -39,7 +39,7 @@ difference near 0.
 """
 
 NULL = """
-### The null of total knowledge
+## The null of total knowledge
 
 **Total knowledge** counts a fact as known if *any* layer 1 to L has its answer at rank ≤ k. Such a union grows by chance alone. Every
 layer is one more try with other favourite answers, and a try can hit the right answer without regard to the subject. It can equally hit
@@ -134,7 +134,7 @@ def _worked_example(view: View, run: pd.Series) -> None:
             "or no fact is found by inner layers only."
         )
         return
-    st.markdown(filled("#### A worked example: {run}, P@1", run=_named(view, shown)))
+    st.markdown(filled("### A worked example: {run}, P@1", run=_named(view, shown)))
     if shown["run_id"] != run["run_id"]:
         st.caption(filled("{model} has only counts of the swapped subject, no single facts.", model=view.called(run["model"])))
     st.markdown(
@@ -194,7 +194,7 @@ def _totals(view: View, run: pd.Series) -> None:
         st.markdown(filled("For {run} the null is not measured.", run=_named(view, run)))
         return
     own, swapped, n = int(got["inner_own"]), int(got["inner_swapped"]), int(got["inner_n"])
-    st.markdown(filled("#### All facts: {run}, P@1", run=_named(view, run)))
+    st.markdown(filled("### All facts: {run}, P@1", run=_named(view, run)))
     words = [
         filled(
             "The last layer misses **{n:,}** facts with both prompts. Some inner layer ranks the answer first for **{own:,}** of them with "

@@ -39,9 +39,7 @@ def draw(view: View) -> None:
     shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
     if shown.found.ours:
         section.below(shown, shown.found.ours)
-    tabs = selection.tabs(section.fields[1], section.tabs, view.page)
-    name = next(name for name, tab in tabs.items() if tab.open)
-    with tabs[name]:
+    with selection.open_tab(section.fields[1], section.tabs, view.page) as name:
         if name == "claims":
             claims.draw(shown)
             _introduce(shown)

@@ -69,7 +69,8 @@ def frozen_layers(evidence: ForgettingEvidence) -> Finding:
         return Finding(UNTESTED, "Not measured: no model that was fine-tuned with its lower layers frozen is stored.")
     verdict = HOLDS if (rows["high"] < 0).all() else FAILS if (rows["low"] >= 0).any() else UNSURE
     said = "; ".join(
-        f"{row.model} {100 * row.usual:.0f} %, frozen {100 * row.frozen:.0f} % ({100 * row.low:+.0f} to {100 * row.high:+.0f} points)"
+        f"{row.model}: all layers trained {100 * row.usual:.0f} %, frozen {100 * row.frozen:.0f} % "
+        f"({100 * row.low:+.0f} to {100 * row.high:+.0f} points)"
         for row in rows.itertuples()
     )
     return Finding(verdict, f"Lost of the facts that the base knows: {said}.", rows)
