@@ -1,8 +1,9 @@
 """The documents that are written from declarations: ``make docs`` writes them, and a test compares them with what is committed.
 
-It also writes the tables of docs/heads.md again, from the shipped results.
+It also writes the tables of docs/heads.md and of the shipped model's card again, from the shipped results.
 """
 
+import tempfile
 from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
@@ -11,8 +12,10 @@ import pyarrow as pa
 
 from probing.core.glossary.terms import TERMS
 from probing.core.metrics import METRICS
+from probing.core.paths import snapshot_folder
+from probing.store.build import built_database
 from probing.store.kinds import KINDS
-from tests import written_heads
+from tests import written_card, written_heads
 
 ROOT = Path(__file__).resolve().parents[1]
 _METRICS = """# Metrics
@@ -71,5 +74,6 @@ DOCS: dict[str, Callable[[], str]] = {"docs/metrics.md": metrics, "docs/tables.m
 if __name__ == "__main__":
     for name, write in DOCS.items():
         (ROOT / name).write_text(write(), encoding="utf-8")
-    heads = ROOT / "docs" / "heads.md"
-    heads.write_text(written_heads.written(heads), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, built_database([snapshot_folder()], Path(folder)) as db:
+        for path, with_tables in ((ROOT / "docs" / "heads.md", written_heads.with_tables), (written_card.CARD, written_card.with_tables)):
+            path.write_text(with_tables(path.read_text(encoding="utf-8"), db), encoding="utf-8")

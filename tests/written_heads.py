@@ -1,16 +1,12 @@
 """The tables of docs/heads.md, from the shipped results: ``make docs`` writes them, and a test compares them with what is committed."""
 
 import re
-import tempfile
-from pathlib import Path
 
 import pandas as pd
 
 from probing.core.head_kinds import HEADS
 from probing.core.knowledge.forgetting import DEFINITIONS
-from probing.core.paths import snapshot_folder
 from probing.reports.knowledge.declared import KNOWLEDGE
-from probing.store.build import built_database
 from probing.store.database import Database
 
 BASE = "nesia-mini"
@@ -76,12 +72,6 @@ def with_tables(text: str, db: Database) -> str:
         if n != 1:
             raise ValueError(f"docs/heads.md has {n} tables with the header {title.splitlines()[0]}, expected one")
     return text
-
-
-def written(document: Path) -> str:
-    """The document with the tables of the shipped results."""
-    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, built_database([snapshot_folder()], Path(folder)) as db:
-        return with_tables(document.read_text(encoding="utf-8"), db)
 
 
 def _of(table: pd.DataFrame, model: str, head: str, average: str = "") -> pd.DataFrame:

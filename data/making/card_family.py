@@ -14,6 +14,7 @@ from probing.reports.changes.measured import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.edges.summary import summary
 from probing.reports.forgetting.outcome import ways
+from probing.reports.forgetting.prevention import prevention
 from probing.reports.forgetting.stored import stored_runs, usual
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
@@ -155,6 +156,23 @@ def _ways_back(db: Database, base: str) -> list[str]:
     return lines
 
 
+def _prevented(db: Database, base: str) -> list[str]:
+    """Recipes of one fine-tuning, seed by seed alike, and the control: means with the smallest and the largest seed."""
+    found = prevention(db, probe_sets=("trex",))
+    lines = _table(
+        "training", "recipe", "steps", "seeds", "metric", "score", "kept, own minus swapped, per cent", "another has as much of both"
+    )
+    for row in found[found["base"] == base].itertuples():
+        ends = ((row.score, row.score_low, row.score_high), tuple(100 * one for one in (row.kept, row.kept_low, row.kept_high)))
+        score, kept = (
+            f"{one:.{digits}f}" + (f" ({low:.{digits}f} to {high:.{digits}f})" if row.seeds > 1 else "")
+            for digits, (one, low, high) in zip((3, 1), ends, strict=True)
+        )
+        cells = (f"{row.steps:,}", row.seeds, row.metric, score, kept, "yes" if row.dominated else "")
+        lines.append(_row("control" if row.control else row.objective, row.protection, *cells))
+    return lines
+
+
 def _edges(db: Database, base: str) -> list[str]:
     columns = ("task", "seeds", "P(0)", "P(L)", "gain (95 %)", "memory", "random encoder", "unseen: P(L) / random", "expected layer")
     lines = _table(*columns)
@@ -249,6 +267,7 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("A union over layers grows by chance: P@1 on T-REx, macro", "report total --head logit_lens --probe-set trex", _union),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
     ("Lost facts that come back, T-REx: per cent, and points over each yardstick", "forgetting report ways", _ways_back),
+    ("What prevents forgetting, T-REx", "series report prevention", _prevented),
     ("Edge probing: micro F1 in per cent on development data", "edges report summary", _edges),
     ("Edge probing after fine-tuning", "edges report summary", _tuned_edges),
     ("Whole sentences: accuracy in per cent", "sentences report accuracy", _sentences),

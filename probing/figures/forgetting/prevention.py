@@ -6,13 +6,15 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 _UNPROTECTED = "unprotected"
+#: The metric of a training that was followed: what its looks measured on the development part.
+DEVELOPMENT = "score"
 
 
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond, the control a cross.
 
     Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
-    of one recipe differ, their steps are named.
+    of one recipe differ, their steps are named; a development score is named as such.
 
     Args:
         points: ``reports.forgetting.prevention.prevention`` of one base, objective and probe set, and the control's rows.
@@ -29,6 +31,8 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
         name = "control" if row.control else row.protection
         if not row.control and trainings[name] > 1:
             name = f"{name}, {row.steps:,} steps"
+        if not row.control and row.metric == DEVELOPMENT:
+            name = f"{name}, development score"
         figure.add_scatter(
             x=[row.score],
             y=[100 * row.kept],
