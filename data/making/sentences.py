@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, SEEDS, not_shipped
+from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, not_shipped
 from data.making.models import SHIPPED as SHIPPED_MODELS
 from probing.core.files.atomic import atomic_copy, atomic_folder
 from probing.core.paths import cache_folder, snapshot_folder
@@ -64,7 +63,7 @@ def probings() -> list[SentencesRequest]:
     """The trainings of probes, in order: the base first, as all others are compared with its states."""
     full = [SentencesRequest(model, tasks=_tasks_of(model), threads=1, out=results()) for model in IN_FULL]
     few = SentencesRequest(MODEL, tasks=READABLE, readings=(OWN,), portions=(1,), predictions=False, codes=False, threads=1, out=results())
-    others = [str(random_twin()), *(one.called for one in (*FIRST, COLA_MEAN, *FURTHER_SEEDS) if one.name not in IN_FULL)]
+    others = [str(random_twin()), *(one.called for one in (*FIRST, COLA_MEAN) if one.name not in IN_FULL)]
     return full + [replace(few, model=model) for model in others]
 
 
@@ -73,11 +72,10 @@ def _tasks_of(model: str) -> tuple[str, ...]:
 
 
 def measurings() -> list[ChangesRequest]:
-    """The models whose attention, perplexity and similarity are measured; for some without putting layers back."""
+    """The models whose attention, perplexity and similarity are measured; for one without putting layers back."""
     called = [MODEL, *(one.called for one in FIRST)]
-    return [ChangesRequest(model, threads=1, out=results()) for model in called] + [
-        ChangesRequest(one.called, replaced=False, threads=1, out=results()) for one in (COLA_MEAN, *FURTHER_SEEDS)
-    ]
+    further = ChangesRequest(COLA_MEAN.called, replaced=False, threads=1, out=results())
+    return [*(ChangesRequest(model, threads=1, out=results()) for model in called), further]
 
 
 def minutes(request: SentencesRequest) -> float:
@@ -107,7 +105,6 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     lighter = {
         "sentence_predictions": _with_answers,
         "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),
-        "perplexity": _without_blocks,
     }
     tables = {
         "sentence_runs": [table.name for table in sentence_tables.TABLES],
@@ -145,14 +142,3 @@ def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
         every = model == EVERY_READING and of_run[run]["task"] in READABLE and reading in (FROZEN, RESCALED, ALIGNED, MLP)
         kept.append(model in IN_FULL and (own or every))
     return rows.filter(pa.array(np.array(kept, bool)))
-
-
-def _without_blocks(rows: pa.Table, of_run: Runs) -> pa.Table:
-    """Perplexities, for further seeds without the sums of single blocks: the spread over seeds does not need them."""
-    first = {run for run, row in of_run.items() if row["tuned_seed"] not in SEEDS}
-    kept = pa.array([run in first for run in rows.column("run_id").to_pylist()])
-    for name in ("by_block", "masked_by_block"):
-        place = rows.column_names.index(name)
-        column = rows.column(name).combine_chunks()
-        rows = rows.set_column(place, rows.schema.field(place), pc.if_else(kept, column, pa.nulls(len(rows), column.type)))
-    return rows
