@@ -107,7 +107,7 @@ def kept_map(table: pd.DataFrame, *, by: str) -> go.Figure:
             hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(260, 120 + 22 * len(wide)))
+    theme.apply(figure, height=max(260, 120 + 18 * len(wide)))
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text=by, type="category")
     return figure

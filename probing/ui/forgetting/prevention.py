@@ -19,7 +19,7 @@ from probing.ui.widgets.markdown import filled
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 
 
-def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], Stamp]) -> None:
+def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], Stamp], label: Callable[[str], str] = str) -> None:
     """The panel of one objective, which its own menu chooses.
 
     Args:
@@ -27,7 +27,10 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
         probe_set: the set of facts.
         k: a fact is known if the rank of its answer is at most k.
         stamp: filters and fingerprint of some runs, of their ids.
+        label: displayed name of a model; a fine-tuning is called after the model that was followed state by state, else its objective.
     """
+    runs = read(series.runs, db)
+    followed = runs[runs["states"] > 2].drop_duplicates(["base", "objective"]).set_index(["base", "objective"])["model"]
     points = read(prevention, db, k, None, (probe_set,))
     several = points[~points["control"]].groupby(["base", "objective"]).size()
     tasks = [task for task, number in several.items() if number > 1]
@@ -42,11 +45,10 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
         "forgetting",
         value=named if named in by_name else next(iter(by_name)),
         options=list(by_name),
-        format_func=lambda one: f"{by_name[one][1]}, from {by_name[one][0]}",
+        format_func=lambda one: f"{label(followed[by_name[one]]) if by_name[one] in followed else by_name[one][1]}, from {by_name[one][0]}",
     )
     base, objective = by_name[name]
     shown = points[(points["base"] == base) & ((points["objective"] == objective) | points["control"])]
-    runs = read(series.runs, db)
     ids = runs.loc[(runs["base"] == base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     seeds = shown.loc[~shown["control"], "seeds"]
     blocks.figure(

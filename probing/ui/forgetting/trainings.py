@@ -33,7 +33,7 @@ def draw(view: View, model: str = "") -> None:
         when.draw(when.Training(view.database, chosen, probe_set, k, view.label, stamp))
     for probe_set in sorted(runs.loc[runs["protection"] != "", "probe_set"].unique()):
         view.contents.section(f"What prevents it ({set_name(probe_set)})")
-        prevention.draw(view.database, probe_set, k, stamp)
+        prevention.draw(view.database, probe_set, k, stamp, view.label)
 
 
 def _training(view: View, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
