@@ -10,6 +10,7 @@ from probing.core.errors import RegistryError
 from probing.core.naming.model_names import KnownModel, known_model, short_names
 from probing.core.registry import Registry, read_registry
 from probing.core.tasks.learned import Verdict
+from probing.core.tasks.objectives import SHUFFLED
 from probing.figures.theme import model_colours
 
 #: Verdict -> what a name ends with in figures and menus.
@@ -28,7 +29,7 @@ class Looks:
     """Attributes:
     names: full name -> short name.
     colours: full name -> colour, in the order of menus and figures.
-    shipped: the demonstration models among them.
+    shipped: the demonstration models among them, with their controls on shuffled labels, of which only results ship.
     """
 
     names: dict[str, str]
@@ -79,7 +80,9 @@ def usual_colour(name: str) -> str:
 @lru_cache(maxsize=16)
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
-    return Looks(short_names(known), model_colours(known), frozenset(one.name for one in known if one.shipped))
+    shipped = {one.name for one in known if one.shipped}
+    controls = {name for name, base, objective in models if base in shipped and objective.endswith(SHUFFLED)}
+    return Looks(short_names(known), model_colours(known), frozenset(shipped | controls))
 
 
 def _registry() -> Registry:
