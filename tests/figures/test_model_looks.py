@@ -18,6 +18,12 @@ def test_every_stored_model_has_one_name_and_one_colour_whatever_the_order_of_ru
     assert looks_of(pd.DataFrame()).names == {}
 
 
+def test_a_control_on_shuffled_labels_of_a_shipped_base_was_not_added_by_the_user():
+    control = ("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)")
+    runs = pd.concat([RUNS, pd.DataFrame([control], columns=RUNS.columns)])
+    assert looks_of(runs).added == ("own",)
+
+
 def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):
     (tmp_path / "registry.toml").write_text("no registry", encoding="utf-8")
     for path in (tmp_path / "registry.toml", tmp_path / "none.toml"):
