@@ -70,7 +70,7 @@ def gather(base: str, say: Say = print) -> None:
     What ships of another base is replaced. Results of steps that are recorded, but not in the cache, are kept.
 
     Raises:
-        ProbingError: if a file cannot be read; nothing is changed then but files of models and probes.
+        ProbingError: if a file cannot be read. What shipped is in the folder next to the snapshot then, and the next call finds it.
     """
     shipped = recorded(SHIPPED / MODEL / RECORD, base)
     snapshot = snapshot_folder()

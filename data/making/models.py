@@ -133,8 +133,7 @@ def learning_rate(tuned: Tuned) -> float:
     Raises:
         FileNotFoundError: if it is not made yet.
     """
-    note = json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))
-    return float(note["recipe"]["learning_rate"])
+    return float(_record(tuned)["recipe"]["learning_rate"])
 
 
 def kept_step(tuned: Tuned) -> int:
@@ -143,7 +142,11 @@ def kept_step(tuned: Tuned) -> int:
     Raises:
         FileNotFoundError: if it is not made yet.
     """
-    return int(json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))["kept_step"])
+    return int(_record(tuned)["kept_step"])
+
+
+def _record(tuned: Tuned) -> Any:
+    return json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))
 
 
 def _shuffled(of: Tuned) -> Tuned:

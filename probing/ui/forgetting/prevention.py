@@ -8,6 +8,7 @@ from probing.figures.forgetting.prevention import prevention_points
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.database import Database
+from probing.ui.forgetting import when
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
 from probing.ui.frame.reads import read
@@ -29,8 +30,7 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
         stamp: filters and fingerprint of some runs, of their ids.
         label: displayed name of a model; a fine-tuning is called after the model that was followed state by state, else its objective.
     """
-    runs = read(series.runs, db)
-    followed = runs[runs["states"] > 2].drop_duplicates(["base", "objective"]).set_index(["base", "objective"])["model"]
+    followed = when.trainings(db).drop_duplicates(["base", "objective"]).set_index(["base", "objective"])["model"]
     points = read(prevention, db, k, None, (probe_set,))
     several = points[~points["control"]].groupby(["base", "objective"]).size()
     tasks = [task for task, number in several.items() if number > 1]
@@ -49,6 +49,7 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
     )
     base, objective = by_name[name]
     shown = points[(points["base"] == base) & ((points["objective"] == objective) | points["control"])]
+    runs = read(series.runs, db)
     ids = runs.loc[(runs["base"] == base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     seeds = shown.loc[~shown["control"], "seeds"]
     blocks.figure(
