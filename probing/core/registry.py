@@ -133,6 +133,7 @@ class FamilyEntry(Frozen):
         base: name of the base model.
         members: the fine-tuned models.
         same_steps: whether models of alike objectives took the same number of steps, so that the amount of data is no difference.
+        results_only: further models of the family, of which results ship and no weights: controls, and other seeds.
     """
 
     name: str
@@ -140,6 +141,7 @@ class FamilyEntry(Frozen):
     base: str
     members: tuple[FamilyMember, ...]
     same_steps: bool = False
+    results_only: tuple[str, ...] = ()
 
 
 _Entry = TypeVar("_Entry", ModelEntry, DataEntry, FamilyEntry)

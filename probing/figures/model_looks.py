@@ -10,7 +10,6 @@ from probing.core.errors import RegistryError
 from probing.core.naming.model_names import KnownModel, known_model, short_names
 from probing.core.registry import Registry, read_registry
 from probing.core.tasks.learned import Verdict
-from probing.core.tasks.objectives import SHUFFLED
 from probing.figures.theme import model_colours
 
 #: Verdict -> what a name ends with in figures and menus.
@@ -29,7 +28,7 @@ class Looks:
     """Attributes:
     names: full name -> short name.
     colours: full name -> colour, in the order of menus and figures.
-    shipped: the demonstration models among them, with their controls on shuffled labels, of which only results ship.
+    shipped: the demonstration models among them, with those of which only results ship.
     """
 
     names: dict[str, str]
@@ -80,9 +79,9 @@ def usual_colour(name: str) -> str:
 @lru_cache(maxsize=16)
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
-    shipped = {one.name for one in known if one.shipped}
-    controls = {name for name, base, objective in models if base in shipped and objective.endswith(SHUFFLED)}
-    return Looks(short_names(known), model_colours(known), frozenset(shipped | controls))
+    results_only = {name for family in registry.families for name in family.results_only}
+    shipped = frozenset(one.name for one in known if one.shipped or one.name in results_only)
+    return Looks(short_names(known), model_colours(known), shipped)
 
 
 def _registry() -> Registry:

@@ -46,6 +46,10 @@ def pair_above(points: pd.DataFrame, mode: str) -> pd.DataFrame:
     counted = {"base_n": points["base_swapped_n"].fillna(0)} if mode == "swapped" else {}
     if "shuffled" in points:
         more |= {"shuffled": points["shuffled"] - points["majority"] if mode == "majority" else points["shuffled_above_swapped"]}
+    for end in ("again_low", "again_high"):
+        if end in points:
+            swapped = end.replace("again", "again_swapped")
+            more |= {end: points[end] - points["majority"] if mode == "majority" else points[swapped]}
     return above(points, mode).assign(**base, **more, **counted, base_swapped=float("nan"))
 
 

@@ -18,10 +18,13 @@ def test_every_stored_model_has_one_name_and_one_colour_whatever_the_order_of_ru
     assert looks_of(pd.DataFrame()).names == {}
 
 
-def test_a_control_on_shuffled_labels_of_a_shipped_base_was_not_added_by_the_user():
-    control = ("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)")
-    runs = pd.concat([RUNS, pd.DataFrame([control], columns=RUNS.columns)])
+def test_models_of_which_only_results_ship_were_not_added_by_the_user():
+    shipped = [("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)"), ("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2")]
+    runs = pd.concat([RUNS, pd.DataFrame(shipped, columns=RUNS.columns)])
     assert looks_of(runs).added == ("own",)
+    # The same task of the same base by the user is.
+    again = pd.DataFrame([("nesia-mini-sst-2-again", "nesia-mini", "SST-2")], columns=RUNS.columns)
+    assert set(looks_of(pd.concat([runs, again])).added) == {"own", "nesia-mini-sst-2-again"}
 
 
 def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):

@@ -100,3 +100,17 @@ def test_the_control_with_shuffled_labels_of_the_same_task_stands_next_to_the_pa
         counts = lent(opened, control, 3, 1)
         assert table["shuffled_above_swapped"].iloc[-1] == pytest.approx((counts.first_only - counts.second_only) / counts.n)
         assert len(table) == 4 and paired_with_yardsticks(opened, BASE.run_id, other.run_id, 1)["shuffled"].isna().all()
+
+
+def test_other_trainings_of_the_same_objective_give_the_smallest_and_the_largest_share(tmp_path):
+    first = replace(MODEL, objective="QA", rank=lambda number, layer: 1)
+    others = [
+        replace(first, model=f"nesia-mini-qa-seed-{seed}", rank=lambda number, layer, seed=seed: 1 + (number % seed == 0)) for seed in (2, 3)
+    ]
+    with open_database(plant_store(tmp_path, (BASE, first, *others))) as opened:
+        table = paired_with_yardsticks(opened, BASE.run_id, first.run_id, 1)
+        shares = [paired_with_yardsticks(opened, BASE.run_id, one.run_id, 1)["value"].iloc[-1] for one in others]
+        assert set(table["again_n"]) == {2} and shares[0] < shares[1] < 1
+        assert [table["again_low"].iloc[-1], table["again_high"].iloc[-1]] == pytest.approx(shares)
+        # A base was trained for nothing that others were.
+        assert set(paired_with_yardsticks(opened, first.run_id, BASE.run_id, 1)["again_n"]) == {0}

@@ -11,6 +11,8 @@ from probing.figures.end_labels import EndLabel
 
 #: Name of the line of a control.
 SHUFFLED_LABELS = "shuffled labels"
+#: Name of the lines of other models of the same base and objective.
+OTHER_TRAININGS = "other trainings"
 
 
 def paired_curve(
@@ -30,8 +32,8 @@ def paired_curve(
     Args:
         points: one row per layer: ``layer, n, base_value, base_low, base_high, value, low, high, difference, difference_low,
             difference_high, p_value``, shares of the facts that both were asked, and the yardsticks ``majority, base_swapped, swapped``
-            if they are defined; ``shuffled``, the share that the model's control with shuffled labels knows, if there is one; or the
-            result of ``yardsticks.pair_above``.
+            if they are defined; ``shuffled``, the share that the model's control with shuffled labels knows, if there is one; ``again_low``
+            and ``again_high``, the ends of what other trainings of the model's objective know; or the result of ``yardsticks.pair_above``.
         k: the rank up to which a fact counts as known.
         base: name of the model compared with.
         model: name of the other.
@@ -87,6 +89,20 @@ def paired_curve(
             hovertemplate=f"{SHUFFLED_LABELS}: %{{y:.1f}} %<extra></extra>",
         )
         ends.append(EndLabel(last, float(points["shuffled"].iloc[-1]) * 100, SHUFFLED_LABELS, colour, strong=False))
+    if "again_low" in points and points["again_low"].notna().any():
+        for end, word in (("again_low", "least"), ("again_high", "most")):
+            figure.add_scatter(
+                x=points["layer"],
+                y=points[end] * 100,
+                mode="lines",
+                line={"color": colour, "width": 0.8},
+                opacity=0.7,
+                showlegend=False,
+                name=f"{OTHER_TRAININGS}, {word}",
+                row=1,
+                col=1,
+                hovertemplate=f"{OTHER_TRAININGS}, {word}: %{{y:.1f}} %<extra></extra>",
+            )
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(

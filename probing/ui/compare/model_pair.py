@@ -24,7 +24,7 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         stamp=pair.stamp(view, f"P@{k}{minus}, micro"),
         name="paired-curves",
         caption=f"Above: both models on the facts that both were asked. {_above(deepest, mode)} {_BELOW[mode]} "
-        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. {_of_shuffled(table)}Click a point to open "
+        f"Bands are 95 % intervals. Filled diamonds: {_SURE[mode]}. {_of_shuffled(table)}{_of_again(table)}Click a point to open "
         f"its facts. {marks_once(view, (base, model))}",
         alt=f"P@{k}{minus} by layer of {labels[model]} and {labels[base]}, and their difference",
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
@@ -267,6 +267,12 @@ def _of_shuffled(table: pd.DataFrame) -> str:
     """What the control with shuffled labels is, if the figure has one."""
     there = table["shuffled"].notna().any()
     return "Shuffled labels: after as many steps of the same task on labels that say nothing. " if there else ""
+
+
+def _of_again(table: pd.DataFrame) -> str:
+    """What the thin lines are, if the figure has them."""
+    n = int(table["again_n"].iloc[0])
+    return f"Thin lines: least and most of {count(n, 'other training')} of the same base for the same task. " if n else ""
 
 
 def _undefined(table: pd.DataFrame, k: int) -> dict[str, str]:

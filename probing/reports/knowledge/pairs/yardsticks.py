@@ -17,8 +17,10 @@ _ENDS = ("", "_low", "_high")
 _OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
 
 
-#: What a run of a control with shuffled labels has in common with the run that it is a yardstick of.
+#: What a run has in common with those that it is a yardstick of.
 _ALIKE = ("base", "head", "probe_set", "template_set", "role")
+#: Middle of the columns on other models of the same base and objective, and what they are the ends of.
+_SPREAD = {"": "value", "_swapped": "above_swapped"}
 
 
 def paired_with_yardsticks(
@@ -37,13 +39,15 @@ def paired_with_yardsticks(
         ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
         differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from the subject) with
         more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide; shuffled and
-        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts.
+        shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts; again_n: how many other models
+        of the same base and objective were asked in the same way; again_low and again_high: the smallest and the largest share of them;
+        again_swapped_low and again_swapped_high: the same minus their swapped subjects.
     """
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
     table["majority"] = hits / n if n and k == 1 else float("nan")
-    control = _shuffled(db, run)
-    asked = (base_run, run, control) if control else (base_run, run)
+    control, again = _shuffled(db, run), _again(db, run)
+    asked = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
     found = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
         for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
@@ -54,7 +58,10 @@ def paired_with_yardsticks(
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
     named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
     shuffled = found.loc[found["run_id"] == control, ["layer", *named]]
-    return table.merge(shuffled.rename(columns=named), on="layer", how="left")
+    table = table.merge(shuffled.rename(columns=named), on="layer", how="left")
+    others = found[found["run_id"].isin(again)].groupby("layer", as_index=False)
+    ends = {f"again{name}_{end}": (of, end_of) for name, of in _SPREAD.items() for end, end_of in (("low", "min"), ("high", "max"))}
+    return table.merge(others.agg(**ends), on="layer", how="left").assign(again_n=len(again))
 
 
 def _shuffled(db: Database, run: str) -> str | None:
@@ -63,6 +70,17 @@ def _shuffled(db: Database, run: str) -> str | None:
     mine = known.loc[run]
     alike = (known[list(_ALIKE)] == mine[list(_ALIKE)]).all(axis=1) & known["objective"].eq(f"{mine['objective']}{SHUFFLED}")
     return next(iter(known.loc[alike].sort_values("model").index), None)
+
+
+def _again(db: Database, run: str) -> list[str]:
+    """The runs, asked in the same way, of other models of the same base and objective: other seeds, or other recipes."""
+    known = runs(db).set_index("run_id")
+    mine = known.loc[run]
+    if not mine["base"]:
+        return []
+    same = [*_ALIKE, "objective"]
+    alike = (known[same] == mine[same]).all(axis=1) & known["model"].ne(mine["model"])
+    return sorted(known.loc[alike].index)
 
 
 def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
