@@ -37,6 +37,16 @@ def test_what_no_guess_explains_comes_first_then_what_is_known_from_an_upper_lay
     assert numbers(found, "lost") == [2, 7]
 
 
+def test_of_alike_facts_one_that_a_fine_tuned_model_finds_inside_only_comes_first(tmp_path):
+    base = PlantedRun(rank=lambda number, layer: (9, 9, 1, 1)[layer] if number in (2, 7) else 50)
+    with open_database(plant_store(tmp_path / "alone", [base])) as opened:
+        first, second = numbers(example_facts(opened, base.run_id), "late")
+    tuned = PlantedRun(model="tuned", base=base.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50)
+    with open_database(plant_store(tmp_path / "both", [base, tuned])) as opened:
+        assert numbers(example_facts(opened, base.run_id), "late") == [first, second]
+        assert numbers(example_facts(opened, base.run_id, tuned=(tuned.run_id,)), "late") == [second, first]
+
+
 def test_no_more_are_given_than_asked_for(db):
     assert example_facts(*db, limit=1).groupby("kind")["fact_id"].count().to_dict() == {"late": 1, "lost": 1}
 

@@ -9,6 +9,8 @@ from probing.store.knowledge.fact_queries import whole_numbers
 
 #: Three sentences of this length fit next to each other, and each fits one line on a phone.
 _SHORT = 34
+#: Order of ``example_facts`` after what no guess explains.
+_BEST = f"clear DESC, length(prompt) <= {_SHORT} DESC, moves DESC, gold_logp DESC, fact_id"
 #: The answers of each relation of a run, the most frequent one first: the majority answer.
 _ANSWERS = """
     SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
@@ -187,26 +189,29 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
     return [by_id[lender] for lender in lenders]
 
 
-def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
+def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
     """Facts whose predictions change over the layers in a typical way, of different relations, the best example of each kind first.
 
     ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that no guess
     explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then come those that are
     right from an inner layer of the upper half on without a break (``late``) or at two layers at least (``lost``), then short
-    sentences, then those of which the model is surest.
+    sentences, then those that a fine-tuned model lost at its last layer and finds at an inner one, then those of which the model is surest.
 
     Args:
         db: the database.
         run_id: the run.
         limit: how many of each kind.
+        tuned: runs of models that were fine-tuned from this run's.
 
     Returns:
         kind, place (from 1), fact_id.
     """
     return db.query(
         f"""
-        WITH answers AS ({_ANSWERS}), sure AS (
-            SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept,
+        WITH answers AS ({_ANSWERS}), moved AS (
+            SELECT DISTINCT fact_id FROM known WHERE list_contains($tuned, run_id) AND last_rank > 1 AND layers_known > 0
+        ), sure AS (
+            SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept, k.fact_id IN (FROM moved) AS moves,
                 f.object <> a.object AS uncommon, bool_and(coalesce(p.other_rank > 1, false)) AS of_subject,
                 CASE WHEN k.last_rank = 1
                     THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers - k.first_layer
@@ -219,17 +224,17 @@ def example_facts(db: Database, run_id: str, limit: int = 3) -> pd.DataFrame:
         ), best AS (
             SELECT *, uncommon AND of_subject AS beyond, row_number() OVER (
                 PARTITION BY kept, relation
-                ORDER BY uncommon AND of_subject DESC, clear DESC, length(prompt) <= {_SHORT} DESC, gold_logp DESC, fact_id
+                ORDER BY uncommon AND of_subject DESC, {_BEST}
             ) AS of_relation FROM sure
         ), placed AS (
             SELECT kept, fact_id, row_number() OVER (
-                PARTITION BY kept ORDER BY of_relation, beyond DESC, clear DESC, length(prompt) <= {_SHORT} DESC, gold_logp DESC, fact_id
+                PARTITION BY kept ORDER BY of_relation, beyond DESC, {_BEST}
             ) AS place FROM best
         )
         SELECT CASE WHEN kept THEN 'late' ELSE 'lost' END AS kind, CAST(place AS INTEGER) AS place, fact_id
         FROM placed WHERE place <= $limit ORDER BY kind, place
         """,
-        {"run_id": run_id, "limit": int(limit)},
+        {"run_id": run_id, "limit": int(limit), "tuned": list(tuned)},
     )
 
 

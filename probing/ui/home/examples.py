@@ -34,14 +34,16 @@ def base_runs(view: View) -> pd.DataFrame:
 def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Up to three facts with their runs: one that is known late, one that is lost at the end, and Rocky Balboa.
 
-    A missing one is replaced by the next best fact that is known late or lost.
+    A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a fine-tuned model
+    lost at its last layer and finds at an inner one.
 
     Returns:
         The columns of ``one_fact.fact`` and ``run_id`` of each.
     """
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
     for run_id in runs["run_id"]:
-        for one in view.read(example_facts, run_id, limit=len(EXAMPLES)).itertuples():
+        tuned = tuple(_tuned_runs(view, run_id).index)
+        for one in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
             found[one.kind].append((one.fact_id, run_id))
         if all(found.values()):
             break
@@ -97,17 +99,23 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     Returns:
         Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
     """
-    runs = view.runs.set_index("run_id")
-    own = runs.loc[example["run_id"]]
-    tuned = runs[(runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])]
-    tuned = tuned[~tuned["model"].isin(view.controls)]
+    tuned = _tuned_runs(view, example["run_id"])
     found = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
-    rows = {str(runs.loc[run_id, "model"]): mine for run_id, mine in found.groupby("run_id")}
-    base = str(own["model"])
+    models = view.runs.set_index("run_id")["model"]
+    rows = {str(models[run_id]): mine for run_id, mine in found.groupby("run_id")}
+    base = str(models[example["run_id"]])
     order = view.telling_first([model for model in view.colours if model in rows and model != base])
     lost = [model for model in order if _at_end(rows[base]) == 1 < _at_end(rows[model])]
     inside = [model for model in lost if (rows[model].query("layer >= 1")["gold_rank"] == 1).any()]
     return {model: rows[model] for model in (base, *(inside or lost or order)[:1])}
+
+
+def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
+    """Runs of models that were fine-tuned from a run's, by the same head on the same facts, without controls; index run_id."""
+    runs = view.runs.set_index("run_id")
+    own = runs.loc[run_id]
+    tuned = runs[(runs["base"] == own["model"]) & (runs["head"] == own["head"]) & (runs["probe_set"] == own["probe_set"])]
+    return tuned[~tuned["model"].isin(view.controls)]
 
 
 def _at_end(rows: pd.DataFrame) -> int:
