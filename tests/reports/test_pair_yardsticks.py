@@ -106,7 +106,6 @@ def test_other_trainings_of_the_same_objective_give_the_smallest_and_the_largest
     first = replace(MODEL, objective="QA", rank=lambda number, layer: 1)
     others = [
         replace(first, model=f"nesia-mini-qa-seed-{at}", rank=lambda number, layer, at=at: 1 + (number % at == 0)) for at in (2, 3)
-        for seed in (2, 3)
     ]
     with open_database(plant_store(tmp_path, (BASE, first, *others))) as opened:
         table = paired_with_yardsticks(opened, BASE.run_id, first.run_id, 1)
