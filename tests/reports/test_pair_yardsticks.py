@@ -104,9 +104,7 @@ def test_the_control_with_shuffled_labels_of_the_same_task_stands_next_to_the_pa
 
 def test_other_trainings_of_the_same_objective_give_the_smallest_and_the_largest_share(tmp_path):
     first = replace(MODEL, objective="QA", rank=lambda number, layer: 1)
-    others = [
-        replace(first, model=f"nesia-mini-qa-seed-{at}", rank=lambda number, layer, at=at: 1 + (number % at == 0)) for at in (2, 3)
-    ]
+    others = [replace(first, model=f"nesia-mini-qa-seed-{at}", rank=lambda number, layer, at=at: 1 + (number % at == 0)) for at in (2, 3)]
     with open_database(plant_store(tmp_path, (BASE, first, *others))) as opened:
         table = paired_with_yardsticks(opened, BASE.run_id, first.run_id, 1)
         shares = [paired_with_yardsticks(opened, BASE.run_id, one.run_id, 1)["value"].iloc[-1] for one in others]
