@@ -1,6 +1,6 @@
 """The documents that are written from declarations: ``make docs`` writes them, and a test compares them with what is committed.
 
-It also writes the tables of docs/heads.md and of the shipped model's card again, from the shipped results.
+It also writes the tables of docs/heads.md, docs/forgetting.md and of the shipped model's card again, from the shipped results.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from probing.core.metrics import METRICS
 from probing.core.paths import snapshot_folder
 from probing.store.build import built_database
 from probing.store.kinds import KINDS
-from tests import written_card, written_heads
+from tests import written_card, written_forgetting, written_heads
 
 ROOT = Path(__file__).resolve().parents[1]
 _METRICS = """# Metrics
@@ -70,10 +70,16 @@ def tables() -> str:
 
 #: Path below the repository -> what writes it.
 DOCS: dict[str, Callable[[], str]] = {"docs/metrics.md": metrics, "docs/tables.md": tables}
+#: Document -> what writes its tables again.
+_FROM_RESULTS = {
+    ROOT / "docs" / "heads.md": written_heads.with_tables,
+    written_forgetting.DOCS: written_forgetting.with_tables,
+    written_card.CARD: written_card.with_tables,
+}
 
 if __name__ == "__main__":
     for name, write in DOCS.items():
         (ROOT / name).write_text(write(), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, built_database([snapshot_folder()], Path(folder)) as db:
-        for path, with_tables in ((ROOT / "docs" / "heads.md", written_heads.with_tables), (written_card.CARD, written_card.with_tables)):
+        for path, with_tables in _FROM_RESULTS.items():
             path.write_text(with_tables(path.read_text(encoding="utf-8"), db), encoding="utf-8")

@@ -6,6 +6,7 @@ import pandas as pd
 
 from probing.core.head_kinds import HEADS
 from probing.core.knowledge.forgetting import DEFINITIONS
+from probing.core.registry import read_registry
 from probing.reports.knowledge.declared import KNOWLEDGE
 from probing.store.database import Database
 
@@ -25,8 +26,9 @@ def reports(db: Database) -> dict[str, pd.DataFrame]:
 
 
 def runs(found: dict[str, pd.DataFrame]) -> list[tuple[str, str]]:
-    """(Model, head) of the base and the models fine-tuned from it, the base first; controls with shuffled labels are left out."""
-    pairs = {(row.model, row.head) for row in found["total"].itertuples() if not row.model.endswith("-shuffled")}
+    """(Model, head) of the base and the models fine-tuned from it, the base first; without those of which only results ship."""
+    left_out = read_registry().family(BASE).results_only
+    pairs = {(row.model, row.head) for row in found["total"].itertuples() if row.model not in left_out}
     return sorted(pairs, key=lambda pair: (pair[0] != BASE, pair[0], HEADS.index(pair[1])))
 
 
