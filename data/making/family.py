@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from data.making import edges, facts, forgetting, sentences
 from data.making.models import MODEL, SHIPPED
-from data.making.plan import PROBES_OF_SENTENCES, Step, steps
+from data.making.plan import Step, steps
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy, atomic_text
 from probing.core.paths import cache_folder, snapshot_folder
@@ -51,7 +51,7 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
     if all(step.name in shipped for step in plan):
         say(f"everything is made: {len(plan)} steps, {_hours(sum(shipped.values()) / 60)} of one processor; {SHIPPED / MODEL / RECORD}")
         return True
-    done = _still_done(plan, shipped) | _noted(plan, base)
+    done = shipped | _noted(plan, base)
     for line in estimate(plan, done, jobs):
         say(line)
     if only_plan:
@@ -159,15 +159,6 @@ def recorded(record: Path, base: str) -> dict[str, float]:
         return {}
     found = json.loads(record.read_text(encoding="utf-8"))
     return dict(found["seconds"]) if found["base_weights"] == base else {}
-
-
-def _still_done(plan: Sequence[Step], shipped: Mapping[str, float]) -> dict[str, float]:
-    """The recorded steps, without the sentence probes if one of them is to be made.
-
-    They are compared sentence by sentence with the base's, which another processor trains a little differently: all are made on one.
-    """
-    together = {step.name for step in plan if step.name.startswith(PROBES_OF_SENTENCES)}
-    return {name: seconds for name, seconds in shipped.items() if name not in together or together <= shipped.keys()}
 
 
 def estimate(plan: Sequence[Step], done: Mapping[str, float], jobs: int) -> list[str]:

@@ -34,8 +34,6 @@ from probing.workflows.sentences.train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.
 SECONDS_PER_STEP = 0.6
-#: Begins the names of the steps that train sentence probes.
-PROBES_OF_SENTENCES = "sentence probes of"
 #: The set of templates of the second asking.
 SECOND_WORDING = "paraphrase"
 
@@ -139,8 +137,8 @@ def _probes() -> Iterator[Step]:
     yield Step("random twin", sentences.make_random_twin, 0.1)
     for asked in sentences.probings():
         # Others are compared with the states of the base.
-        first = after(asked.model) + (() if asked.model == MODEL else (f"{PROBES_OF_SENTENCES} {MODEL}",))
-        name = f"{PROBES_OF_SENTENCES} {Path(asked.model).name}"
+        first = after(asked.model) + (() if asked.model == MODEL else (f"sentence probes of {MODEL}",))
+        name = f"sentence probes of {Path(asked.model).name}"
         yield Step(name, partial(train_sentences, asked), sentences.minutes(asked), first)
     for measured in sentences.measurings():
         name = f"changes of {Path(measured.model).name}"

@@ -134,19 +134,6 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(plante
     assert stored() == {third.run_id}
 
 
-def test_probes_that_are_compared_with_each_other_are_made_by_one_machine(planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    ran, _ = planted
-    run = family.steps()[1].run
-    steps = [Step(f"{plan.PROBES_OF_SENTENCES} {name}", run, 1.0) for name in "ab"]
-    monkeypatch.setattr(family, "steps", lambda: [steps[0], Step("other", run, 1.0)])
-    family.family(1, False, lambda line: None)
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
-    monkeypatch.setattr(family, "steps", lambda: [*steps, Step("other", run, 1.0)])
-    ran.clear()
-    said: list[str] = []
-    assert family.family(1, False, said.append) and len(ran) == 2 and "1 of 3 steps are done" in said[0]
-
-
 def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(ProbingError, match="got the step 'other'"):
         family.run_step("other", lambda line: None)

@@ -110,9 +110,21 @@ DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
 }  # fmt: skip
 
 
-def moved(row: dict) -> tuple[int, int, int, int]:
-    """The counts of a pair with one sentence moved so that both sides have as many right as before."""
-    return row["both"] + 1, row["only_this"] - 1, row["only_other"] - 1, row["neither"] + 1
+def moved(row: dict, by: int = 2) -> tuple[int, int, int, int]:
+    """The counts of a pair with some sentences moved so that both sides have as many right as before."""
+    return row["both"] + by, row["only_this"] - by, row["only_other"] - by, row["neither"] + by
+
+
+def test_the_bases_probes_may_be_of_another_processor_which_decides_a_few_sentences_otherwise(tmp_path: Path):
+    def one_of_200(row: dict) -> dict:
+        return row | {"both": row["both"] - 1, "only_this": row["only_this"] + 1}
+
+    def change(table: str, rows: Rows) -> Rows:
+        return [one_of_200(row) if table == "sentence_pairs" and own(row) else row for row in rows]
+
+    source = plant_sentence_runs(tmp_path / "runs", [FEW[0]])
+    plant_sentence_runs(source, [DAMAGED], change)
+    assert check_store([source]) == []
 
 
 @pytest.mark.parametrize("name", DAMAGE)
