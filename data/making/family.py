@@ -22,7 +22,7 @@ from probing.core.paths import cache_folder, snapshot_folder
 from probing.core.registry import REPOSITORY
 from probing.models.sources.weights import weights_identity
 from probing.store.parquet import read_table, write_table
-from probing.store.schema import KEYS
+from probing.store.schema import KEYS, TABLES
 from probing.store.sources import table_of
 from probing.workflows.say import Say
 
@@ -97,7 +97,8 @@ def _keep(old: Path, new: Path) -> list[Path]:
 
     Args:
         old: folder of Parquet files that shipped.
-        new: folder of those that replace them; a run that it has is not taken from ``old``.
+        new: folder of those that replace them; a run that it has is not taken from ``old``, nor one of an earlier version of the program
+            with the same configuration.
 
     Returns:
         The files that were added or became longer.
@@ -106,18 +107,44 @@ def _keep(old: Path, new: Path) -> list[Path]:
         StoreError: if a file cannot be read.
     """
     changed = []
+    replacing = set(_configurations(new))
+    remade = {run_id for configuration, run_ids in _configurations(old).items() if configuration in replacing for run_id in run_ids}
     for path in sorted(old.glob("*.parquet")):
         target, table = new / path.name, table_of(path)
-        if table is None or not target.is_file():
+        if table is None:
             changed.append(atomic_copy(path, target))
-        elif len(further := _besides(table, path, target)):
+            continue
+        every = read_table(path, table)
+        rows = every
+        if "run_id" in every.column_names:
+            rows = every.filter(pa.array([run_id not in remade for run_id in every.column("run_id").to_pylist()], pa.bool_()))
+        if not target.is_file():
+            # A file that had no rows says that there are none.
+            if len(rows) == len(every):
+                changed.append(atomic_copy(path, target))
+            elif len(rows):
+                changed.append(write_table(table, rows, target))
+        elif len(further := _besides(table, rows, target)):
             changed.append(write_table(table, pa.concat_tables([further, read_table(target, table)]), target))
     return changed
 
 
-def _besides(table: str, old: Path, new: Path) -> pa.Table:
-    """Rows of the old file of runs that the new one lacks; of a table without runs, those with other keys."""
-    rows, replacing = read_table(old, table), read_table(new, table)
+def _configurations(folder: Path) -> dict[str, list[str]]:
+    """Configuration without the program's version -> ids of its runs, of all runs in a folder."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        table = table_of(path)
+        if table is not None and {"run_id", "config"} <= {column.name for column in TABLES[table].columns}:
+            rows = read_table(path, table, ["run_id", "config"]).to_pylist()
+            for row in rows:
+                configuration = {name: value for name, value in json.loads(row["config"]).items() if name != "code_version"}
+                found.setdefault(f"{table} {json.dumps(configuration, sort_keys=True)}", []).append(row["run_id"])
+    return found
+
+
+def _besides(table: str, rows: pa.Table, new: Path) -> pa.Table:
+    """The rows of runs that a file lacks; of a table without runs, those with other keys."""
+    replacing = read_table(new, table)
     keys = ["run_id"] if "run_id" in rows.column_names else list(KEYS[table])
     known = set(_keys(replacing, keys))
     return rows.filter(pa.array([key not in known for key in _keys(rows, keys)], pa.bool_()))

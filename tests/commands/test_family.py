@@ -1,6 +1,7 @@
 """The plan of the shipped family, and its runner: order, failure, and going on where it stopped."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,10 +129,16 @@ def test_without_the_cache_recorded_steps_are_done_and_their_results_stay(plante
     after = {table: sum(len(read_table(path, table)) for path in files_of(table, tmp_path / "snapshot")) for table in before}
     assert after == before, "rows that belong to no run are there once"
     assert check_store([tmp_path / "snapshot"]) == [] and not (tmp_path / "snapshot.old").exists()
+    # A later version of the program makes another run of the same configuration, which replaces it.
+    again = replace(third, made=(("code_version", "9.9.9"),), version="9.9.9")
+    store(again)
+    family.gather(family.weights_of_base(), lambda line: None)
+    assert again.run_id != third.run_id and stored() == {first.run_id, second.run_id, again.run_id}
+    assert check_store([tmp_path / "snapshot"]) == []
     # Of another base nothing stays.
     monkeypatch.setattr(family, "weights_of_base", lambda: "other")
     family.family(1, False, lambda line: None)
-    assert stored() == {third.run_id}
+    assert stored() == {again.run_id}
 
 
 def test_a_step_that_is_in_no_plan_and_a_missing_base_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -110,9 +110,9 @@ DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
 }  # fmt: skip
 
 
-def moved(row: dict, by: int = 2) -> tuple[int, int, int, int]:
+def moved(row: dict, by: int = 6) -> tuple[int, int, int, int]:
     """The counts of a pair with some sentences moved so that both sides have as many right as before."""
-    return row["both"] + by, row["only_this"] - by, row["only_other"] - by, row["neither"] + by
+    return row["both"] - by, row["only_this"] + by, row["only_other"] + by, row["neither"] - by
 
 
 def test_the_bases_probes_may_be_of_another_processor_which_decides_a_few_sentences_otherwise(tmp_path: Path):

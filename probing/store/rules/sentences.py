@@ -6,9 +6,10 @@ from probing.store.rules.asking import ASKED, Rule, strays
 
 _CELL = ("pooling", "layer", "reading", "portion")
 _TASK = "t.task = r.task AND t.protocol = r.protocol"
-#: Probes of the same recipe that two processors trained may decide one test sentence in so many otherwise, because sums are rounded in
-#: another order: a run on one machine is compared with the base's probes there, and the base's stored run may be of another one.
-_ELSEWHERE = 200
+#: Probes of the same recipe that two processors trained may decide one test sentence in so many otherwise: sums are rounded in another
+#: order, and where two penalties are equally good, another one is chosen. A run is compared with the base's probes on its own machine,
+#: and the base's stored run may be of another one.
+_ELSEWHERE = 50
 _TUNED = "coalesce(r.base, '') NOT IN ('', r.model)"
 
 
