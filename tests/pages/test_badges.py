@@ -57,12 +57,15 @@ def names(shipped_database) -> list[str]:
     """Ids and short names of the shipped fine-tuned models, the longest first; without names that contain "control"."""
     with open_database(shipped_database) as db:
         view = View("home", RunChoice(), db, one_run_each(all_runs(db)))
+        of_sentences = db.query("SELECT DISTINCT model, objective FROM runs_of_sentences WHERE coalesce(base, '') NOT IN ('', model)")
         tuned = [model for model in view.runs["model"].unique() if model in view.verdicts]
         found = {model: view.label(model) for model in tuned}
         marks = {model: next((sign for sign in MARKS.values() if label.endswith(sign)), "") for model, label in found.items()}
     assert {entry.name for entry in read_registry().models if entry.shipped and entry.base} <= set(tuned)
     assert all(marks[model] or "control" in model for model in tuned)
     plain = {name for model in tuned if marks[model] for name in (model, found[model].removesuffix(marks[model]))}
+    # A model that was asked for no fact has the name of its objective, too, and it may begin with another model's.
+    plain |= {name for row in of_sentences.itertuples() if "control" not in row.model for name in (row.model, row.objective)}
     return sorted(plain, key=len, reverse=True)
 
 

@@ -35,7 +35,8 @@ def show(view: View) -> None:
         filled(
             "Upload a table with the columns {names}: JSONL, or cells separated by commas, semicolons or tabs. Other headings, such as "
             "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
-            "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored.",
+            "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored: "
+            "reloading the page drops it. *Your model* keeps facts under a name and compares a model with its base.",
             names=joined(", ", map(code, COLUMNS)),
             most=MAX_FACTS,
         )

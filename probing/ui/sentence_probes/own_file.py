@@ -55,7 +55,8 @@ def draw(view: View) -> None:
     st.markdown(
         filled(
             "A TSV, CSV or JSONL file with the columns {names}, and optionally {more}. Probes are trained to predict the labels from every "
-            "layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored.",
+            "layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored: reloading the "
+            "page drops it.",
             names=joined(" and ", map(code, ("sentence", "label"))),
             more=joined(", ", map(code, ("pair", "part", "group"))),
             most=MAX_AT_ONCE,

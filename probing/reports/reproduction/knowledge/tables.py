@@ -6,7 +6,6 @@ import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge, PublishedSet
 from probing.reports.reproduction.findings import BASE
-from probing.reports.reproduction.knowledge.families import Family
 from probing.reports.reproduction.knowledge.measured import LAMA_TEMPLATES, Gathered
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals
@@ -73,11 +72,12 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
 
 
-def _rows_of_models(published: PublishedKnowledge, family: Family) -> list[tuple[str, str]]:
-    """(objective, the paper's name or "") of every row: the paper's models, then the control and further models of the family."""
+def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
+    """(objective, the paper's name or "") of every row: the paper's models, the control, and further models that have these heads."""
     rows = [(model.objective, model.name) for model in published.models]
-    known = {objective for objective, _ in rows}
-    return rows + [(one, "") for one in (*family.members, *family.others) if one not in known]
+    known, probed = {objective for objective, _ in rows}, set(gathered.runs["objective"]) if len(gathered.runs) else set()
+    further = (*gathered.family.members, *(one for one in gathered.family.others if one in probed))
+    return rows + [(one, "") for one in further if one not in known]
 
 
 def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
@@ -90,7 +90,7 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
         shares in [0, 1], ``authors`` over the published divisor, counts without one.
     """
     rows = []
-    for objective, name in _rows_of_models(published, gathered.family):
+    for objective, name in _rows_of_models(published, gathered):
         forgotten = gathered.forgotten[(gathered.forgotten["objective"] == objective) & (gathered.forgotten["probe_set"] == "trex")]
         for k in published.table_2.ranks:
             cell = published.forgotten(name, k) if name else None
@@ -126,7 +126,7 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
         with both the own and a swapped subject, that inner layers find with either of them. The paper has no such control.
     """
     rows = []
-    for objective, name in _rows_of_models(published, gathered.family):
+    for objective, name in _rows_of_models(published, gathered):
         runs = gathered.runs[gathered.runs["objective"] == objective] if len(gathered.runs) else gathered.runs
         for one in published.probe_sets:
             cell = published.knowledge(name, one.name) if name else None
