@@ -79,8 +79,7 @@ def usual_colour(name: str) -> str:
 @lru_cache(maxsize=16)
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
-    results_only = {name for family in registry.families for name in family.results_only}
-    shipped = frozenset(one.name for one in known if one.shipped or one.name in results_only)
+    shipped = frozenset(one.name for one in known if one.shipped or one.results_only)
     return Looks(short_names(known), model_colours(known), shipped)
 
 

@@ -92,11 +92,13 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
         models: *all* models of the store, not only those shown, so that a filter never recolours a figure.
 
     Returns:
-        Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``. No two models
-        share a colour while there are enough; a colour that the registry gives is used unchanged.
+        Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``, those without
+        weights at the end. No two models share a colour while there are enough; a colour that the registry gives is used unchanged.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
-    ordered = sorted(set(models), key=lambda one: (one.place, one.family, places.get(one.objective, len(places)), one.name))
+    ordered = sorted(
+        set(models), key=lambda one: (one.place, one.family, one.results_only, places.get(one.objective, len(places)), one.name)
+    )
     families = list(dict.fromkeys(one.family for one in ordered))
     given = {one.colour for one in ordered if one.colour}
     colours: dict[str, str] = {}

@@ -22,6 +22,9 @@ def test_models_of_which_only_results_ship_were_not_added_by_the_user():
     shipped = [("nesia-mini-sst-2-shuffled", "nesia-mini", "SST-2 (shuffled labels)"), ("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2")]
     runs = pd.concat([RUNS, pd.DataFrame(shipped, columns=RUNS.columns)])
     assert looks_of(runs).added == ("own",)
+    # They come after the models that ship.
+    names = [name for name in looks_of(runs).colours if name != "own"]
+    assert names == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-sst-2-seed-2", "nesia-mini-sst-2-shuffled"]
     # The same task of the same base by the user is.
     again = pd.DataFrame([("nesia-mini-sst-2-again", "nesia-mini", "SST-2")], columns=RUNS.columns)
     assert set(looks_of(pd.concat([runs, again])).added) == {"own", "nesia-mini-sst-2-again"}

@@ -23,6 +23,7 @@ class KnownModel:
         place: the family's place in the registry; families that are not in it come last.
         listed: whether the model is in the registry or has the name that ``finetune`` gives by itself.
         shipped: whether it is part of the repository.
+        results_only: whether results of it are, and no weights.
         colour: its colour in figures, if the registry gives one.
     """
 
@@ -33,6 +34,7 @@ class KnownModel:
     place: int = 0
     listed: bool = False
     shipped: bool = False
+    results_only: bool = False
     colour: str = ""
 
     @property
@@ -60,6 +62,7 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
         place,
         listed=entry is not None or name in named,
         shipped=entry is not None and entry.shipped,
+        results_only=any(name in one.results_only for one in registry.families),
         colour=entry.colour if entry else "",
     )
 

@@ -103,6 +103,7 @@ def paired_curve(
                 col=1,
                 hovertemplate=f"{OTHER_TRAININGS}, {word}: %{{y:.1f}} %<extra></extra>",
             )
+        ends.append(EndLabel(last, float(points["again_high"].iloc[-1]) * 100, OTHER_TRAININGS, colour, strong=False))
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(
