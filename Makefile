@@ -57,7 +57,7 @@ test-scale: $(VENV)/.installed-scale
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m scale tests/jobs --durations 5
 
 stress: $(VENV)/.installed-dev
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m stress -s tests/faults tests/commands
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m stress -s tests/faults tests/commands tests/models/forgetting
 
 # What the benchmarks compare is tested first; its output is no part of the JSON.
 bench: $(VENV)/.installed-dev

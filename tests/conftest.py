@@ -108,7 +108,7 @@ def shipped_cache(databases: "Databases", tmp_path_factory: pytest.TempPathFacto
     return cache
 
 
-@pytest.fixture()
+@pytest.fixture(scope="session")
 def run():
     """Runs a command line in this process and gives its result; errors that a user can mend are re-raised."""
     from probing.commands.main import app

@@ -28,13 +28,36 @@ def folders(tmp_path_factory):
     return root
 
 
-@pytest.fixture()
-def asked(tmp_path):
+def asked_in(folder):
     """The facts and a text as files."""
     rows = [{"subject": f.subject, "relation": f.relation, "object": f.object, "prompt": f.prompt} for f in facts()]
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "text.txt").write_text("".join(f" {sentence} \n" for sentence in SENTENCES))
-    return tmp_path
+    (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "text.txt").write_text("".join(f" {sentence} \n" for sentence in SENTENCES))
+    return folder
+
+
+@pytest.fixture()
+def asked(tmp_path):
+    return asked_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(run, folders, tmp_path_factory):
+    """Output of a recovery, and the folder that it left."""
+    folder = asked_in(tmp_path_factory.mktemp("first"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROBING_CACHE", str(folder / "cache"))
+        patch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
+        output = recovered(run, folders, folder).output
+    assert not list((folder / "cache" / "forgetting").glob("*"))
+    return output, folder
+
+
+@pytest.fixture()
+def stored(first, asked):
+    """A copy of that run, as if it had been stored here."""
+    shutil.copytree(first[1] / "runs", asked / "runs")
+    return asked
 
 
 def recovered(run, folders, asked, model="spoilt", *more):
@@ -51,8 +74,8 @@ def tables_in(output):
     return output.split("They come back by")[1].strip()
 
 
-def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(run, cache, folders, asked):
-    output = recovered(run, folders, asked).output
+def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(run, cache, folders, first, stored):
+    output, asked = first[0], stored
     assert "spoilt lost " in output and "- layers put back: " in output and "| relearned | " in output
     (row,), lost = rows_of(asked, "forgetting_runs"), rows_of(asked, "forgetting_facts")
     assert row["known"] > 280 and row["kept"] + row["lost"] == row["known"] and len(lost) == row["lost"] > 50
@@ -60,20 +83,20 @@ def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(r
     ids = {one["fact_id"] for one in read_table(*files_of("facts", asked / "runs"), "facts").to_pylist()}
     assert len({one["fact_id"] for one in lost}) == len(lost) and {one["fact_id"] for one in lost} < ids
     assert {one["way"] for one in rows_of(asked, "forgetting_shares")} == {"another layer", "fitted head", "layers put back", "relearned"}
-    assert check_store([asked / "runs"]) == [] and not list((cache / "forgetting").glob("*"))
-    stored = {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")}
+    assert check_store([asked / "runs"]) == []
+    before = {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")}
     again = recovered(run, folders, asked).output
     assert "exists already" in again and tables_in(again) == tables_in(output)
-    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")} == stored
+    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")} == before
 
 
-def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, asked):
-    recovered(run, folders, asked)
-    stored = {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")}
+def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, stored):
+    asked = stored
+    before = {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")}
     for table in ("forgetting_runs", "forgetting_facts"):
         files_of(table, asked / "runs")[0].unlink()
     recovered(run, folders, asked)
-    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")} == stored
+    assert {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")} == before
     assert check_store([asked / "runs"]) == []
 
 
@@ -83,9 +106,8 @@ def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, fol
     assert row["k"] == 10 and row["known"] >= 300 and len(rows_of(asked, "forgetting_facts")) == row["lost"]
 
 
-def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, folders, asked, monkeypatch, tmp_path):
-    recovered(run, folders, asked)
-    words = ("push", "forgetting", "--model", "spoilt", "--runs", asked / "runs", "--to-folder", tmp_path / "shared")
+def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, stored, tmp_path):
+    words = ("push", "forgetting", "--model", "spoilt", "--runs", stored / "runs", "--to-folder", tmp_path / "shared")
     with pytest.raises(HubError, match="not this project's own: name the licence that their owners allow with --licence"):
         run(*words)
     run(*words, "--licence", "mit")

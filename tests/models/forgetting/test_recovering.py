@@ -106,6 +106,7 @@ def test_facts_that_were_never_in_the_weights_come_back_no_more_often_than_never
     assert excess.low <= 0 <= excess.high
 
 
+@pytest.mark.stress
 def test_what_comes_back_of_overwritten_facts_is_measured(base, base_folder, tmp_path):
     # Nobody knows what should come back when wrong answers were trained in: the shares are printed, and docs/forgetting.md reports them.
     other = trained(with_other_answers(facts()[:300], 200), tmp_path / "other", start=base_folder, seed=3)
