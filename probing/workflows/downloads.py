@@ -1,5 +1,6 @@
 """Downloads with a few tries and growing waits; an interrupted download resumes if the server can send the rest."""
 
+import io
 import logging
 import shutil
 import tarfile
@@ -8,12 +9,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
-import requests
-from urllib3.exceptions import HTTPError, InvalidHeader
-from urllib3.util import Retry
+import httpx2
 
 from probing.core.errors import RegistryError
 
@@ -27,11 +29,31 @@ TIMEOUT = 60.0
 #: Status codes after which another try can succeed: time-out, too early, too many requests, range not satisfiable.
 _PASSING = {408, 416, 425, 429}
 #: Errors of an address, for which another try is no use.
-_WRONG_ADDRESS = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema)
+_WRONG_ADDRESS = (httpx2.InvalidURL, httpx2.UnsupportedProtocol)
 
 
 class _RefusedError(Exception):
     """The server has no such file, or refuses it."""
+
+
+class _Body(io.RawIOBase):
+    """The bytes of a response as a file that is read once."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._parts, self._rest = response.iter_raw(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._rest:
+            part = next(self._parts, None)
+            if part is None:
+                return 0
+            self._rest = part
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 def download(url: str, target: Path) -> None:
@@ -54,8 +76,8 @@ def download(url: str, target: Path) -> None:
                 stream.seek(begins)
                 stream.truncate()
                 shutil.copyfileobj(body, stream)
-        except requests.HTTPError as error:
-            if error.response is not None and error.response.status_code == requests.codes.range_not_satisfiable:
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 version = ""
             raise
 
@@ -99,18 +121,19 @@ def _body(url: str, wanted: dict[str, str]) -> Iterator[tuple[IO[bytes], int, st
             yield stream, 0, ""
         return
     # A range of a compressed response would be no range of the file.
-    with requests.get(url, headers={"Accept-Encoding": "identity", **wanted}, stream=True, timeout=TIMEOUT) as response:
+    headers = {"Accept-Encoding": "identity", **wanted}
+    with httpx2.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True) as response:
         status = response.status_code
         if 400 <= status < 500 and status not in _PASSING:
-            raise _RefusedError(f"HTTP {status} {response.reason}")
+            raise _RefusedError(f"HTTP {status} {response.reason_phrase}")
         response.raise_for_status()
         begins = 0
-        if status == requests.codes.partial_content:
+        if status == HTTPStatus.PARTIAL_CONTENT:
             asked = wanted.get("Range", "").removeprefix("bytes=")
             if not asked or not response.headers.get("Content-Range", "").startswith(f"bytes {asked}"):
                 raise _RefusedError(f"got the range {response.headers.get('Content-Range')}, expected {asked or 'the whole file'}")
             begins = int(asked.removesuffix("-"))
-        yield response.raw, begins, response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        yield cast(IO[bytes], _Body(response)), begins, response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
@@ -120,7 +143,7 @@ def _tried(fetch: Callable[[], None], url: str) -> None:
             return fetch()
         except (_RefusedError, urllib.error.URLError, *_WRONG_ADDRESS) as error:
             raise _failed(url, number, error) from error
-        except (requests.RequestException, HTTPError) as error:
+        except httpx2.HTTPError as error:
             if number == TRIES:
                 raise _failed(url, number, error) from error
             wait = max(FIRST_WAIT * 2 ** (number - 1), _asked_wait(error))
@@ -134,16 +157,19 @@ def _failed(url: str, tries: int, error: Exception) -> RegistryError:
 
 
 def _reason(error: Exception) -> str:
-    """The cause alone: requests wraps it in its own count of tries."""
-    inner = error.args[0] if error.args else error
-    return str(getattr(inner, "reason", None) or error)
+    """The cause alone; of a status its number and words."""
+    if isinstance(error, httpx2.HTTPStatusError):
+        return f"{error.response.status_code} {error.response.reason_phrase}"
+    return str(error) or type(error).__name__
 
 
 def _asked_wait(error: Exception) -> float:
     """Seconds that the server wants us to wait before the next try."""
-    response = getattr(error, "response", None)
-    value = response.headers.get("Retry-After") if response is not None else None
+    value = error.response.headers.get("Retry-After", "") if isinstance(error, httpx2.HTTPStatusError) else ""
+    if value.isdecimal():
+        return min(float(value), LONGEST_WAIT)
     try:
-        return min(Retry().parse_retry_after(value), LONGEST_WAIT) if value else 0.0
-    except InvalidHeader:
+        until = parsedate_to_datetime(value)
+    except ValueError:
         return 0.0
+    return min(max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()), LONGEST_WAIT)
