@@ -29,11 +29,13 @@ class Looks:
     names: full name -> short name.
     colours: full name -> colour, in the order of menus and figures.
     shipped: the demonstration models among them, with those of which only results ship.
+    results_only: the latter: further seeds and kinds of a training, and controls.
     """
 
     names: dict[str, str]
     colours: dict[str, str]
     shipped: frozenset[str]
+    results_only: frozenset[str]
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ def usual_colour(name: str) -> str:
 def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Looks:
     known: list[KnownModel] = [known_model(registry, *model) for model in models]
     shipped = frozenset(one.name for one in known if one.shipped or one.results_only)
-    return Looks(short_names(known), model_colours(known), shipped)
+    return Looks(short_names(known), model_colours(known), shipped, frozenset(one.name for one in known if one.results_only))
 
 
 def _registry() -> Registry:

@@ -108,7 +108,7 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
     foremost = [name for name in offered["model"] if name in bases] + added
     models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
     usual = [name for name in models if name not in added] or models
-    heads = kept["head"] or _common(there[there["model"].isin(kept["model"] or usual)], offered["head"])
+    heads = kept["head"] or ([common_head(there[there["model"].isin(kept["model"] or usual)], offered["head"])] if offered["head"] else [])
     shown, sets = {"model": kept["model"] or models, "head": heads}, offered["probe_set"]
     shown["probe_set"] = kept["probe_set"] or (sets if len(shown["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1])
     widened = {column: list(names) for column, names in shown.items()}
@@ -123,15 +123,15 @@ def _overview(runs: pd.DataFrame, order: Mapping[str, list[str]], kept: Mapping[
     return {column: kept[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
 
 
-def _common(runs: pd.DataFrame, heads: list[str]) -> list[str]:
-    """The kind of heads through which most of the models are probed fact by fact, then at all, the first of several; none of none."""
+def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
+    """Of some kinds of heads the one through which most of the models are probed fact by fact, then at all, the first of several."""
     whole = runs[~runs["counted"].astype(bool)] if "counted" in runs else runs
 
     def models(head: str) -> tuple[int, int]:
         in_full, at_all = (table.loc[table["head"] == head, "model"].nunique() for table in (whole, runs))
         return in_full, at_all
 
-    return [max(heads, key=models)] if heads else []
+    return max(heads, key=models)
 
 
 def _widen(shown: dict[str, list[str]], mine: pd.DataFrame, order: Mapping[str, list[str]]) -> None:

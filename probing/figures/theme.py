@@ -1,6 +1,7 @@
 """One look for every figure: colours that are safe for colour blindness, on light and dark pages."""
 
 import html
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -93,7 +94,8 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
 
     Returns:
         Name -> colour, family by family in the registry's order, a family's models in the order of ``OBJECTIVE_COLOURS``, those without
-        weights at the end. No two models share a colour while there are enough; a colour that the registry gives is used unchanged.
+        weights at the end. No two of the others share a colour while there are enough; a colour that the registry gives is used unchanged.
+        Further seeds, controls and kinds of a training have a pale shade of their task's colour.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
     ordered = sorted(
@@ -102,13 +104,28 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
     families = list(dict.fromkeys(one.family for one in ordered))
     given = {one.colour for one in ordered if one.colour}
     colours: dict[str, str] = {}
+    shipped = [one for one in ordered if not one.results_only]
+    alike = {one.name: other for one in ordered if one.results_only for other in shipped if _of_task(one, other)}
     for number, one in enumerate(ordered):
+        if one.name in alike:
+            continue
         shades = OBJECTIVE_COLOURS.get(one.objective, ())
         first = families.index(one.family) % len(shades) if shades else 0
         wanted = (*shades[first:], *OTHER_COLOURS, *shades[:first])
         free = (colour for colour in wanted if colour not in given and colour not in colours.values())
         colours[one.name] = one.colour or next(free, wanted[number % len(wanted)])
-    return colours
+    return {one.name: pale(colours[alike[one.name].name]) if one.name in alike else colours[one.name] for one in ordered}
+
+
+def _of_task(one: KnownModel, other: KnownModel) -> bool:
+    """Whether a model of which only results ship was trained for another one's task: its objective says more in brackets."""
+    return one.base == other.base and bool(other.objective) and one.objective.split(" (")[0] == other.objective
+
+
+def pale(colour: str) -> str:
+    """``#RRGGBB`` half way to grey."""
+    mixed = ((int(colour[start : start + 2], 16) + 0x9A) // 2 for start in (1, 3, 5))
+    return "#" + "".join(f"{one:02X}" for one in mixed)
 
 
 def line_dash(control: bool) -> str:
@@ -146,12 +163,17 @@ def shorten(text: str, length: int) -> str:
 
 
 def breakable(name: str, width: int = 14) -> str:
-    """A model's name on lines short enough for a phone, broken after hyphens with ``<br>``."""
-    lines = [""]
-    for part in name.replace("-", "-\n").split("\n"):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("")
-        lines[-1] += part
+    """A model's name on lines short enough for a phone, broken with ``<br>`` before brackets and after commas, else after hyphens."""
+    lines: list[str] = []
+    for words in re.split(r"(?<=,) | (?=\()", name):
+        first = True
+        for part in [words] if len(words) <= width or "(" in words else words.replace("-", "-\n").split("\n"):
+            space = " " if first and lines else ""
+            if lines and len(lines[-1]) + len(space) + len(part) <= width:
+                lines[-1] += space + part
+            else:
+                lines.append(part)
+            first = False
     return "<br>".join(plain(line) for line in lines)
 
 

@@ -25,6 +25,13 @@ def test_a_shipped_model_is_called_by_its_objective_and_a_base_by_its_name():
     assert names["nesia-mini"] == "nesia-mini" and names["bert-base-uncased"] == "bert-base-uncased"
 
 
+def test_a_further_seed_of_which_only_results_ship_is_called_by_objective_and_seed():
+    names = named(
+        "nesia-mini", "nesia-mini-sst-2", *(("nesia-mini-sst-2-seed-2", "nesia-mini", "SST-2"), ("mine-seed-2", "nesia-mini", "SST-2"))
+    )
+    assert list(names.values()) == ["nesia-mini", "SST-2", "SST-2, seed 2", "mine-seed-2"]
+
+
 def test_with_two_families_the_base_stands_before_the_objective():
     names = named(*SHIPPED, "bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-NER")
     assert names["nesia-mini-qa-squad-1"] == "nesia-mini · QA-SQuAD-1"

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from probing.figures.model_looks import looks_of, usual_colour
+from probing.figures.theme import breakable, pale
 
 RUNS = pd.DataFrame(
     [("nesia-mini", None, "pre-training"), ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"), ("own", "nesia-mini", "unknown")] * 2,
@@ -25,6 +26,9 @@ def test_models_of_which_only_results_ship_were_not_added_by_the_user():
     # They come after the models that ship.
     names = [name for name in looks_of(runs).colours if name != "own"]
     assert names == ["nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-sst-2-seed-2", "nesia-mini-sst-2-shuffled"]
+    # Theirs are pale shades of their task's colour.
+    colours = looks_of(pd.concat([runs, pd.DataFrame([("nesia-mini-sst-2", "nesia-mini", "SST-2")], columns=RUNS.columns)])).colours
+    assert colours["nesia-mini-sst-2-seed-2"] == colours["nesia-mini-sst-2-shuffled"] == pale(colours["nesia-mini-sst-2"])
     # The same task of the same base by the user is.
     again = pd.DataFrame([("nesia-mini-sst-2-again", "nesia-mini", "SST-2")], columns=RUNS.columns)
     assert set(looks_of(pd.concat([runs, again])).added) == {"own", "nesia-mini-sst-2-again"}
@@ -42,3 +46,9 @@ def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):
 def test_a_registered_model_that_is_not_stored_has_its_colour_and_another_has_none():
     assert usual_colour("nesia-mini-control") == "#6F767D" and usual_colour("bert-base-uncased") == "#8C6BD1"
     assert usual_colour("somebody/else") == ""
+
+
+def test_a_long_name_breaks_before_brackets_and_after_commas_else_after_hyphens():
+    assert breakable("NER-CoNLL (shuffled labels) ✗") == "NER-CoNLL<br>(shuffled labels) ✗"
+    assert breakable("NER-CoNLL, seed 3 ✓") == "NER-CoNLL,<br>seed 3 ✓" and breakable("QA-SQuAD-1 ◐") == "QA-SQuAD-1 ◐"
+    assert breakable("bert-base-uncased-whole-word") == "bert-base-<br>uncased-whole-<br>word"

@@ -55,7 +55,8 @@ def test_every_claim_has_a_card_with_its_rule_and_a_verdict(opened):
     (verdicts,) = [frame.value for frame in app.dataframe if {"claim", "verdict"} <= set(frame.value.columns)]
     assert list(verdicts["claim"]) == [claim.says for claim in paper.numbers.claims] and set(verdicts["verdict"]) <= set(VERDICTS)
     hold, fail, unsure, untested = (int(verdicts["verdict"].eq(one).sum()) for one in VERDICTS)
-    assert f"Of {len(verdicts)} claims, **{hold}** hold for {STORES[name][1]} and **{fail}** do not" in text
+    holds, does = "holds" if hold == 1 else "hold", "does" if fail == 1 else "do"
+    assert f"Of {len(verdicts)} claims, **{hold}** {holds} for {STORES[name][1]} and **{fail}** {does} not" in text
     assert f"For **{unsure}** our numbers are inconclusive (“cannot tell”), and **{untested}** cannot be tested" in text
 
 

@@ -49,7 +49,7 @@ def test_the_bars_are_of_all_models_with_the_control_last_and_ways_that_are_not_
     bars, layers = charts(app)
     assert [name for trace in bars["data"][:1] for name, _ in trace["customdata"]] == [COLA.name, SST_2.name, CONTROL.name]
     shapes = {trace["name"]: trace["marker"]["pattern"]["shape"] for trace in bars["data"]}
-    assert shapes["relearned"] == ["", "", "/"] and shapes["another layer"] == ["/", "/", "/"] and shapes["kept"] == ["", "", ""]
+    assert shapes["relearned"] == ["", "", "."] and set(shapes["another layer"]) <= {"/", "."} and shapes["kept"] == ["", "", ""]
     assert len(layers["data"]) == 2
     for figure in (bars, layers):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]

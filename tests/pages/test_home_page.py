@@ -368,7 +368,7 @@ def test_the_cost_is_the_largest_and_the_smallest_loss_with_the_majority_answer(
     line = next(text for text in said(app).split("\n") if "knows at its last layer" in text)
     assert line.startswith("Of the 6 T-REx facts that")
     plain = re.sub(r" :gray-badge\[.*?\]", "", line)
-    assert "the 3 fine-tuned models lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
+    assert "the 3 fine-tuned models whose single facts are stored lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
     # Of facts 0 to 5 four have the commonest answer: 1, 2 and 3 were born in Paris, 4 speaks French.
     assert "For 4 of these 6 facts, always giving the relation's commonest answer would be right, too" in line
 

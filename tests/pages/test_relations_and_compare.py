@@ -220,7 +220,7 @@ def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_
     assert "QA-SQuAD-1 :gray-badge[task score unknown] loses **83 %**; further training" in said, (
         "the control is not among the fine-tuned ones"
     )
-    assert "raining as long" not in said and "how long more-text (control) was trained is not recorded" in said
+    assert "raining as long" not in said and "not known to be trained as long" in said
     app = look("compare", snapshot=snapshot, compare_tab="models")
     badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
     assert ":orange-badge[≠ control]" in badges

@@ -14,7 +14,7 @@ from probing.reports.reproduction.forgetting.paper import bases_here, measure
 from probing.store.database import open_database
 from tests import forgetting_planted as planted
 from tests.planted_relatives import BASE, COLA, SEED_2, SST_2
-from tests.series_planted import FACTS, plant_series
+from tests.series_planted import FACTS, STEPS, plant_series
 from tests.series_planted import PREVENTED as SERIES
 
 RELEARNED, FROZEN = RULES
@@ -68,7 +68,7 @@ def test_frozen_layers_are_compared_with_the_same_seed_of_the_unprotected_traini
         table = prevented(db, BASE.name)
         assert prevented(db, "other").empty
     (row,) = table.itertuples()
-    assert row.model == f"{SEED_2.objective}, freeze 2 layers"
+    assert row.model == f"{SEED_2.objective}, {STEPS[-1]} steps, freeze 2 layers"
     usual, frozen = (sum(1 for n in range(0, FACTS, 2) if n % 20 // 2 < lost and n) / (FACTS // 2) for lost in (5, 4))
     assert (row.usual, row.frozen) == pytest.approx((usual, frozen))
     low, high = (wilson(round(share * FACTS / 2), FACTS // 2) for share in (frozen, usual))

@@ -109,6 +109,13 @@ def test_a_fact_has_its_layers_and_ranks(db: Database):
             assert (None if pd.isna(row[name]) else row[name]) == layer
 
 
+def test_the_rank_of_another_model_stands_next_to_the_facts(db: Database):
+    other = next(one for one in SEVERAL[1:] if one.probe_set == RUN.probe_set)
+    found = search_facts(db, RUN.run_id, other=other.run_id).set_index("fact_id")["their_last_rank"]
+    ranks = {f.fact_id: other.rank(number, other.layers - 1) for number, f in enumerate(other.asked)}
+    assert all(pd.isna(rank) if fact not in ranks else rank == ranks[fact] for fact, rank in found.items()) and found.notna().any()
+
+
 def test_pages_join_to_the_whole(db: Database):
     for order in ORDERS:
         whole = search_facts(db, RUN.run_id, order=order)["fact_id"].tolist()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from probing.core.registry import Registry, name_in_files
 from probing.core.tasks.objectives import CALLED
 
+#: The seed at the end of a name.
+_SEED = re.compile(r"-seed-(\d+)$")
 #: A name of this many characters is shown whole; a longer one is cut in the middle, less and less until it differs from all others.
 LENGTHS = (28, 40, 60)
 
@@ -52,6 +54,7 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
         ((place, one.base) for place, one in enumerate(registry.families) if name in (one.base, *(member.model for member in one.members))),
         (len(registry.families), base or name),
     )
+    results_only = any(name in one.results_only for one in registry.families)
     if entry is None and base:
         place = next((place for place, one in enumerate(registry.families) if one.base == base), place)
     return KnownModel(
@@ -60,9 +63,9 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
         objective,
         family,
         place,
-        listed=entry is not None or name in named,
+        listed=entry is not None or name in named or results_only,
         shipped=entry is not None and entry.shipped,
-        results_only=any(name in one.results_only for one in registry.families),
+        results_only=results_only,
         colour=entry.colour if entry else "",
     )
 
@@ -70,8 +73,9 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
 def short_names(models: Iterable[KnownModel]) -> dict[str, str]:
     """Full name -> short name, different for any two models.
 
-    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are among these.
-    A listed base keeps its name. All others keep theirs too, cut in the middle if they are long.
+    A listed fine-tuned model is called by its objective, with its base if fine-tuned models of several families are among these, and with
+    its seed if it is a further training of which only results ship. A listed base keeps its name. All others keep theirs too, cut in the
+    middle if they are long.
 
     Args:
         models: *all* models of the store, not only those shown, so that a filter never renames one.
@@ -93,8 +97,10 @@ def _by_objective(model: KnownModel) -> bool:
 def _candidates(model: KnownModel, several: bool) -> Sequence[str]:
     """Names for a model, the shortest first; the last is its own, which no other model has."""
     if _by_objective(model):
-        with_base = f"{shortened(model.base, LENGTHS[0])} · {model.objective}"
-        return (with_base, model.name) if several else (model.objective, with_base, model.name)
+        seed = _SEED.search(model.name) if model.results_only else None
+        objective = f"{model.objective}, seed {seed[1]}" if seed else model.objective
+        with_base = f"{shortened(model.base, LENGTHS[0])} · {objective}"
+        return (with_base, model.name) if several else (objective, with_base, model.name)
     return (model.name,) if model.listed else (*(shortened(model.name, length) for length in LENGTHS), model.name)
 
 

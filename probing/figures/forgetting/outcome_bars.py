@@ -5,12 +5,14 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.core.forgetting.excess import ABOVE
+from probing.core.forgetting.excess import BELOW, UNKNOWN
 from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
 from probing.figures import theme
 
 #: Part of the known facts -> colour; from what is kept over the cheap ways to what none brings back.
 COLOURS = dict(zip(("kept", *WAYS, NOT_RECOVERED), ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
+#: Verdict on a way -> pattern of its bars.
+_SHAPES = {BELOW: "/", UNKNOWN: "."}
 _FRAME, _LEAST = 130, 4.0
 #: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
 _ROW, _ROWS, _TEXT = 44, 430, 24
@@ -19,7 +21,7 @@ _ROW, _ROWS, _TEXT = 44, 430, 24
 def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
     """One bar of 100 facts per model.
 
-    A way that does not bring back right answers more often than wrong ones and than never-known facts is hatched.
+    A way that is not above every yardstick is hatched, one of which we cannot tell is dotted.
 
     Args:
         outcome: rows of ``reports.forgetting.outcome`` of one probe set and k.
@@ -33,7 +35,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
     figure = go.Figure()
     for part, colour in COLOURS.items():
         mine = outcome[outcome["part"] == part].set_index("model").loc[models]
-        hatched = [part in WAYS and verdict != ABOVE for verdict in mine["verdict"]]
+        shapes = [_SHAPES.get(verdict, "") if part in WAYS else "" for verdict in mine["verdict"]]
         figure.add_bar(
             y=list(range(len(models))),
             x=mine["per_100"],
@@ -42,7 +44,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
             marker={
                 "color": colour,
                 "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
-                "pattern": {"shape": ["/" if one else "" for one in hatched], "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2},
+                "pattern": {"shape": shapes, "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2},
             },
             text=[f"{value:.0f}" if value >= _LEAST else "" for value in mine["per_100"]],
             textposition="inside",

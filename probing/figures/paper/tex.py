@@ -5,8 +5,6 @@ import math
 import re
 from typing import Any
 
-from plotly.colors import unlabel_rgb
-
 from probing.core.errors import FigureError
 
 #: Characters that LaTeX gives a meaning, and those that a font of pdflatex may not have.
@@ -91,8 +89,8 @@ def rgba(colour: str) -> tuple[int, int, int, float]:
     if given == "transparent":
         return 255, 255, 255, 0.0
     if re.fullmatch(r"rgba?\([\d.,\s]+\)", given):
-        parts = unlabel_rgb(given.replace("rgba", "rgb"))
-        return round(parts[0]), round(parts[1]), round(parts[2]), float(parts[3]) if len(parts) > 3 else 1.0
+        red, green, blue, *alpha = map(float, re.findall(r"[\d.]+", given))
+        return round(red), round(green), round(blue), alpha[0] if alpha else 1.0
     raise FigureError(f"got the colour {colour!r}; code for LaTeX needs #RRGGBB, rgb(…) or rgba(…). Save the figure as SVG or PDF")
 
 

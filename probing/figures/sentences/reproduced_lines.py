@@ -60,7 +60,8 @@ def reproduced_lines(
     )
     named: set[str] = set()
     for row, panel in enumerate(panels, start=1):
-        for one in levels[levels["panel"].eq(panel) & levels["value"].notna()].itertuples():
+        mine = levels[levels["panel"].eq(panel) & levels["value"].notna()].sort_values("value", ascending=False)
+        for place, one in enumerate(mine.itertuples()):
             figure.add_hline(
                 y=one.value * drawn.scale,
                 line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"},
@@ -70,6 +71,8 @@ def reproduced_lines(
                 exclude_empty_subplots=False,
                 annotation_text=theme.plain(str(one.name)),
                 annotation_font_size=11,
+                # The highest is named above its line, the others below.
+                annotation_position="top right" if place == 0 else "bottom right",
             )
         for (line, dashed), mine in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
             name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
@@ -84,6 +87,8 @@ def reproduced_lines(
             figure.update_xaxes(title_text=theme.plain(drawn.steps), showgrid=False, row=row, col=1)
         else:
             layer_axis.horizontal(figure, int(points["x"].max()), row=row, col=1)
+            if row < len(panels):
+                figure.update_xaxes(title_text="", row=row, col=1)
     figure.update_yaxes(title_text=theme.plain(drawn.title), row=(len(panels) + 1) // 2, col=1)
     return figure
 

@@ -31,10 +31,12 @@ _COLUMNS = """
     f.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt, f.answer_in_subject,
     f.pred, k.exposure, k.first_layer, k.last_layer, k.layers_known, k.best_rank, k.last_rank
 """
-_WHOLE_NUMBERS = ("first_layer", "last_layer", "layers_known", "best_rank", "last_rank", "answer_rank", "other_rank")
+_WHOLE_NUMBERS = ("first_layer", "last_layer", "layers_known", "best_rank", "last_rank", "answer_rank", "other_rank", "their_last_rank")
 
 
-def search_facts(db: Database, run_id: str, *, order: str = "fact", offset: int = 0, limit: int = 100, **filters: Any) -> pd.DataFrame:
+def search_facts(
+    db: Database, run_id: str, *, order: str = "fact", offset: int = 0, limit: int = 100, other: str | None = None, **filters: Any
+) -> pd.DataFrame:
     """Facts of a run that pass the filters, a page of them.
 
     Args:
@@ -43,11 +45,12 @@ def search_facts(db: Database, run_id: str, *, order: str = "fact", offset: int 
         order: a key of ``ORDERS``.
         offset: how many to skip.
         limit: how many to give, at most ``MAX_ROWS``.
+        other: a run of another model, whose rank at its last layer is ``their_last_rank``.
         **filters: the fields of ``FactFilter``.
 
     Returns:
         fact_id, probe_set, relation, label, subject, object, prompt, answer_in_subject, pred, exposure; first_layer and last_layer
-        (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank (at L).
+        (with rank 1, of 1..L; missing when none), layers_known, best_rank (over 1..L), last_rank (at L); with ``other`` their_last_rank.
 
     Raises:
         ValueError: if the order is unknown, or offset or limit out of range.
@@ -55,8 +58,13 @@ def search_facts(db: Database, run_id: str, *, order: str = "fact", offset: int 
     if not 0 <= limit <= MAX_ROWS or offset < 0:
         raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")
     where, values = FactFilter(**filters).condition()
+    theirs = ", o.last_rank AS their_last_rank" if other else ""
+    beside = "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id" if other else ""
+    if other:
+        values = {**values, "other": other}
     found = db.query(
-        f"SELECT {_COLUMNS} {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY {_order(order)} LIMIT $limit OFFSET $offset",
+        f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}
+            ORDER BY {_order(order)} LIMIT $limit OFFSET $offset""",
         {"run_id": run_id, "limit": int(limit), "offset": int(offset), **values},
     )
     return whole_numbers(found)

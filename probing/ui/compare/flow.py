@@ -220,8 +220,8 @@ def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFra
         stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"),
         name="retention",
         caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. One seed per model: another seed may lose more or fewer. {_of_base(view, pair)}"
-        f"{view.labelled(_of_controls(list(together['model']), view.controls))}Click to open the facts. {marks_once(view, table['model'])}",
+        f"what the model knows now. Another seed may lose more or fewer. {_of_base(view, pair)}"
+        f"{_beside_controls(view, together)}Click to open the facts. {marks_once(view, table['model'])}",
         alt="Kept, gained and lost by model",
         on_point=lambda point: facts_link.go(here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k),
     )
@@ -277,6 +277,11 @@ def _of_base(view: View, pair: Pair) -> str:
     n, known, most = int(row["n"]), hits_of(row["base_value"], int(row["n"])), hits_of(row["majority"], int(row["n"]))
     base = view.label(pair.base["model"])
     return f"{base} knows {known:,} of {n:,} facts; always giving the relation's commonest answer would be right for {most:,}. "
+
+
+def _beside_controls(view: View, together: pd.DataFrame) -> str:
+    """``_of_controls`` of the models that ship; how long others were trained is not stored."""
+    return view.labelled(_of_controls([one for one in together["model"] if one not in view.results_only], view.controls))
 
 
 def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:

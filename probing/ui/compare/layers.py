@@ -71,14 +71,18 @@ def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
 
 def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
     k = view.chosen.k
+    task = str(pair.model["objective"]).split(" (")[0]
+    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if not objective.startswith(task)}
+    drawn = drift[~drift["model"].isin(view.results_only & others)]
     left, right = st.columns([3, 2])
     with left:
         blocks.figure(
-            drawing(weight_lines, drift, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+            drawing(weight_lines, drawn, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
             table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption=f"How far each layer's weights moved, in per cent of their norm in the base. {marks_once(view, drift['model'])}",
+            caption="How far each layer's weights moved, in per cent of their norm in the base. Seeds and controls of other tasks are in "
+            f"the table. {marks_once(view, drawn['model'])}",
             alt="Relative change of weights by layer and model",
         )
     if together.empty:

@@ -198,12 +198,13 @@ def draw_curves(view: View, pair: Pair) -> None:
     who = {"model": view.called(model), "base": view.called(base)}
     again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
     lead = filled(
-        "At its last layer {model} knows **{value:.1f} %** of {n:,} facts, {base} **{base_value:.1f} %**{mean}.{majority}",
+        "At its last layer {model} knows **{value:.1f} %** of {n:,} facts{again}, {base} **{base_value:.1f} %**{mean}.{majority}",
         **who,
         value=deepest["value"] * 100,
         base_value=deepest["base_value"] * 100,
         n=int(deepest["n"]),
         mean=yardsticks.averaged("micro"),
+        again=_again(deepest),
         majority=filled(" Always giving the relation's commonest answer is right for **{share:.1f} %**.", share=deepest["majority"] * 100)
         if pd.notna(deepest["majority"])
         else Markdown(""),
@@ -267,6 +268,15 @@ def _of_shuffled(table: pd.DataFrame) -> str:
     """What the control with shuffled labels is, if the figure has one."""
     there = table["shuffled"].notna().any()
     return "Shuffled labels: after as many steps of the same task on labels that say nothing. " if there else ""
+
+
+def _again(row: Mapping[str, Any]) -> Markdown:
+    """What other trainings of the same task know, as an interval; empty if none is stored."""
+    n = int(row["again_n"])
+    if not n or pd.isna(row["again_low"]):
+        return Markdown("")
+    low, high = (100 * row[f"again_{end}"] for end in ("low", "high"))
+    return filled(" ({others}: {low:.1f} to {high:.1f} %)", others=count(n, "other training"), low=low, high=high)
 
 
 def _of_again(table: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.shown_runs import set_name
-from probing.store.knowledge.fact_queries import count_facts, random_fact, search_facts
+from probing.store.knowledge.fact_queries import MAX_ROWS, count_facts, random_fact, search_facts
 from probing.store.run_queries import relations
 from probing.ui.facts import pair_filter
 from probing.ui.facts.running_example import ROCKY, rocky
@@ -154,7 +154,9 @@ def listing(view: View) -> str:
         return chosen.fact
     pages = -(-total // ROWS)
     page = min(max(chosen.list_page, 1), pages)
-    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **wanted)
+    compared = pair_filter.against(view)
+    asked = wanted | ({} if compared is None else {"other": compared["run_id"]})
+    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **asked)
     ids = list(found["fact_id"])
     _shortcuts(view, run["run_id"], wanted, total, page, pages)
     key = f"facts.list.{abs(hash((run['run_id'], page, chosen.order, *wanted.values())))}"
@@ -164,7 +166,15 @@ def listing(view: View) -> str:
         if rows:
             selection.update(fact=ids[rows[0]])
 
-    table = found[list(_SHOWN)].rename(columns=_SHOWN)
+    shown = dict(_SHOWN)
+    if compared is not None:
+        shown = {**{name: shown.pop(name) for name in ("subject", "object", "label")}, "their_last_rank": "theirs", **shown}
+    headings = _HEADINGS | {
+        "theirs": st.column_config.NumberColumn(
+            filled("last rank in {model}", model=view.label(chosen.versus)), help="Rank of the answer at the last layer of that model."
+        )
+    }
+    table = found[list(shown)].rename(columns=shown)
     st.dataframe(
         table,
         hide_index=True,
@@ -173,18 +183,28 @@ def listing(view: View) -> str:
         on_select=picked,
         selection_mode="single-row",
         placeholder=blocks.EMPTY,
-        column_config=tables.fitted(table, _HEADINGS),
+        column_config=tables.fitted(table, headings),
     )
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
-            "CSV of this list page",
-            lambda: blocks.export.csv_bytes(found, view.stamp(words(view), (run["run_id"],))),
+            filled("CSV of all {n:,}", n=total),
+            lambda: blocks.export.csv_bytes(
+                _all(view, run["run_id"], chosen.order, total, asked), view.stamp(words(view), (run["run_id"],))
+            ),
             "facts.csv",
             "text/csv",
             key="facts.csv",
             on_click="ignore",
         )
-    return chosen.fact or ids[0]
+    # A fact whose answer stands in its subject is a poor example.
+    apart = [fact for fact, inside in zip(ids, found["answer_in_subject"], strict=True) if not inside]
+    return chosen.fact or (apart or ids)[0]
+
+
+def _all(view: View, run_id: str, order: str, total: int, wanted: dict[str, Any]) -> pd.DataFrame:
+    """All facts that pass the filters."""
+    starts = range(0, total, MAX_ROWS)
+    return pd.concat([view.read(search_facts, run_id, order=order, offset=at, limit=MAX_ROWS, **wanted) for at in starts])
 
 
 def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pages: int) -> None:

@@ -81,7 +81,9 @@ def open_results(view: View) -> Shown | None:
     control = tuned[(tuned["stands"] == tuned["model"]) | (tuned["model"] == own.changed_model)].set_index("model")["control"].to_dict()
     models = sorted((model for model in view.all_colours if model in control), key=control.__getitem__)
     blocks.say_ignored([own.changed_model] if own.changed_model and own.changed_model not in models else [])
-    model = next((one for one in (own.changed_model, view.chosen.model) if one in models), view.telling_first(models)[0])
+    probes = view.read(sentence_runs)
+    first = view.telling_first(models, set(probes.loc[probes["answered"].astype(bool), "model"]))[0]
+    model = next((one for one in (own.changed_model, view.chosen.model) if one in models), first)
     with st.popover(escape(view.label(model)), icon=":material/tune:"):
         selection.bound(
             st.selectbox,

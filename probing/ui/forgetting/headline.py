@@ -16,7 +16,7 @@ from probing.ui.widgets.markdown import Markdown, filled
 #: Verdict on a way -> the word that it allows.
 WORDS = {
     ABOVE: "out of reach",
-    BELOW: "comes back, but so do wrong answers",
+    BELOW: "not above every yardstick",
     UNKNOWN: "cannot tell",
 }
 
@@ -29,7 +29,8 @@ def draw(shown: Shown) -> None:
         table=shown.outcome,
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
-        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: comes back, but so do wrong answers.",
+        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: the way is not above every yardstick. Dotted: "
+        "cannot tell.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
@@ -39,7 +40,7 @@ def draw(shown: Shown) -> None:
 def _sentence(shown: Shown) -> Markdown:
     parts, run = shown.parts, shown.run
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
-    others = any(parts.loc[way, "n"] for way in WAYS if parts.loc[way, "verdict"] != ABOVE)
+    others = {parts.loc[way, "verdict"] for way in WAYS if parts.loc[way, "n"]}
     return filled(
         "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were only out of reach, and "
         "**{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
@@ -47,10 +48,17 @@ def _sentence(shown: Shown) -> Markdown:
         model=shown.view.called(shown.model),
         kept=parts.loc[KEPT, "per_100"],
         above=above,
-        rest="; the rest come back, but so do wrong answers" if others else "",
+        rest=_rest(others),
         left=parts.loc[NOT_RECOVERED, "per_100"],
         yardstick=_yardstick(parts.loc[RELEARNED]),
     )
+
+
+def _rest(verdicts: set[str]) -> str:
+    """What is said of the facts that come back by ways of these verdicts."""
+    below, unknown = "by ways that are not above every yardstick", "by ways that are undecided"
+    said = [words for verdict, words in ((BELOW, below), (UNKNOWN, unknown)) if verdict in verdicts]
+    return f"; the rest come back {' or '.join(said)}" if said else ""
 
 
 def _yardstick(row: pd.Series) -> Markdown:

@@ -1,6 +1,7 @@
 """The frame of every page: title, navigation, the user's selection, and messages for missing results."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +75,11 @@ class View:
         return {model: colour for model, colour in self._looks.colours.items() if model in there}
 
     @property
+    def results_only(self) -> frozenset[str]:
+        """The models of which only results ship: further seeds and kinds of a training, and controls."""
+        return self._looks.results_only
+
+    @property
     def all_colours(self) -> dict[str, str]:
         """Model -> colour, for every stored model, with runs of any kind."""
         return self._looks.colours
@@ -107,12 +113,17 @@ class View:
         """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
         return verdicts_by_model(self.learned)
 
-    def telling_first(self, models: Sequence[str]) -> list[str]:
+    def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
 
-        First come those that learned their task and whose single facts are stored: what such a model lost was lost to a task.
+        First come those that learned their task and whose single results are stored: what such a model lost was lost to a task.
+
+        Args:
+            models: to sort.
+            whole: the models whose single results are stored; None takes those whose single facts are.
         """
-        whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
+        if whole is None:
+            whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
         return sorted(models, key=lambda model: not (self.verdicts.get(model) == "learned" and model in whole))
 
     @cached_property
@@ -130,9 +141,8 @@ class View:
 
     def labelled(self, words: str) -> str:
         """Words with models named as in figures and menus, longest names first, because a base's name is part of the others'."""
-        for model in sorted(self.all_colours, key=len, reverse=True):
-            words = words.replace(model, self.label(model))
-        return words
+        names = "|".join(map(re.escape, sorted(self.all_colours, key=len, reverse=True)))
+        return re.sub(names, lambda found: self.label(found[0]), words) if names else words
 
     def called(self, model: str) -> Markdown:
         """A model's name in sentences; a badge shows whether a fine-tuned model learned its task, and its task score."""

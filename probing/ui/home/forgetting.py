@@ -143,7 +143,7 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
     if len(tuned) == 1:
         return filled("{model} loses **{share:.0f} %**", model=view.called(most["model"]), share=most["share"] * 100)
     return filled(
-        "the {n} fine-tuned models lose from **{most:.0f} %** ({first}) to **{least:.0f} %** ({last})",
+        "the {n} fine-tuned models whose single facts are stored lose from **{most:.0f} %** ({first}) to **{least:.0f} %** ({last})",
         n=len(tuned),
         most=most["share"] * 100,
         first=view.called(most["model"]),
@@ -170,13 +170,13 @@ def _guessed(view: View, row: pd.Series) -> Markdown:
 
 def _yardstick(view: View, control: pd.Series, tuned: list[str]) -> Markdown:
     """The control's losses, as the end of a sentence or as a separate sentence."""
-    same, length = as_long(control["model"], tuned)
+    same, _ = as_long(control["model"], tuned)
     training = "training as long" if same else "further training"
     return filled(
         "{training} on the base's pre-training text ({model}{length}) loses **{share:.0f} %** and gains {gained:.0f} %.",
         training=f"; {training}" if tuned else training.capitalize(),
         model=view.called(control["model"]),
-        length="" if same else view.labelled(length.removeprefix(control["model"])),
+        length="" if same else ", not known to be trained as long",
         share=control["share"] * 100,
         gained=control["gained"] / (control["kept"] + control["lost"]) * 100,
     )

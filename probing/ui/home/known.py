@@ -42,7 +42,6 @@ _ABOVE = {
     ),
 }
 _ENDS = ("", "_low", "_high")
-_PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh", 8: "an eighth", 9: "a ninth", 10: "a tenth"}
 
 
 def totals(view: View) -> pd.DataFrame:
@@ -242,9 +241,5 @@ def _verdict(own: int, swapped: int, p: float) -> str:
     """How much of the inner layers' gain comes from the subject."""
     if own <= swapped:
         return "none of this gain comes from the subject"
-    share = (own - swapped) / own
-    nearest = round(1 / share)
-    part = _PARTS.get(nearest, "less than a tenth") if nearest >= 2 else f"{share * 100:.0f} %"
-    about = part if part.startswith("less") else f"about {part}"
     unsure = "" if p < 0.05 else ", which may be chance"
-    return f"{about} of the gain comes from the subject{unsure}"
+    return f"about {100 * (own - swapped) / own:.0f} % of the gain comes from the subject{unsure}"

@@ -91,7 +91,7 @@ def ways(view: View) -> None:
     with first:
         navigation.link("live", "**Live**: type a sentence with a gap, or choose its words")
         navigation.link("layer_curves", "**Layer curves**: how much does each layer know?")
-        navigation.link("relations", "**Relations**: which are known early or late, and which better inside than at the end?")
+        navigation.link("relations", "**Relations**: which are known early, and which late?")
         navigation.link("facts", "**Facts**: one fact through all layers and models")
         navigation.link("compare", "**Compare models**: what was kept, gained and lost?")
         navigation.link("heads", "**Decoding heads**: what does the read-out change?")
@@ -99,9 +99,9 @@ def ways(view: View) -> None:
         navigation.link("pipeline", "**Pipeline**: where do syntax and meaning appear?")
         navigation.link("edge_sentences", "**Edge sentences**: one sentence, analysed layer by layer")
         navigation.link("sentence_probes", "**Sentence probes**: what do whole sentences show?")
-        navigation.link("fine_tuning", "**What fine-tuning changed**: all evidence for one model on one layer axis")
-        navigation.link("forgetting", "**Forgetting**: lost facts, and the ways by which they come back")
-        navigation.link("own_model", "**Your model**: what it knows of your facts, and what it lost against its base")
+        navigation.link("fine_tuning", "**What fine-tuning changed**: all evidence for one model")
+        navigation.link("forgetting", "**Forgetting**: lost facts, and their ways back")
+        navigation.link("own_model", "**Your model**: what it knows of your facts, and what it lost")
         navigation.link("reproduction", "**Reproduction**: the paper's numbers compared with ours")
         navigation.link("methods", "**Methods and data**: definitions, sources, licences")
     st.caption(

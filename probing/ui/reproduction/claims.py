@@ -111,8 +111,10 @@ def _lead(shown: Shown) -> Markdown:
             "{claims} claims. {none} is stored here, so the rules judge only the published numbers.", claims=len(found), none=words.none
         )
     return filled(
-        "Of {claims} claims, **{hold}** hold for **{name}**{whose} and **{fail}** do not.",
+        "Of {claims} claims, **{hold}** {verb} for **{name}**{whose} and **{fail}** {other} not.",
         claims=len(found),
+        verb="holds" if found.count(HOLDS) == 1 else "hold",
+        other="does" if found.count(FAILS) == 1 else "do",
         hold=found.count(HOLDS),
         name=shown.view.called(ours.name),
         whose=words.whose,

@@ -51,7 +51,8 @@ def draw(shown: Shown) -> Changed | None:
         st.code("python -m probing sentences train --model nesia-mini-control --tasks all", language="shell", wrap_lines=True)
         return None
     page, own = shown.view.page, shown.own
-    model = own.tuned_model if own.tuned_model in shown.tuned else shown.tuned[0]
+    answered = set(shown.runs.loc[shown.runs["answered"].astype(bool), "model"])
+    model = own.tuned_model if own.tuned_model in shown.tuned else shown.view.telling_first(shown.tuned, answered)[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         if len(shown.tuned) > 1:
             selection.bound(

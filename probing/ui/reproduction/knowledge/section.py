@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from probing.core.head_kinds import HEADS
+from probing.figures.shown_runs import common_head
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.families import Family
 from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
@@ -27,17 +28,18 @@ def _choose_head(view: View, family: Family) -> tuple[str, ...]:
     wanted = selection.of(ReproductionSelection).family_head
     there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
     heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
-    head = wanted if wanted in heads else heads[0]
+    head = wanted if wanted in heads else common_head(view.runs[view.runs["model"].isin(family.members.values())], heads)
     selection.bound(st.segmented_control, "Heads", "family_head", view.page, value=head, options=heads, required=True)
     return (head,)
 
 
 def _about(shown: Shown, ours: Ours) -> Markdown:
+    head = filled(" Read by `{head}` heads.", head=ours.about.runs["head"].iloc[0]) if len(ours.about.runs) else Markdown("")
     if ours.name == PAPERS_BASE:
-        return Markdown(
+        return head + Markdown(
             " Ours: the same base, with our heads and, unless a LAMA folder was probed, with our templates and the shipped facts."
         )
-    return filled(
+    return head + filled(
         " Ours: **{base}, which is not BERT-base**. It is another model, trained on other text; its numbers are not expected to match. The "
         "pattern can be compared: which models know less, at which layers, and what share of their knowledge they lost.",
         base=shown.view.called(ours.name),
@@ -91,7 +93,7 @@ def _view_of(ours: Ours, name: str) -> tuple[str, Markdown, dict[str, Any]]:
 
 
 def _option(view: View, base: str, family: Family) -> str:
-    return f"{view.label(base)} and {count(len(family.models) - 1, 'model')} fine-tuned from it"
+    return f"{view.label(base)} and {count(len(family.members) - 1, 'model')} fine-tuned from it"
 
 
 BERTNESIA = Section(
