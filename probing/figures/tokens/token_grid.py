@@ -20,7 +20,7 @@ _FRAME = "#D55E00"
 #: Pixels around the cells before the stamp is added.
 _AROUND = 116
 #: Pixels of a row: a word and its probability; two such lines of nine layers fit a phone.
-ROW = 34
+ROW = 31
 #: Width of the column of ranks, in columns of words.
 _RANKS = 0.7
 #: Letters of a word that fit one of five columns on a phone, in normal and in small type.

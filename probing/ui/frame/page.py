@@ -23,7 +23,7 @@ from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import navigation, reads, selection
+from probing.ui.frame import navigation, notice, reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
@@ -37,8 +37,6 @@ T = TypeVar("T")
 
 #: Pages that have no answer to show first; all others call ``View.introduce`` themselves, below theirs.
 WITHOUT_ANSWER = ("own_model", "reproduction", "methods")
-#: Session key: the first page of the session; "" once another page has been opened.
-_NOTICE_ON = "probing.notice"
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class View:
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
         if self._looks.shipped == set(self._looks.names):
-            _notice_at_first(self.page)
+            notice.at_first(self.page)
         self.contents.links()
 
     @property
@@ -237,7 +235,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             _controls(view)
         with st.container(gap="xsmall"):
             _full_names(view)
-            _notice_at_hand()
+            notice.at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
@@ -382,26 +380,3 @@ def run_of(view: View) -> pd.Series:
     runs, chosen = view.runs, view.chosen
     mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
     return mine.iloc[0]
-
-
-def _notice_at_first(page: str) -> None:
-    """Shows the notice on the first page of a session, each time it is drawn, until another page is opened."""
-    state = st.session_state
-    if state.setdefault(_NOTICE_ON, page) != page:
-        state[_NOTICE_ON] = ""
-    if state[_NOTICE_ON]:
-        st.markdown(
-            ":small[**nesia-mini is a small demonstration model**, trained with LayerDrop so that its inner layers can be read; BERT was "
-            "not. More in the sidebar.]"
-        )
-
-
-def _notice_at_hand() -> None:
-    """Draws a button that opens the notice and the command that probes BERT."""
-    with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
-        st.markdown(
-            "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "
-            "through layers; it does not know what BERT knows. Training left layers out at random (LayerDrop, Fan et al. 2020), so each "
-            "layer learned to be followed by the head: that is why inner layers can be read. To see BERT-base on these pages:"
-        )
-        st.code(blocks.BERT_COMMAND, language="shell", wrap_lines=True)

@@ -19,7 +19,8 @@ class Family:
     Attributes:
         base: the base model's name.
         members: objective -> model, the base among them as ``BASE``; one model per objective.
-        others: further models of the family: their objective already has a model, or is not one of the paper's.
+        others: further models of the family: their objective already has a model, or is not one of the paper's. Seeds and controls of
+            which only results ship are left out.
         same_steps: whether models of alike objectives were fine-tuned for the same number of steps.
     """
 
@@ -60,7 +61,8 @@ def families_here(db: Database) -> dict[str, Family]:
         for model, objective in tuned["objective"].sort_index().items():
             if objective in order and objective not in wanted and model not in wanted.values():
                 wanted[objective] = str(model)
-        others = tuple(str(model) for model in tuned.index.sort_values() if model not in wanted.values())
+        left_out = {*wanted.values(), *(entry.results_only if entry else ())}
+        others = tuple(str(model) for model in tuned.index.sort_values() if model not in left_out)
         members = {objective: wanted[objective] for objective in order if objective in wanted}
         if members:
             families.append(Family(base, members, others, bool(entry and entry.same_steps)))
