@@ -23,7 +23,7 @@ from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import navigation, notice, reads, selection
+from probing.ui.frame import navigation, reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.widgets import blocks
@@ -149,7 +149,7 @@ class View:
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
         if self._looks.shipped == set(self._looks.names):
-            notice.at_first(self.page)
+            blocks.notice_at_first(self.page)
         self.contents.links()
 
     @property
@@ -235,7 +235,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             _controls(view)
         with st.container(gap="xsmall"):
             _full_names(view)
-            notice.at_hand()
+            blocks.notice_at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
