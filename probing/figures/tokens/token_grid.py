@@ -88,11 +88,11 @@ def token_grid(
         y=tokens["layer"],
         mode="text",
         showlegend=False,
-        text=[f"{_word(one.token)}<br><span style='font-size:10px'>{percent(one.probability)}</span>" for one in tokens.itertuples()],
+        text=[f"{_word(one.token)}<br><span style='font-size:9px'>{percent(one.probability)}</span>" for one in tokens.itertuples()],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate=f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
         "probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 12, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
+        textfont={"size": 11, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
         cliponaxis=False,
     )
     look = {"type": "rect", "line": {"color": _FRAME, "width": 2.5}, "layer": "above"}
