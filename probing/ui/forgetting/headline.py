@@ -30,7 +30,7 @@ def draw(shown: Shown) -> None:
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
         caption="Each lost fact counts at the cheapest way that brings it back. Hatched: the way is not above every yardstick. Dotted: "
-        "cannot tell.",
+        "cannot tell. A way back shows how near an answer is; recovered by training is not the same as used.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
