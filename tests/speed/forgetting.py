@@ -68,7 +68,7 @@ def measure(quick: bool = False) -> list[Measurement]:
 def _train(folder: Path, steps: int, callbacks: list) -> tuple[float, str]:
     """Seconds of a training, and the identity of the weights at its end."""
     torch.manual_seed(1)
-    model = AutoModelForTokenClassification.from_pretrained(SHIPPED_MODEL, num_labels=LABELS)
+    model = AutoModelForTokenClassification.from_pretrained(SHIPPED_MODEL, num_labels=LABELS, dtype=torch.float32)
     arguments = TrainingArguments(
         output_dir=str(folder),
         max_steps=steps,
