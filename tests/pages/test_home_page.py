@@ -128,7 +128,7 @@ def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
     app.pills(key="home.examples").set_value(3).run()
     assert app.query_params["example"] in ("3", ["3"])
     assert app.text_input(key="home.sentence").value == "Rocky Balboa was born in [MASK] ."
-    assert "The right word, **philadelphia**" in said(app)
+    assert "the right word, **philadelphia**" in said(app)
     linked = visit("home", query={"example": "2"})
     assert linked.pills(key="home.examples").value == 2
 
@@ -207,7 +207,7 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     app.button[0].click().run()
     assert not app.exception and not app.warning
     assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
-    assert "The right word" not in said(app)
+    assert "the right word, " not in said(app)
     assert re.search(r"\*\*tiny\*\* predicts \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as on Live"
     (grid,) = grids(app)
     assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] is None for row in grid["layers"])
@@ -216,7 +216,7 @@ def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
         query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["logit_lens"]
     )
     app.pills(key="home.examples").set_value(2).run()
-    assert "sentence" not in app.query_params and "The right word" in said(app)
+    assert "sentence" not in app.query_params and "the right word, " in said(app)
 
 
 def test_the_first_of_several_gaps_is_answered_and_a_model_without_trained_heads_uses_its_own(on, tiny):
@@ -239,7 +239,7 @@ def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
     app.text_input(key="home.sentence").set_value("  ")
     app.button[0].click().run()
     assert any("Type a sentence with a gap" in note.value for note in app.info)
-    assert "The right word" in said(app) and "sentence" not in app.query_params
+    assert "the right word, " in said(app) and "sentence" not in app.query_params
     assert not app.run().info
 
 

@@ -92,7 +92,8 @@ def _stored(view: View, example: dict[str, Any]) -> None:
     shown = examples.in_models(view, example)
     grids = [Grid(view.label(model), _best(rows), ranks_by_layer(rows), examples.what(view, model)) for model, rows in shown.items()]
     rows = shown[next(iter(shown))]
-    words = examples.line(example, rows, guesses.guess(view, example["fact_id"], example["run_id"]))
+    guess = guesses.guess(view, example["fact_id"], example["run_id"])
+    words = examples.line(example, rows, guess, view.called(next(iter(shown))))
     run = view.runs[view.runs["run_id"] == example["run_id"]].iloc[0]
     _grids(
         grids,

@@ -63,13 +63,14 @@ def layers_in_words(layers: list[int]) -> str:
     return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
 
 
-def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Markdown:
+def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame, model: Markdown) -> Markdown:
     """The layers' predictions for a fact in words, and those of guessing.
 
     Args:
         fact: ``object`` and ``label``, its relation.
         rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
         guess: the result of ``guesses.guess``.
+        model: the run's model.
     """
     inner = rows[rows["layer"] >= 1].set_index("layer")
     ranks = inner["gold_rank"] if len(inner) else rows.set_index("layer")["gold_rank"]
@@ -77,10 +78,15 @@ def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame) -> Ma
     first = [int(layer) for layer, rank in ranks.items() if rank == 1]
     best = int(ranks.astype("int64").idxmin())
     if first:
-        words = filled("The right word, **{object}**, comes first at {layers}", object=fact["object"], layers=layers_in_words(first))
+        words = filled(
+            "In {model} the right word, **{object}**, comes first at {layers}",
+            model=model,
+            object=fact["object"],
+            layers=layers_in_words(first),
+        )
         at_end = filled(".") if last in first else filled(", and has rank {rank:,} at the last layer.", rank=int(ranks[last]))
     else:
-        words = filled("The right word, **{object}**, comes first at no layer", object=fact["object"])
+        words = filled("In {model} the right word, **{object}**, comes first at no layer", model=model, object=fact["object"])
         at_end = filled(
             ": its best rank is {best:,}, at layer {layer}, and it has rank {rank:,} at the last layer.",
             best=int(ranks[best]),
