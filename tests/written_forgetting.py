@@ -1,6 +1,5 @@
 """The tables of docs/forgetting.md, from the shipped results; ``make docs`` writes them, and a test compares them."""
 
-import re
 from itertools import pairwise
 
 import pandas as pd
@@ -13,9 +12,9 @@ from probing.core.registry import REPOSITORY
 from probing.reports.forgetting.stored import stored_runs
 from probing.store.database import Database
 from probing.store.forgetting import queries
+from tests.written_heads import BASE, replaced
 
 DOCS = REPOSITORY / "docs" / "forgetting.md"
-BASE = "nesia-mini"
 #: The fine-tuned model that lost most, and one that learned its task.
 MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-ner-conll")
 STEPS = (
@@ -62,11 +61,7 @@ def with_tables(text: str, db: Database) -> str:
     Raises:
         ValueError: if it has not each table once.
     """
-    for title, table in ((STEPS, by_step(db)), (BINS, by_confidence(db))):
-        text, n = re.subn(rf"{re.escape(title.splitlines()[0])}\n(?:\|.*\n)*", lambda _, table=table: f"{table}\n", text)
-        if n != 1:
-            raise ValueError(f"docs/forgetting.md has {n} tables with the header {title.splitlines()[0]}, expected one")
-    return text
+    return replaced(text, by_step(db), by_confidence(db))
 
 
 def _shares(db: Database, model: str, bins: bool) -> pd.DataFrame:

@@ -69,10 +69,20 @@ def inner_layers(found: dict[str, pd.DataFrame]) -> str:
 def with_tables(text: str, db: Database) -> str:
     """The document with today's tables in place of those in it."""
     found = reports(db)
-    for title, table in ((LAST, last_layer(found)), (INNER, inner_layers(found))):
-        text, n = re.subn(rf"{re.escape(title.splitlines()[0])}\n(?:\|.*\n)*", lambda _, table=table: f"{table}\n", text)
+    return replaced(text, last_layer(found), inner_layers(found))
+
+
+def replaced(text: str, *tables: str) -> str:
+    """A document with tables of Markdown in place of those with the same header.
+
+    Raises:
+        ValueError: if it has not each table once.
+    """
+    for table in tables:
+        header = table.splitlines()[0]
+        text, n = re.subn(rf"{re.escape(header)}\n(?:\|.*\n)*", lambda _, table=table: f"{table}\n", text)
         if n != 1:
-            raise ValueError(f"docs/heads.md has {n} tables with the header {title.splitlines()[0]}, expected one")
+            raise ValueError(f"the document has {n} tables with the header {header}, expected one")
     return text
 
 

@@ -163,6 +163,11 @@ class Registry(Frozen):
                 raise ValueError(f"the family {family.name} names {missing}, which are no models of the registry")
         return self
 
+    @property
+    def results_only(self) -> frozenset[str]:
+        """The models of all families of which results ship and no weights."""
+        return frozenset(name for family in self.families for name in family.results_only)
+
     def model(self, name: str) -> ModelEntry:
         """The entry of that name.
 

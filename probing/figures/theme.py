@@ -10,6 +10,7 @@ import plotly.io as pio
 
 from probing.core.head_kinds import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS
 from probing.core.naming.model_names import KnownModel
+from probing.core.tasks.objectives import task_of
 
 #: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -119,7 +120,7 @@ def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
 
 def _of_task(one: KnownModel, other: KnownModel) -> bool:
     """Whether a model of which only results ship was trained for another one's task: its objective says more in brackets."""
-    return one.base == other.base and bool(other.objective) and one.objective.split(" (")[0] == other.objective
+    return one.base == other.base and bool(other.objective) and task_of(one.objective) == other.objective
 
 
 def pale(colour: str) -> str:

@@ -54,7 +54,7 @@ def known_model(registry: Registry, name: str, base: str = "", objective: str = 
         ((place, one.base) for place, one in enumerate(registry.families) if name in (one.base, *(member.model for member in one.members))),
         (len(registry.families), base or name),
     )
-    results_only = any(name in one.results_only for one in registry.families)
+    results_only = name in registry.results_only
     if entry is None and base:
         place = next((place for place, one in enumerate(registry.families) if one.base == base), place)
     return KnownModel(

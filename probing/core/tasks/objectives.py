@@ -28,6 +28,11 @@ SHUFFLED = " (shuffled labels)"
 Parts = tuple[Sequence[Any], Sequence[Any]]
 
 
+def task_of(objective: str) -> str:
+    """An objective without the brackets after it, which name the pooling of a sentence's vector, or shuffled labels."""
+    return objective.split(" (")[0]
+
+
 @dataclass(frozen=True)
 class PublishedScore:
     """What BERT-base reached on an objective; ``value`` is in [0, 1].

@@ -51,18 +51,9 @@ def paired_curve(
         colour, shown = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
         lent = f"{prefix}swapped"
         if lent in points and points[lent].notna().any():
-            figure.add_scatter(
-                x=points["layer"],
-                y=points[lent] * 100,
-                mode="lines",
-                line={"dash": "dot", "color": colour, "width": 1.3},
-                opacity=0.8,
-                showlegend=False,
-                name=f"{theme.plain(shown)}: {yardsticks.SWAPPED}",
-                row=1,
-                col=1,
-                hovertemplate=f"{theme.plain(shown)}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
-            )
+            look = {"dash": "dot", "color": colour, "width": 1.3}
+            words = theme.plain(shown), yardsticks.SWAPPED
+            _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
             ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
         _band(figure, points, f"{prefix}low", f"{prefix}high", colour, row=1)
         figure.add_scatter(
@@ -77,32 +68,11 @@ def paired_curve(
         ends.append(EndLabel(last, float(points[f"{prefix}value"].iloc[-1]) * 100, shown, colour))
     colour = colours.get(model, theme.NEUTRAL)
     if "shuffled" in points and points["shuffled"].notna().any():
-        figure.add_scatter(
-            x=points["layer"],
-            y=points["shuffled"] * 100,
-            mode="lines",
-            line={"dash": "longdashdot", "color": colour, "width": 1.3},
-            showlegend=False,
-            name=SHUFFLED_LABELS,
-            row=1,
-            col=1,
-            hovertemplate=f"{SHUFFLED_LABELS}: %{{y:.1f}} %<extra></extra>",
-        )
+        _line(figure, points, "shuffled", SHUFFLED_LABELS, {"dash": "longdashdot", "color": colour, "width": 1.3})
         ends.append(EndLabel(last, float(points["shuffled"].iloc[-1]) * 100, SHUFFLED_LABELS, colour, strong=False))
     if "again_low" in points and points["again_low"].notna().any():
         for end, word in (("again_low", "least"), ("again_high", "most")):
-            figure.add_scatter(
-                x=points["layer"],
-                y=points[end] * 100,
-                mode="lines",
-                line={"color": colour, "width": 0.8},
-                opacity=0.7,
-                showlegend=False,
-                name=f"{OTHER_TRAININGS}, {word}",
-                row=1,
-                col=1,
-                hovertemplate=f"{OTHER_TRAININGS}, {word}: %{{y:.1f}} %<extra></extra>",
-            )
+            _line(figure, points, end, f"{OTHER_TRAININGS}, {word}", {"color": colour, "width": 0.8}, opacity=0.7)
         ends.append(EndLabel(last, float(points["again_high"].iloc[-1]) * 100, OTHER_TRAININGS, colour, strong=False))
     _band(figure, points, "difference_low", "difference_high", colour, row=2)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
@@ -137,6 +107,24 @@ def paired_curve(
     signed = points.assign(zero="difference")
     ranges = [yardsticks.extent(points, both, 100), yardsticks.extent(signed, ("difference", "difference_low", "difference_high"), 100)]
     return end_labels.write(figure, ends, ranges=ranges)
+
+
+def _line(
+    figure: go.Figure, points: pd.DataFrame, column: str, name: str, look: dict, *, opacity: float | None = None, hover: str = ""
+) -> None:
+    """A yardstick's line in the upper panel."""
+    figure.add_scatter(
+        x=points["layer"],
+        y=points[column] * 100,
+        mode="lines",
+        line=look,
+        opacity=opacity,
+        showlegend=False,
+        name=name,
+        row=1,
+        col=1,
+        hovertemplate=f"{hover or name}: %{{y:.1f}} %<extra></extra>",
+    )
 
 
 def _sure(one) -> bool:

@@ -64,10 +64,9 @@ def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str
 
 def _described(db: Database) -> pd.DataFrame:
     """Names and seeds of models; descriptions with a variant come first."""
-    results_only = {name for family in read_registry().families for name in family.results_only}
     stored = stored_models(db)
     # Of further seeds and controls without probes and changes only facts are known, which other pages show.
-    nameless = stored[~stored["model"].isin(results_only)].assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
+    nameless = stored[~stored["model"].isin(read_registry().results_only)].assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
     columns = [*NAMES, "variant", "tuned_seed"]
     runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]
     found = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)

@@ -58,9 +58,9 @@ def search_facts(
     if not 0 <= limit <= MAX_ROWS or offset < 0:
         raise ValueError(f"got offset {offset} and limit {limit}; expected offset >= 0 and limit from 0 to {MAX_ROWS}")
     where, values = FactFilter(**filters).condition()
-    theirs = ", o.last_rank AS their_last_rank" if other else ""
-    beside = "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id" if other else ""
+    theirs, beside = "", ""
     if other:
+        theirs, beside = ", o.last_rank AS their_last_rank", "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id"
         values = {**values, "other": other}
     found = db.query(
         f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}

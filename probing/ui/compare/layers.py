@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
+from probing.core.tasks.objectives import task_of
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 from probing.reports.knowledge.answer_drift import answer_drift
@@ -71,8 +72,8 @@ def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
 
 def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
     k = view.chosen.k
-    task = str(pair.model["objective"]).split(" (")[0]
-    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if not objective.startswith(task)}
+    task = task_of(pair.model["objective"])
+    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if task_of(objective) != task}
     drawn = drift[~drift["model"].isin(view.results_only & others)]
     left, right = st.columns([3, 2])
     with left:

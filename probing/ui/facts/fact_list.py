@@ -166,14 +166,13 @@ def listing(view: View) -> str:
         if rows:
             selection.update(fact=ids[rows[0]])
 
-    shown = dict(_SHOWN)
+    shown, headings = _SHOWN, _HEADINGS
     if compared is not None:
-        shown = {**{name: shown.pop(name) for name in ("subject", "object", "label")}, "their_last_rank": "theirs", **shown}
-    headings = _HEADINGS | {
-        "theirs": st.column_config.NumberColumn(
-            filled("last rank in {model}", model=view.label(chosen.versus)), help="Rank of the answer at the last layer of that model."
-        )
-    }
+        # In front of this model's layers and ranks.
+        shown = {**{name: _SHOWN[name] for name in ("subject", "object", "label")}, "their_last_rank": "theirs", **_SHOWN}
+        title = filled("last rank in {model}", model=view.label(chosen.versus))
+        theirs = st.column_config.NumberColumn(title, help="Rank of the answer at the last layer of that model.")
+        headings = _HEADINGS | {"theirs": theirs}
     table = found[list(shown)].rename(columns=shown)
     st.dataframe(
         table,
@@ -196,7 +195,7 @@ def listing(view: View) -> str:
             key="facts.csv",
             on_click="ignore",
         )
-    # A fact whose answer stands in its subject is a poor example.
+    # A fact whose answer is part of its subject is a poor example.
     apart = [fact for fact, inside in zip(ids, found["answer_in_subject"], strict=True) if not inside]
     return chosen.fact or (apart or ids)[0]
 

@@ -46,7 +46,7 @@ def paired_with_yardsticks(
     table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
     n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
     table["majority"] = hits / n if n and k == 1 else float("nan")
-    control, again = _shuffled(db, run), _again(db, run)
+    control, again = _trained_alike(db, run)
     asked = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
     found = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
@@ -64,23 +64,19 @@ def paired_with_yardsticks(
     return table.merge(others.agg(**ends), on="layer", how="left").assign(again_n=len(again))
 
 
-def _shuffled(db: Database, run: str) -> str | None:
-    """The run, asked in the same way, of the model that was trained as this run's on shuffled labels; None if there is none."""
+def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
+    """The runs, asked in the same way, of models that were trained like this run's.
+
+    Returns:
+        The run of its control with shuffled labels, None if there is none; and those of other models of the same base and objective: other
+        seeds, or other recipes.
+    """
     known = runs(db).set_index("run_id")
     mine = known.loc[run]
-    alike = (known[list(_ALIKE)] == mine[list(_ALIKE)]).all(axis=1) & known["objective"].eq(f"{mine['objective']}{SHUFFLED}")
-    return next(iter(known.loc[alike].sort_values("model").index), None)
-
-
-def _again(db: Database, run: str) -> list[str]:
-    """The runs, asked in the same way, of other models of the same base and objective: other seeds, or other recipes."""
-    known = runs(db).set_index("run_id")
-    mine = known.loc[run]
-    if not mine["base"]:
-        return []
-    same = [*_ALIKE, "objective"]
-    alike = (known[same] == mine[same]).all(axis=1) & known["model"].ne(mine["model"])
-    return sorted(known.loc[alike].index)
+    alike = known[(known[list(_ALIKE)] == mine[list(_ALIKE)]).all(axis=1) & known["model"].ne(mine["model"])]
+    control = alike[alike["objective"].eq(f"{mine['objective']}{SHUFFLED}")].sort_values("model").index
+    again = alike[alike["objective"].eq(mine["objective"])].index if mine["base"] else ()
+    return next(iter(control), None), sorted(again)
 
 
 def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
