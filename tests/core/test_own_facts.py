@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts.custom import COLUMNS, own_probe_set, own_table, parse_own_facts, read_own_facts
-from probing.core.facts.fact import DUPLICATE, NOT_ONE_MASK, Fact
+from probing.core.facts.custom import COLUMNS, NO_RELATION, own_probe_set, own_table, parse_own_facts, read_own_facts
+from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK, Fact
 
 PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
@@ -75,7 +75,7 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
         ('{"subject": "A"}', "my.jsonl", r"line 1: 'object' is missing, got \['subject'\]; expected text in each of"),
         (f'{JSONL}\n{{"subject": "A"}}', "my.jsonl", r"line 2: 'relation' is missing, got \['subject'\]"),
         (json.dumps({**ROCKY, "object": 1941}), "my.jsonl", "line 1: 'object' is 1941; expected text"),
-        (json.dumps({**ROCKY, "object": " "}), "my.jsonl", "'object' is ' '"),
+        ('{"answer": 1941, "question": "[MASK]"}', "my.jsonl", "line 1: 'answer' is 1941; expected text in each of answer, question"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
         ("\n\n", "my.csv", "my.csv holds no facts"),
@@ -85,7 +85,6 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
         ("One [MASK] two,Paris,Rome\n", "my.csv", "line 1: the columns are .* subject and relation are read if they are there"),
         ("subject,subject,relation,object,prompt\n", "my.csv", "expected each of .* once"),
         (f'{HEADER}\nA,b,c,"[MASK]', "my.csv", "line 2: not CSV"),
-        (f"{HEADER}\nA,,c,[MASK]\n", "my.csv", "line 2: 'relation' is ''"),
         (f"{HEADER}\nA,b,c,One, two [MASK]\n", "my.csv", "line 2: got 5 cells, expected 4 .* in double quotes"),
         (JSONL.encode() + b"\n\xe4", "my.jsonl", "line 2: byte 0xe4 is not UTF-8"),
         (JSONL, "my.json", r"ends in '\.json', expected \.jsonl or \.csv"),
@@ -98,6 +97,15 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
 def test_what_is_wrong_is_named_with_its_line(content, name, message):
     with pytest.raises(FactsError, match=message):
         parse_own_facts(content, name)
+
+
+@pytest.mark.parametrize("cell", ["", " ", None])
+def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
+    rows = [{**ROCKY, "object": cell}, {**ROCKY, "prompt": cell}, {**ROCKY, "subject": cell, "relation": cell}]
+    found = parse_own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    assert found.left_out == {NO_ANSWER: 1, NOT_ONE_MASK: 1}
+    assert [(fact.object, reason) for fact, reason in found.dropped] == [("", NO_ANSWER), ("Philadelphia", NOT_ONE_MASK)]
+    assert [(fact.subject, fact.relation) for fact in found.facts] == [("", NO_RELATION)]
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,14 @@ def test_an_empty_store_and_a_strange_link_say_what_to_do(look, tmp_path, monkey
     assert not app.exception and any("Ignored" in one.value for one in app.main.info)
 
 
+def test_a_known_model_whose_lost_facts_nobody_looked_for_comes_with_its_command(tmp_path, monkeypatch):
+    results = planted.plant_forgetting(tmp_path / "runs", (COLA,))
+    plant_facts(results / "facts")
+    app = opening(results, tmp_path / "cache", monkeypatch)("forgetting", lost_model=SST_2.name)
+    assert f"python -m probing forgetting recover --model {SST_2.name}" in [one.value for one in app.main.get("code")]
+    assert not app.exception and not any("Ignored" in one.value for one in app.main.info)
+
+
 def test_the_two_claims_are_judged_and_what_is_not_stored_is_not_measured(look):
     app = look("reproduction", paper="forgetting", lost_tab="claims")
     text = said(app)

@@ -83,7 +83,7 @@ def test_a_prompt_that_cannot_be_asked_gets_a_helpful_answer(ask, prompt, expect
 def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask, gap):
     app, plain = ask(f"Paris is in {gap}.", watch="france"), ask("Paris is in [MASK].", watch="france")
     assert not app.exception and not app.warning
-    assert app.text_area(key="live.prompt").value == f"Paris is in {gap}."
+    assert app.text_input(key="live.prompt").value == f"Paris is in {gap}."
     assert charts(app)[0]["data"][1]["text"] == charts(plain)[0]["data"][1]["text"]
     assert len(ask(f"{gap} is in {gap}.", mask="0").tabs) == 2
 
@@ -91,10 +91,10 @@ def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask, gap):
 @pytest.mark.parametrize("prompt", ["", "   "])
 def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask, prompt):
     app = ask("Paris is in [MASK].", watch="france")
-    app.text_area(key="live.prompt").set_value(prompt).run()
+    app.text_input(key="live.prompt").set_value(prompt).run()
     assert not app.exception and not app.warning and not charts(app)
     assert [note.value for note in app.info] == ["Type a sentence with a gap, written \\[MASK\\] or \\<mask\\> or \\_\\_\\_."]
-    assert app.text_area(key="live.prompt").value == prompt and "paris" not in words(app).lower()
+    assert app.text_input(key="live.prompt").value == prompt and "paris" not in words(app).lower()
     assert app.query_params["prompt"] in (prompt, [prompt])
 
 

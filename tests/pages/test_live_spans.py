@@ -179,7 +179,7 @@ def test_markup_of_strangers_is_text(ask, text):
 def test_both_views_share_the_model_and_keep_what_was_typed(ask):
     app = ask(span1="0-1")
     app.segmented_control(key="live.live_view").set_value("fact").run()
-    assert not app.exception and app.text_area(key="live.prompt").value
+    assert not app.exception and app.text_input(key="live.prompt").value
     app.segmented_control(key="live.live_view").set_value("spans").run()
     assert app.text_area(key="live.words").value == TEXT and app.selectbox(key="live.live_model").value == "tiny"
     assert link(app, "span1") == "0-1"

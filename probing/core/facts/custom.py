@@ -62,10 +62,10 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
         probe_set: name the facts are shown under.
 
     Returns:
-        The facts; a prompt without exactly one ``[MASK]`` and a duplicate are left out and counted.
+        The facts; one without an answer, a prompt without exactly one ``[MASK]`` and a duplicate are left out and counted.
 
     Raises:
-        FactsError: naming file and line, if the file cannot be read, a column is missing or a cell is empty.
+        FactsError: naming file and line, if the file cannot be read, or a cell is missing or no text.
     """
     return parse_own_facts(_content(path), str(path), probe_set)
 
@@ -101,7 +101,7 @@ def facts_of_table(table: OwnTable, name: str, probe_set: str = "own") -> FactSe
         FactsError: as ``parse_own_facts``.
     """
     refuse_known_set(probe_set)
-    return _read_rows(((f"{name}, line {number}", row) for number, row in table.rows), name, probe_set)
+    return _read_rows(((f"{name}, line {number}", row) for number, row in table.rows), name, probe_set, table.columns)
 
 
 def own_table(content: str | bytes, name: str) -> OwnTable:
@@ -142,7 +142,7 @@ def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "ow
     """
     refuse_known_set(probe_set)
     table = named_columns(enumerate(rows, 1), name)
-    return _read_rows(((f"{name}, row {number}", row) for number, row in table.rows), name, probe_set)
+    return _read_rows(((f"{name}, row {number}", row) for number, row in table.rows), name, probe_set, table.columns)
 
 
 def refuse_known_set(probe_set: str) -> None:
@@ -151,9 +151,9 @@ def refuse_known_set(probe_set: str) -> None:
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
 
 
-def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_set: str) -> FactSet:
-    """The facts of rows, each of which comes with its name in errors."""
-    facts = [_fact(row, where, probe_set) for where, row in rows]
+def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_set: str, theirs: Mapping[str, str]) -> FactSet:
+    """The facts of rows, each of which comes with its name in errors; these call the columns as the table does."""
+    facts = [_fact(row, where, probe_set, theirs) for where, row in rows]
     if not facts:
         raise FactsError(f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}")
     return select(probe_set, facts)
@@ -169,15 +169,16 @@ def _decoded(content: str | bytes, name: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _fact(row: Mapping[str, Any], where: str, probe_set: str) -> Fact:
+def _fact(row: Mapping[str, Any], where: str, probe_set: str, theirs: Mapping[str, str]) -> Fact:
     cells = {"subject": "", "relation": NO_RELATION}
     for column in COLUMNS:
         if column not in row:
             continue
         value = row[column]
-        if not isinstance(value, str) or not value.strip():
-            raise FactsError(f"{where}: {column!r} {refused(value)}; expected text in each of {', '.join(row)}")
-        refuse_half_characters(value, f"{where}: {column!r}", FactsError)
-        cells[column] = value.strip()
+        if value is not None and not isinstance(value, str):
+            wanted = ", ".join(theirs.get(one, one) for one in row)
+            raise FactsError(f"{where}: {theirs.get(column, column)!r} {refused(value)}; expected text in each of {wanted}")
+        refuse_half_characters(value or "", f"{where}: {theirs.get(column, column)!r}", FactsError)
+        cells[column] = (value or "").strip()
     prompt = with_masks(cells["prompt"])
-    return Fact(probe_set, cells["relation"], cells["subject"], cells["object"], prompt, prompt)
+    return Fact(probe_set, cells["relation"] or NO_RELATION, cells["subject"], cells["object"], prompt, prompt)

@@ -25,10 +25,11 @@ PROBE_SETS = {
 SEVERAL_TOKENS = "object is several tokens"
 UNKNOWN = "object is unknown to the vocabulary"
 NOT_ONE_MASK = "not exactly one mask"
+NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
 DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
-LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG)
+LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def fill(template: str, subject: str) -> str:
 
 
 def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None, template_set: str = "default") -> FactSet:
-    """De-duplicates facts and drops prompts without exactly one mask, counting both.
+    """De-duplicates facts and drops those without an answer and prompts without exactly one mask, counting all three.
 
     Two facts are the same if relation, subject and object agree as raw strings with spaces stripped, before any
     lower-casing; the first is kept.
@@ -120,7 +121,9 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
         n_read += 1
         # Facts without their own subject (SQuAD) are distinguished by their prompt.
         key = (fact.relation, fact.about, fact.object)
-        if fact.prompt.count(MASK) != 1:
+        if not fact.object:
+            dropped.append((fact, NO_ANSWER))
+        elif fact.prompt.count(MASK) != 1:
             dropped.append((fact, NOT_ONE_MASK))
         elif key in kept:
             dropped.append((fact, DUPLICATE))

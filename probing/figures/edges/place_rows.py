@@ -109,7 +109,8 @@ def _add_model(
             y=mine.loc[~there, "_y"],
             mode="text",
             text=words,
-            textposition="middle right",
+            # Above the line of the centre of gravity, which would strike the words through.
+            textposition="top right",
             hoverinfo="skip",
             textfont={"size": 10, "color": theme.NEUTRAL},
             showlegend=False,

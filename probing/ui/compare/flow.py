@@ -8,6 +8,7 @@ import streamlit as st
 
 from probing.core.knowledge.shares import hits_of
 from probing.core.knowledge.transitions import FATES, outcome_words
+from probing.core.tasks.objectives import task_of
 from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.paired_curve import p_words
@@ -39,6 +40,8 @@ PARTS = {
     "not_read": "lost, and among the first 100 at no layer",
 }
 
+#: What is said of the models that a figure leaves out; see ``of_other_tasks``.
+IN_THE_TABLE = "Seeds and controls of other tasks are in the table."
 #: Points; an interval around 0 that ends below this leaves no place for answers that depend on the subject.
 _NEXT_TO_NOTHING = 1.0
 #: What a relation's row shows before its details.
@@ -189,6 +192,13 @@ def family(view: View, pair: Pair) -> pd.DataFrame:
     return pairs(runs)
 
 
+def of_other_tasks(view: View, pair: Pair) -> frozenset[str]:
+    """The seeds and controls of other tasks than the pair's, which would fill its figures."""
+    task = task_of(pair.model["objective"])
+    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if task_of(objective) != task}
+    return view.results_only & others
+
+
 def draw_family(view: View, pair: Pair) -> None:
     """Facts kept and lost by every model, with the control, and the same relation by relation for the pair."""
     together, k = family(view, pair), view.chosen.k
@@ -199,12 +209,13 @@ def draw_family(view: View, pair: Pair) -> None:
     table = table[table["n"] > 0]
     if len(table):
         _retention(view, pair, table, together)
+    drawn = lost[~lost["model"].isin(of_other_tasks(view, pair))]
     blocks.figure(
-        drawing(loss_points, lost, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
+        drawing(loss_points, drawn, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
         table=lost,
         stamp=family_stamp(view, pair, together, f"P@{k} lost at the last layer, micro"),
         name="points-lost",
-        caption=LOST_WORDS,
+        caption=f"{LOST_WORDS} {IN_THE_TABLE if len(drawn) < len(lost) else ''}".rstrip(),
         alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by model",
     )
     _by_relation(view, pair)

@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
-from probing.core.tasks.objectives import task_of
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 from probing.reports.knowledge.answer_drift import answer_drift
@@ -13,7 +12,7 @@ from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.learned import scores as task_scores
 from probing.store.knowledge.forgetting_queries import weight_drift
-from probing.ui.compare.flow import family
+from probing.ui.compare.flow import IN_THE_TABLE, family, of_other_tasks
 from probing.ui.compare.model_pair import Pair, family_stamp
 from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
@@ -72,9 +71,7 @@ def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
 
 def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
     k = view.chosen.k
-    task = task_of(pair.model["objective"])
-    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if task_of(objective) != task}
-    drawn = drift[~drift["model"].isin(view.results_only & others)]
+    drawn = drift[~drift["model"].isin(of_other_tasks(view, pair))]
     left, right = st.columns([3, 2])
     with left:
         blocks.figure(
@@ -82,8 +79,8 @@ def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame
             table=drift,
             stamp=_stamp(view, pair, together, "weight drift by layer"),
             name="weight-drift",
-            caption="How far each layer's weights moved, in per cent of their norm in the base. Seeds and controls of other tasks are in "
-            f"the table. {marks_once(view, drawn['model'])}",
+            caption="How far each layer's weights moved, in per cent of their norm in the base. "
+            f"{IN_THE_TABLE} {marks_once(view, drawn['model'])}",
             alt="Relative change of weights by layer and model",
         )
     if together.empty:

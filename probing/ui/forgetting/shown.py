@@ -15,7 +15,7 @@ from probing.ui.frame.shown import Reading
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import mark_key
-from probing.ui.widgets.markdown import Markdown
+from probing.ui.widgets.markdown import Markdown, filled
 
 RECOVER_COMMAND = "python -m probing forgetting recover --model"
 #: A demonstration model that a fresh copy of the project can ask.
@@ -64,7 +64,13 @@ def open_results(view: View) -> Shown | None:
         return None
     own = selection.of(ForgettingSelection)
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
-    blocks.say_ignored([name for name, there in ((own.lost_set, sets), (own.lost_model, set(runs["model"]))) if name and name not in there])
+    asked, known = own.lost_model, set(view.all_colours)
+    if asked in known and asked not in set(runs["model"]):
+        blocks.missing(
+            filled("No way back to the facts that {model} lost was looked for.", model=view.called(asked)), f"{RECOVER_COMMAND} {asked}"
+        )
+    named = ((own.lost_set, sets), (asked, known | set(runs["model"])))
+    blocks.say_ignored([name for name, there in named if name and name not in there])
     probe_set = own.lost_set if own.lost_set in sets else sets[0]
     ks = sorted(runs.loc[runs["probe_set"] == probe_set, "k"].unique().tolist())
     k = own.lost_k if own.lost_k in ks else ks[0]

@@ -43,7 +43,7 @@ def draw(view: View) -> None:
         return
     share = table.assign(share=table["lost"] / (table["kept"] + table["lost"])).sort_values("share", ascending=False)
     named = list(dict.fromkeys((*share["model"].head(1), *share.loc[share["model"].isin(view.controls), "model"].head(1))))
-    st.markdown(joined(" ", [_sentence(view, share, probe_set), in_points(view, lost, named)]))
+    st.markdown(_sentence(view, share, probe_set))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
@@ -58,16 +58,14 @@ def draw(view: View) -> None:
             view, head=head, probe_set=probe_set, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k
         ),
     )
+    blocks.in_words(_more(view, share), in_points(view, lost, named))
     with st.expander("The same in points, and minus the swapped subject", icon=":material/straighten:"):
         _points(view, lost, head, probe_set)
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 
 def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
-    """The models' losses of P@k and of P@k minus the swapped subject, in words; empty if no swapped subject is stored.
-
-    The models are named without badges, since an earlier sentence has shown these.
-    """
+    """The models' losses of P@k and of P@k minus the swapped subject, in words; empty if no swapped subject is stored."""
     rows = lost[lost["model"].isin(models)].dropna(subset=["lost_above"]).sort_values("model", key=lambda names: names.map(models.index))
     if rows.empty:
         return Markdown("")
@@ -75,7 +73,7 @@ def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
         filled(
             "{model} loses **{lost:.1f}** ({low:.1f} to {high:.1f}), and minus the swapped subject **{above:.1f}** ({above_low:.1f} to "
             "{above_high:.1f})",
-            model=yardsticks.again(view, row.model),
+            model=view.called(row.model),
             lost=row.lost * 100,
             low=row.lost_low * 100,
             high=row.lost_high * 100,
@@ -104,7 +102,7 @@ def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
 
 
 def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
-    """The losses of the fine-tuned models and of the control in one sentence, then the majority answer and the task scores.
+    """The losses of the fine-tuned models and of the control in one sentence.
 
     Args:
         view: the page.
@@ -126,10 +124,19 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
         words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
     else:
         words.append(Markdown(". The cost of any further training is unknown here, because no control is stored."))
-    named = dict.fromkeys(tuned["model"].iloc[[0, -1]]) if len(tuned) else {}
-    scores = [task_sentence(view, model, view.names.get(model, model)) for model in named]
-    guessed = [_guessed(view, tuned.iloc[0])] if len(tuned) else []
-    return joined(" ", [part for part in (joined("", words), *guessed, *scores) if part])
+    return joined("", words)
+
+
+def _more(view: View, table: pd.DataFrame) -> Markdown:
+    """How many of the known facts are guessed, and the task scores of the models that lost most and least; ``table`` as for ``_sentence``.
+
+    Empty without a fine-tuned model.
+    """
+    tuned = table[~table["model"].isin(view.controls)].sort_values("share", ascending=False, kind="stable")
+    if tuned.empty:
+        return Markdown("")
+    scores = [task_sentence(view, model, view.called(model)) for model in dict.fromkeys(tuned["model"].iloc[[0, -1]])]
+    return joined(" ", [one for one in (_guessed(view, tuned.iloc[0]), *scores) if one])
 
 
 def _known(row: pd.Series) -> int:
@@ -162,7 +169,7 @@ def _guessed(view: View, row: pd.Series) -> Markdown:
     of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
     known, hits = view.read(paired_majority, *of, known=view.chosen.k)
     return filled(
-        "For {hits:,} of these {known:,} facts, always giving the relation's commonest answer would be right, too.",
+        "For {hits:,} of the {known:,} facts that the base knows, always giving the relation's commonest answer would be right, too.",
         known=known,
         hits=hits,
     )

@@ -58,7 +58,8 @@ def draw(view: View) -> None:
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
     above = _beyond(view)[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
-    answer(headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0]))
+    said, more = headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0])
+    answer(said)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection.bound(
             st.segmented_control,
@@ -78,6 +79,8 @@ def draw(view: View) -> None:
         _whole(view, table)
     else:
         _above(view, minus)
+    if more:
+        blocks.in_words(more)
 
 
 def _whole(view: View, table: pd.DataFrame) -> None:
@@ -142,54 +145,55 @@ def _named(view: View, table: pd.DataFrame) -> dict[str, dict[str, str]]:
     }
 
 
-def headline(view: View, row: pd.Series) -> Markdown:
-    """What one run knows; each number has its yardstick in the same sentence or the next."""
+def headline(view: View, row: pd.Series) -> tuple[Markdown, Markdown]:
+    """What one run knows and its first yardstick; then the other yardsticks. Both may be read alone."""
     k = view.chosen.k
     right = "gives the right word" if k == 1 else f"has the right word among its first {k}"
     mean = yardsticks.averaged(view.chosen.average)
-    words = [
-        filled(
-            "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}",
-            model=view.called(row["model"]),
-            right=right,
-            last=row["last"] * 100,
-            probe_set=set_name(row["probe_set"]),
-            mean=mean,
-        )
-    ]
+    value = filled(
+        "{model} {right} for **{last:.1f} %** of {probe_set} facts{mean}",
+        model=view.called(row["model"]),
+        right=right,
+        last=row["last"] * 100,
+        probe_set=set_name(row["probe_set"]),
+        mean=mean,
+    )
+    most = Markdown("")
     if pd.notna(row["majority"]):
-        words.append(filled("; always giving the relation's commonest answer is right for **{most:.1f} %**.", most=row["majority"] * 100))
-    else:
-        words.append(Markdown("."))
+        most = filled("; always giving the relation's commonest answer is right for **{most:.1f} %**", most=row["majority"] * 100)
+    said, more = [filled("{value}{most}.", value=value, most=most), above_majority_words(row)], [inner_words(row)]
     if pd.notna(row["swapped_last"]):
-        words.append(
-            filled(
-                " Asked about a swapped subject it still {right} for **{swapped:.1f} %**, compared with {matched:.1f} % for their own "
-                "subject on the same facts.",
-                right="gives that word" if k == 1 else "has that word there",
-                swapped=row["swapped_last"] * 100,
-                matched=row["matched_last"] * 100,
-            )
+        swapped = filled(
+            "Asked about a swapped subject it still {right} for **{swapped:.1f} %**, compared with {matched:.1f} % for their own "
+            "subject on the same facts. {verdict}",
+            right="gives that word" if k == 1 else "has that word there",
+            swapped=row["swapped_last"] * 100,
+            matched=row["matched_last"] * 100,
+            verdict=from_subject_words(row),
         )
+        (more if most else said).insert(0 if most else 1, swapped)
     elif not may_be_shown(row["n"]):
-        words.append(filled(" {few}", few=yardsticks.few(row["n"])))
-    elif pd.isna(row["majority"]):
-        words.append(Markdown(" Guessing is not measured here, so this number has no yardstick."))
-    return joined("", [*words, beyond_words(row), inner_words(row)])
+        said.append(yardsticks.few(row["n"]))
+    elif not most:
+        said.append(Markdown("Guessing is not measured here, so this number has no yardstick."))
+    return joined(" ", [one for one in said if one]), joined(" ", [one for one in more if one])
 
 
-def beyond_words(row: pd.Series) -> Markdown:
-    """Both yardsticks in words: whether the value is above the majority answer, and how much comes from the subject."""
-    words = []
-    if pd.notna(row["above_majority"]):
-        words.append(_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
-    if pd.notna(row["above_swapped"]):
-        words.append(_from_subject(*(row[f"above_swapped{end}"] * 100 for end in _ENDS)))
-    return filled(" So {words}.", words=joined("; ", words)) if words else Markdown("")
+def above_majority_words(row: pd.Series) -> Markdown:
+    """Whether the value is above the majority answer or below it, or neither if the interval contains 0; empty if it is not defined."""
+    if pd.isna(row["above_majority"]):
+        return Markdown("")
+    return filled("So {words}.", words=_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
+
+
+def from_subject_words(row: pd.Series) -> Markdown:
+    """How much of the value comes from the subject; empty if no swapped subject is stored."""
+    if pd.isna(row["above_swapped"]):
+        return Markdown("")
+    return filled("So {words}.", words=_from_subject(*(row[f"above_swapped{end}"] * 100 for end in _ENDS)))
 
 
 def _beside_guess(points: float, low: float, high: float) -> Markdown:
-    """The value compared with the majority answer: above or below it, or neither if the interval contains 0."""
     if low <= 0 <= high:
         return filled(
             "it is **not clearly different** from the commonest answer ({low:+.1f} to {high:+.1f} points, 95 % interval)",
@@ -224,12 +228,12 @@ def inner_words(row: pd.Series) -> Markdown:
         if pd.isna(row["intermediate"]):
             return Markdown("")
         return filled(
-            " Some layer has it for {total:.1f} %. A union over layers grows by chance; no swapped subject is stored to show by how much.",
+            "Some layer has it for {total:.1f} %. A union over layers grows by chance; no swapped subject is stored to show by how much.",
             total=row["total"] * 100,
         )
     own, swapped, n = int(row["inner_own"]), int(row["inner_swapped"]), int(row["inner_n"])
     return filled(
-        " Of all facts that the last layer misses with both their own and the swapped subject, some inner layer finds **{own:.1f} %** with "
+        "Of all facts that the last layer misses with both their own and the swapped subject, some inner layer finds **{own:.1f} %** with "
         "their own subject and {swapped:.1f} % with the swapped one: {verdict}.",
         own=own / n * 100,
         swapped=swapped / n * 100,

@@ -34,11 +34,10 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     """Draws the controls; returns the models, with ``live_model`` first, and the kind of heads, ``""`` if the user names none."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
     selection.bound(
-        st.text_area,
+        st.text_input,
         "A sentence with a gap: \\[MASK\\] or \\_\\_\\_",
         "prompt",
         page,
-        height=68,
         max_chars=selection.MAX_TEXT,
         placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
     )
@@ -47,7 +46,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], str]:
     kind = own.live_head if own.live_head in live_models.HEADS else ""
     named = named_models(view, offered)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # Leaving the field already sends the sentence; newcomers look for a button.
+        # Enter and leaving the field already send the sentence; newcomers look for a button.
         st.button("Ask", type="primary", key="live.ask")
         choose_model(page, name, named, label_visibility="collapsed")
         with st.popover("More options", icon=":material/tune:"):

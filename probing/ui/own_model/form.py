@@ -57,7 +57,10 @@ def draw(view: View, refused: Markdown | None) -> None:
         disabled=base is None,
         help="Needs a base and WikiText-2: python -m probing fetch wikitext-2",
     )
-    if model is None or given is None or not given.facts.facts:
+    if given is not None and not given.facts.facts:
+        st.info("None of these facts can be asked; the list above names the reasons.", icon=":material/info:")
+        return
+    if model is None or given is None:
         st.info("Name a model and give facts; the commands that probe them appear here.", icon=":material/info:")
         return
     name = "" if base is None or base.name != model.name else f"{model.name}-tuned"

@@ -88,7 +88,7 @@ def _ended(run: OwnRun, may_act: bool) -> None:
             except ProbingError as error:
                 blocks.problem(error)
         with st.popover("Delete", icon=":material/delete:"):
-            st.markdown("This deletes the copy of your facts and the log. The results stay on all pages.")
+            st.markdown("This deletes the copy of your facts and the log, and the result leaves this page. It stays on all other pages.")
             if st.button("Delete the run", key="own_model.delete"):
                 background.forget(run)
                 selection.update(my_run="")

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from probing.core.edges.encoders import TRAINED
-from probing.core.edges.order import EARLIER, UNRESOLVED
+from probing.core.edges.order import EARLIER, NO_PLACE, UNRESOLVED
 from probing.ui.pipeline import order
 from probing.ui.pipeline.selection import PARTS
 from probing.ui.pipeline.shown import Shown
@@ -72,10 +72,12 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> tuple[Markdown, Mark
         single=filled("; one seed, so over sentences only: {tasks}", tasks=" and ".join(single)) if single else "",
     )
     if apart.empty:
+        comparable = pairs[pairs["reason"] != NO_PLACE]
         said = filled(
-            "**The order of the tasks is not resolved** for {model}: none of {n} lies clearly apart.",
+            "**The order of the tasks is not resolved** for {model}: of {n}, {comparable} can be compared, and none lies clearly apart.",
             model=called,
             n=count(len(pairs), "pair"),
+            comparable=len(comparable),
         )
         return said, ends
     if {first["task"], last["task"]} in [{row["first"], row["second"]} for row in apart.to_dict("records")]:

@@ -101,9 +101,9 @@ def words(view: View, mode: str) -> str:
 
 
 def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple[Markdown, Markdown]:
-    """What the chosen run reaches at its last layer compared with the majority answer; the other yardsticks, and how early."""
+    """How many relations come early and late, and how many beat their yardstick; then what the last layer knows, and more yardsticks."""
     chosen, who = view.chosen, view.called(view.chosen.model)
-    said = filled(
+    value = filled(
         "At its last layer {who} {does} **{value:.1f} %** of the facts of {set}{mean}.",
         who=who,
         does="gives the right word for" if chosen.k == 1 else f"has the right word among its first {chosen.k} for",
@@ -112,39 +112,53 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
         mean=yardsticks.averaged(chosen.average, int(row["relations"])),
     )
     majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average=chosen.average)
-    more = joined(" ", [one for one in (rest, _above_majority(points), _onsets(points)) if one])
-    return joined(" ", [one for one in (said, majority) if one]), more
+    onsets, (above, below) = _onsets(view, points), _above_majority(points)
+    if not onsets:
+        return joined(" ", [one for one in (value, majority) if one]), joined(" ", [one for one in (rest, above, below) if one])
+    return joined(" ", [onsets, above or value]), joined(" ", [one for one in (value if above else None, majority, rest, below) if one])
 
 
-def _above_majority(points: pd.DataFrame) -> Markdown:
-    """How many relations are above their majority answer, and which are not; empty if none is defined."""
+def _above_majority(points: pd.DataFrame) -> tuple[Markdown, Markdown]:
+    """How many relations are above their majority answer, and which are not; both empty if none is defined."""
     last = points[points["layer"] == points["layer"].max()].dropna(subset=["above_majority_low"])
     if last.empty:
-        return Markdown("")
+        return Markdown(""), Markdown("")
     beaten = not_above_majority(points)
     labels = dict(zip(last["relation"], last["label"], strict=True))
-    return filled(
-        "Above the majority answer by its 95 % interval: **{above:,}** of {relations}{rest}.",
+    above = filled(
+        "Its last layer is above the relation's commonest answer in **{above:,}** of {relations}.",
         above=len(last) - len(beaten),
         relations=count(len(last), "relation"),
-        rest=f"; not above it, marked {MARK}: {listing([labels[name] for name in beaten], 4)}" if beaten else "",
+    )
+    if not beaten:
+        return above, Markdown("")
+    return above, filled(
+        "Not above the majority answer by the 95 % interval, marked {mark}: {names}.",
+        mark=MARK,
+        names=listing([labels[name] for name in beaten], 4),
     )
 
 
-def _onsets(points: pd.DataFrame) -> Markdown:
+def _onsets(view: View, points: pd.DataFrame) -> Markdown:
     """How many relations are half known by the middle layer, and how many only at the last; empty if nothing is known."""
     last, early = int(points["layer"].max()), row_facts(points).dropna(subset=["onset"])
     if early.empty or last < 2:
         return Markdown("")
-    return filled(
-        "**Early or late?** The last layer knows facts of {known}. **{early}** of these are already known at least half as well at the "
-        "middle layer, {middle}; **{late}** at no layer before the last, {last}.",
+    first = filled(
+        "Of {known} whose facts the last layer of {who} knows, **{early} come early**: the middle layer, {middle}, already knows at least "
+        "half as many.",
+        who=view.called(view.chosen.model),
         known=count(len(early), "relation"),
         early=int((early["onset"] <= last // 2).sum()),
         middle=last // 2,
-        late=int((early["onset"] == last).sum()),
-        last=last,
     )
+    late = int((early["onset"] == last).sum())
+    second = (
+        filled("**{late} come late**: no layer before the last, {last}, knows half as many.", late=late, last=last)
+        if late
+        else Markdown("**None comes late**, with less than half until the last layer.")
+    )
+    return joined(" ", [first, second])
 
 
 def _draw_map(view: View, points: pd.DataFrame, mode: str) -> None:

@@ -98,19 +98,19 @@ def files(
             )
             st.download_button(
                 "LaTeX",
-                lambda: latex_table(table).encode("utf-8"),
+                lambda: latex_table(table[tables.telling(table)].dropna(axis="columns", how="all")).encode("utf-8"),
                 export.file_name(name, stamp, "-table.tex"),
                 "application/x-tex",
                 key=f"{name}.latex",
                 on_click="ignore",
                 icon=":material/download:",
-                help="The table for the package booktabs.",
+                help="The table as it is shown here, without empty columns, for the package booktabs.",
             )
             for label, whole, words in _HTML:
                 st.download_button(
                     label,
                     partial(_html, drawn, stamp, alt, whole),
-                    export.file_name(name, stamp, ".html"),
+                    export.file_name(name, stamp, "-offline.html" if whole else ".html"),
                     "text/html",
                     key=f"{name}.html{'' if whole else '-small'}",
                     on_click="ignore",

@@ -56,9 +56,7 @@ def draw(view: View) -> None:
 def _controls(view: View) -> tuple[Choice, str]:
     """Draws the sentence, the model and its heads; returns the last two."""
     page, own, offered = view.page, selection.of(LiveSelection), live_models.choices()
-    selection.bound(
-        st.text_area, "A sentence, with or without a gap", "prompt", page, height=68, max_chars=selection.MAX_TEXT, resets={"cell": ""}
-    )
+    selection.bound(st.text_input, "A sentence, with or without a gap", "prompt", page, max_chars=selection.MAX_TEXT, resets={"cell": ""})
     name = live_models.pick(selection.current().live_model, offered)
     head = own.live_head if own.live_head in live_models.HEADS else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
