@@ -11,7 +11,6 @@ from probing.core.stats.paired import PairedCounts, newcombe, paired_difference
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
 from probing.reports.knowledge.pairs.paired import macro_paired_by_layer
-from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.learned import learned
@@ -154,7 +153,6 @@ class Gathered:
 
     family: Family
     runs: pd.DataFrame
-    precision: pd.DataFrame
     total: pd.DataFrame
     forgotten: pd.DataFrame
     relation_forgetting: pd.DataFrame
@@ -169,7 +167,6 @@ def measure(db: Database, base: str, head: str) -> Ours:
     trex = tuple(runs.loc[runs["probe_set"] == "trex", "run_id"])
     base_trex = tuple(runs.loc[(runs["probe_set"] == "trex") & (runs["model"] == family.base), "run_id"])
     reports = {
-        "precision": precision(db, ids, ks=RANKS, average="macro"),
         "total": with_inner_intervals(total(db, ids, ks=(1,), averages=("macro", "micro"))),
         "forgotten": forgotten(db, trex, ks=RANKS),
         "relation_forgetting": relation_forgetting(db, base_trex, k=1),

@@ -9,7 +9,7 @@ from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
-from probing.reports.knowledge.precision import precision_by_relation
+from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
@@ -82,7 +82,10 @@ def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: di
 
 
 def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
-    table = shown_baselines(_chosen(shown.about.precision, objectives, sets, k=k))
+    runs = shown.about.runs
+    runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets.values())].set_index("run_id")
+    found = shown.view.read(precision, tuple(runs.index), (k,), "macro")
+    table = shown_baselines(_chosen(found.assign(objective=found["run_id"].map(runs["objective"])), objectives, sets))
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
