@@ -8,6 +8,8 @@ import plotly.graph_objects as go
 from probing.figures import theme
 
 _ROW, _FRAME = 44, 110
+#: Of fewer claims every number has its tick, so that none is a fraction.
+_EVERY = 6
 
 
 def verdict_bars(counts: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figure:
@@ -39,6 +41,8 @@ def verdict_bars(counts: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figu
     theme.apply(figure, height=_FRAME + _ROW * len(sides))
     figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     figure.update_xaxes(title_text="claims", showgrid=False)
+    if counts["claims"].sum() < _EVERY:
+        figure.update_xaxes(dtick=1)
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(sides))),

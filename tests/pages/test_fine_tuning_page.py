@@ -52,7 +52,7 @@ def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(l
     cells, of_control = (table_of(one, "fate", "vector") for one in by_property)
     wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(LINEAR_HERE).sum()), len(table))]
     assert numbers_in(line_with(app, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
-    assert {trace["name"] for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
+    assert {trace["name"].replace("<br>", " ") for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
 
 
 def test_the_paragraph_and_the_fates_are_of_the_chosen_model(look):

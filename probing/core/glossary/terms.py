@@ -42,7 +42,7 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("hidden state", "the vector of a token after a layer; layer 0 is the embeddings", "transformers"),
     Term("attention mask", "marks the tokens of a batch that are not padding", "transformers"),
-    Term("token", 'a unit of the tokenizer; "word pieces" at first use, then "tokens"', "transformers", ("word piece",)),
+    Term("token", "a unit of the tokenizer: a word, or a piece of one", "transformers", ("word piece",)),
     Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, `cross_entropy`"),
     Term("probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
     Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),

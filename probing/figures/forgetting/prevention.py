@@ -8,6 +8,14 @@ from probing.figures import theme
 _UNPROTECTED = "unprotected"
 #: The metric of a training that was followed: what its looks measured on the development part.
 DEVELOPMENT = "score"
+#: Share of the width next to an edge.
+_EDGE = 0.25
+
+
+def _towards_the_middle(score: float, scores: pd.Series) -> str:
+    """Where a point's name stands, so that the figure's edge does not cut it."""
+    place = (score - scores.min()) / ((scores.max() - scores.min()) or 1)
+    return "top right" if place < _EDGE else "top left" if place > 1 - _EDGE else "top center"
 
 
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -> go.Figure:
@@ -38,7 +46,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             y=[100 * row.kept],
             mode="markers+text",
             text=[theme.plain(name)],
-            textposition="top center",
+            textposition=_towards_the_middle(row.score, scored["score"]),
             showlegend=False,
             name=theme.plain(name),
             marker={"color": shade, "size": 11, "symbol": mark},

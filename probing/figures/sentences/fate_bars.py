@@ -1,5 +1,6 @@
 """Where a fine-tuned model's probes read each property of the base: shares of fates, one bar per task and vector."""
 
+import textwrap
 from collections.abc import Mapping
 
 import pandas as pd
@@ -14,7 +15,9 @@ from probing.figures.sentences.looks import POOLING_NAMES
 FATE_COLOURS = dict(
     zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64", "#9AA0A6"), strict=True)
 )
-_ROW, _FRAME = 40, 150
+#: Letters of a line of the legend: two names fit next to each other on a phone.
+_IN_LEGEND = 14
+_ROW, _FRAME = 46, 150
 
 
 def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) -> go.Figure:
@@ -37,7 +40,7 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
             y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()],
             x=mine["share"] * 100,
             orientation="h",
-            name=fate,
+            name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
             | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_READ else {}),
             text=mine["cells"].astype(str),

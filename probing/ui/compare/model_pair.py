@@ -198,11 +198,13 @@ def draw_curves(view: View, pair: Pair) -> None:
     who = {"model": view.called(model), "base": view.called(base)}
     again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
     lead = filled(
-        "At its last layer {model} knows **{value:.1f} %** of {n:,} facts{again}, {base} **{base_value:.1f} %**{mean}.{majority}",
+        "At its last layer {model} knows **{value:.1f} %** of the facts{again}, {base} **{base_value:.1f} %**{mean}.{majority}{shuffled}",
         **who,
         value=deepest["value"] * 100,
         base_value=deepest["base_value"] * 100,
-        n=int(deepest["n"]),
+        shuffled=filled(" A control that was trained as long on shuffled labels knows **{share:.1f} %**.", share=deepest["shuffled"] * 100)
+        if pd.notna(deepest["shuffled"])
+        else Markdown(""),
         mean=yardsticks.averaged("micro"),
         again=_again(deepest),
         majority=filled(" Always giving the relation's commonest answer is right for **{share:.1f} %**.", share=deepest["majority"] * 100)

@@ -29,7 +29,8 @@ MEANS = {
     "other tokens": "the mean of all tokens of this layer holds what the base's first token had",
     "other layer": "the probe of the layer that is best on the development part holds",
     "not linear": "a small neural network holds, which is better than the linear probe on the development part",
-    "no probe here reads it": "all these probes have lost it; another kind of probe may still read it",
+    "no probe here reads it": "every one of these probes is worse than the base's was, though perhaps above guessing; another kind of "
+    "probe may read it as well",
     "cannot tell": "no probe holds, and the test sentences are too few to say that all have lost it",
 }
 #: Step -> the name of its probe.
@@ -57,8 +58,8 @@ _ACCURACIES = {
 
 
 _COLOURS = (
-    "Blue to green: a linear probe of the same layer and vector holds; yellow to red: only another probe holds; hatched: none here does; "
-    "grey: not decided."
+    "Blue to olive: a linear probe of the same layer and vector holds, so it is worse than the base's by less than "
+    f"{-100 * BOUND:.0f} points; yellow to red: only another probe holds; hatched: none here does; grey: not decided."
 )
 
 
@@ -68,7 +69,8 @@ def where(shown: Shown) -> Markdown:
     if counts.empty:
         return Markdown("")
     return filled(
-        "Where its base's probes read a property, a linear probe of the same layer still reads it in **{kept} of {n}** cases{control}.",
+        "Where its base's probes read a property, a linear probe of the same layer reads it about as well in **{kept} of {n}** "
+        "cases{control}.",
         kept=int(counts["fate"].isin(LINEAR_HERE).sum()),
         n=len(counts),
         control=_of_control(shown),

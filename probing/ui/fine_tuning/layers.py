@@ -5,6 +5,7 @@ import streamlit as st
 
 from probing.core.metrics import METRICS
 from probing.figures.changes.panels import evidence_panels
+from probing.reports.comparability import as_long
 from probing.reports.fine_tuning import evidence as panels
 from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
@@ -98,7 +99,9 @@ def _intro(shown: Shown) -> list[Markdown]:
     view = shown.view
     beside = (
         filled(
-            "Grey is {control}, which was trained for as long on the base's own text, without a task.", control=view.called(shown.control)
+            "Grey is {control}, which was trained {long} on the base's own text, without a task.",
+            control=view.called(shown.control),
+            long="for as long" if as_long(shown.control, [shown.model])[0] else "further, though not known to be for as long,",
         )
         if shown.control
         else Markdown("It is the control itself: it was trained further on its base's own text.")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from probing.core.forgetting.excess import FEW
-from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
+from probing.core.forgetting.ways import LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER
 from probing.figures.forgetting.layer_bars import layer_bars
 from probing.reports.forgetting import places
 from probing.store.forgetting.queries import BACK_COLUMNS
@@ -11,7 +11,7 @@ from probing.ui.forgetting.shown import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import filled, joined
 
 
 def draw(shown: Shown) -> None:
@@ -70,7 +70,8 @@ def _layers(shown: Shown) -> None:
         table=table,
         stamp=shown.stamp("layers at which lost facts come back"),
         name="forgetting-layers",
-        caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer. Right ({LAYERS_BACK}): "
+        caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer; layer 0, the "
+        f"embeddings, counts, which it does not for “relocated” on other pages. Right ({LAYERS_BACK}): "
         "the fewest last layers of the base that bring it back. Facts that a cheaper way brings back, too, are counted.",
         alt="Numbers of lost facts by the layer that reads them and by the number of layers put back",
     )
@@ -81,8 +82,21 @@ def _exposures(shown: Shown) -> None:
     table = shown.report(places.exposures, runs)
     if table.empty:
         return
+    shares = [
+        filled(
+            "**{share:.0f} %** of the {lost:,} {exposure} ones",
+            share=100 * (1 - row[BACK_COLUMNS[NOT_RECOVERED]] / row["lost"]),
+            lost=int(row["lost"]),
+            exposure=row["exposure"],
+        )
+        for _, row in table[table["lost"] > 0].iterrows()
+    ]
     st.markdown(
-        "The base's training text states some of these facts and not others. A right answer about a fact it does not state is a guess."
+        filled(
+            "The base's training text states some of these facts and not others. A right answer about a fact it does not state is a guess. "
+            "Of the lost facts, some way brings back {shares}: where unstated facts come back as often, it may be by guessing.",
+            shares=joined(", ", shares),
+        )
     )
     blocks.table_with_download(
         table,

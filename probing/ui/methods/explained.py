@@ -89,8 +89,9 @@ Definitions are those of *BERTnesia* (Wallat, Singh and Anand 2020). We depart f
   does not, and with random weights 79 % of its ranks differ. For such models these cells differ slightly from LAMA's questions.
 - **"common sense (ours)" and "questions (ours)"** are our own sentences, unrelated to LAMA's ConceptNet and SQuAD parts.
 - **nesia-mini** is not BERT but a small model, trained here. All of its training text is known, so exposure can be shown.
-- **Its fine-tuned family** took the same steps, tokens per step and schedule for every objective, on small parts of the data sets; the
-  paper's models were each trained to the end. Word embeddings were frozen, and the models are stored, and were probed, as one-byte
+- **Its fine-tuned family** was trained on small parts of the data sets, for 500 to 3,700 steps by objective, and each model is that of the
+  step that was best on a development part (200 to 3,700). *Compare models* states where the control was not trained as long; the paper's
+  models were each trained to the end. Word embeddings were frozen, and the models are stored, and were probed, as one-byte
   differences from nesia-mini. NER is uncased here; the paper's is cased, with a cased base.
 - **The union over re-trained heads** of the last layer, if they were trained, is a second and weaker control of total knowledge.
 - **Forgetting** is also judged by a stricter test than the paper's: paired, corrected for the number of tests, and with a minimum drop.

@@ -104,7 +104,7 @@ def files(
                 key=f"{name}.latex",
                 on_click="ignore",
                 icon=":material/download:",
-                help="The table as it is shown here, without empty columns, for the package booktabs.",
+                help="The columns shown here that are not empty, for the package booktabs.",
             )
             for label, whole, words in _HTML:
                 st.download_button(

@@ -18,7 +18,7 @@ from probing.ui.reproduction.knowledge.tables import TABLES
 from probing.ui.reproduction.selection import TABS, ReproductionSelection
 from probing.ui.reproduction.shown import Section, Shown, Words
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.markdown import Markdown, code, count, filled
 
 #: The paper's own base; any other base is another model, whose numbers need not match.
 PAPERS_BASE = "bert-base-uncased"
@@ -34,7 +34,7 @@ def _choose_head(view: View, family: Family) -> tuple[str, ...]:
 
 
 def _about(shown: Shown, ours: Ours) -> Markdown:
-    head = filled(" Read by `{head}` heads.", head=ours.about.runs["head"].iloc[0]) if len(ours.about.runs) else Markdown("")
+    head = filled(" Read by {head} heads.", head=code(ours.about.runs["head"].iloc[0])) if len(ours.about.runs) else Markdown("")
     if ours.name == PAPERS_BASE:
         return head + Markdown(
             " Ours: the same base, with our heads and, unless a LAMA folder was probed, with our templates and the shipped facts."
