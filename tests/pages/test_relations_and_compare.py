@@ -46,7 +46,7 @@ def test_the_relations_page_maps_every_relation_and_layer(look):
     # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5.
     assert dict(shares) == pytest.approx({"P19": 1.0, "P103": 2 / 3, "P36": 0.0})
     # Both known relations have their onset at layer 2: neither is half known at the middle layer, 1, nor unknown until the last.
-    assert "knows, **0 come early**: the middle layer, 1," in words(app)
+    assert "knows facts in **2** of 3 relations. Of these, **0 come early**: the middle layer, 1," in words(app)
     assert "**None comes late**" in words(app)
 
 

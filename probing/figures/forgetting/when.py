@@ -1,6 +1,6 @@
 """When facts are forgotten: facts by training step next to score and loss, by layer and relation, and the ranks of one fact."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -83,12 +83,13 @@ def over_training(
     return figure
 
 
-def kept_map(table: pd.DataFrame, *, by: str) -> go.Figure:
+def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None) -> go.Figure:
     """Per cent of the facts known before that are known, by training step and layer or relation.
 
     Args:
         table: ``series.steps`` of all layers or ``series.relations`` of one training.
         by: ``layer`` or ``relation``.
+        names: relation -> displayed name.
     """
     if table.empty:
         return theme.empty(_EMPTY)
@@ -99,7 +100,7 @@ def kept_map(table: pd.DataFrame, *, by: str) -> go.Figure:
         go.Heatmap(
             z=wide.to_numpy(),
             x=[f"{step:,}" for step in wide.columns],
-            y=[theme.plain(name) for name in wide.index],
+            y=[theme.plain(theme.shorten((names or {}).get(name, name), 26) if by == "relation" else name) for name in wide.index],
             zmin=0,
             zmax=100,
             colorscale="Viridis",

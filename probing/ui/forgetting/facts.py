@@ -9,8 +9,9 @@ import streamlit as st
 from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, WAYS
 from probing.reports.forgetting import places
 from probing.reports.forgetting.story import ranks_by_layer
+from probing.store import run_queries
 from probing.ui.forgetting.selection import ForgettingSelection
-from probing.ui.forgetting.shown import Shown
+from probing.ui.forgetting.shown import Shown, labels_of
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -25,6 +26,7 @@ def draw(shown: Shown) -> None:
     shown.view.contents.section("The lost facts")
     runs = shown.runs[shown.runs["model"] == shown.model]
     relations = sorted(shown.report(places.relations, runs).query("lost > 0")["relation"])
+    labels = labels_of(shown.view.read(run_queries.relations), shown.run["probe_set"])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
             st.selectbox,
@@ -44,7 +46,7 @@ def draw(shown: Shown) -> None:
             value=relation,
             options=["", *relations],
             resets={"lost_fact": ""},
-            format_func=lambda name: name or "all",
+            format_func=lambda name: labels.get(name, name) or "all",
         )
     wanted = ((own.lost_way,) if own.lost_way else None, (relation,) if relation else None)
     table = shown.report(places.facts, shown.run["run_id"], *wanted)
@@ -59,7 +61,9 @@ def draw(shown: Shown) -> None:
 
     blocks.table_with_download(
         table,
-        shown=table[list(_COLUMNS)].rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
+        shown=table[list(_COLUMNS)]
+        .assign(relation=[labels.get(name, name) for name in table["relation"]])
+        .rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
         stamp=shown.stamp("lost facts"),
         name="forgetting-facts",
         key=key,

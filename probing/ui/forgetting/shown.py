@@ -54,6 +54,13 @@ class Shown(Reading):
         return self.view.stamp(f"{what}, {names}, {set_name(run['probe_set'])}, rank ≤ {run['k']}", ids)
 
 
+def labels_of(relations: pd.DataFrame, probe_set: str) -> dict[str, str]:
+    """Relation -> its label, with its name if another relation has the same label; ``relations`` as of ``store.run_queries.relations``."""
+    mine = relations[relations["probe_set"] == probe_set]
+    twice = set(mine.loc[mine["label"].duplicated(keep=False), "relation"])
+    return {row.relation: f"{row.label} ({row.relation})" if row.relation in twice else row.label for row in mine.itertuples()}
+
+
 def open_results(view: View) -> Shown | None:
     """The choice of facts and model; without a run, shows the command that makes one."""
     runs = view.read(stored_runs) if view.database is not None else pd.DataFrame()

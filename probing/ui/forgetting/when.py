@@ -9,8 +9,10 @@ import streamlit as st
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.forgetting.when import event_bars, kept_map, over_training, rank_map
 from probing.reports.forgetting import series
+from probing.store import run_queries
 from probing.store.database import Database
 from probing.ui.forgetting.selection import ForgettingSelection
+from probing.ui.forgetting.shown import labels_of
 from probing.ui.frame import selection
 from probing.ui.frame.reads import read
 from probing.ui.widgets import blocks
@@ -130,7 +132,7 @@ def _maps(shown: Training, stamp: Stamp) -> None:
     )
     relations = read(series.relations, shown.db, (shown.model,), (shown.probe_set,), shown.k)
     blocks.figure(
-        drawing(kept_map, relations, by="relation"),
+        drawing(kept_map, relations, by="relation", names=labels_of(read(run_queries.relations, shown.db), shown.probe_set)),
         table=relations,
         stamp=stamp,
         name="kept-by-relation",

@@ -112,27 +112,21 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
         mean=yardsticks.averaged(chosen.average, int(row["relations"])),
     )
     majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average=chosen.average)
-    onsets, (above, below) = _onsets(view, points), _above_majority(points)
+    onsets, below = _onsets(view, points), _below_majority(points)
     if not onsets:
-        return joined(" ", [one for one in (value, majority) if one]), joined(" ", [one for one in (rest, above, below) if one])
-    return joined(" ", [onsets, above or value]), joined(" ", [one for one in (value if above else None, majority, rest, below) if one])
+        return joined(" ", [one for one in (value, majority) if one]), joined(" ", [one for one in (rest, below) if one])
+    # Where the majority answer is not defined, the sentence on relations has no yardstick of its own.
+    said = [onsets] if majority else [onsets, value]
+    return joined(" ", said), joined(" ", [one for one in (value if majority else None, majority, rest, below) if one])
 
 
-def _above_majority(points: pd.DataFrame) -> tuple[Markdown, Markdown]:
-    """How many relations are above their majority answer, and which are not; both empty if none is defined."""
-    last = points[points["layer"] == points["layer"].max()].dropna(subset=["above_majority_low"])
-    if last.empty:
-        return Markdown(""), Markdown("")
+def _below_majority(points: pd.DataFrame) -> Markdown:
+    """The relations whose last layer is not above the majority answer; empty if there are none, or it is not defined."""
     beaten = not_above_majority(points)
-    labels = dict(zip(last["relation"], last["label"], strict=True))
-    above = filled(
-        "Its last layer is above the relation's commonest answer in **{above:,}** of {relations}.",
-        above=len(last) - len(beaten),
-        relations=count(len(last), "relation"),
-    )
     if not beaten:
-        return above, Markdown("")
-    return above, filled(
+        return Markdown("")
+    labels = dict(zip(points["relation"], points["label"], strict=True))
+    return filled(
         "Not above the majority answer by the 95 % interval, marked {mark}: {names}.",
         mark=MARK,
         names=listing([labels[name] for name in beaten], 4),
@@ -140,15 +134,23 @@ def _above_majority(points: pd.DataFrame) -> tuple[Markdown, Markdown]:
 
 
 def _onsets(view: View, points: pd.DataFrame) -> Markdown:
-    """How many relations are half known by the middle layer, and how many only at the last; empty if nothing is known."""
-    last, early = int(points["layer"].max()), row_facts(points).dropna(subset=["onset"])
+    """How many relations are half known by the middle layer, and how many only at the last; empty if nothing is known.
+
+    Where the majority answer is defined, only relations that are above it count: others may be guessed.
+    """
+    all_of, beaten = points["relation"].nunique(), set(not_above_majority(points))
+    last, early = int(points["layer"].max()), row_facts(points[~points["relation"].isin(beaten)]).dropna(subset=["onset"])
     if early.empty or last < 2:
         return Markdown("")
+    guessed = points["above_majority_low"].notna().any()
     first = filled(
-        "Of {known} whose facts the last layer of {who} knows, **{early} come early**: the middle layer, {middle}, already knows at least "
+        "The last layer of {who} {knows} of {all}. Of these, **{early} come early**: the middle layer, {middle}, already knows at least "
         "half as many.",
         who=view.called(view.chosen.model),
-        known=count(len(early), "relation"),
+        knows=filled("is above the relation's commonest answer in **{n}**", n=len(early))
+        if guessed
+        else filled("knows facts in **{n}**", n=len(early)),
+        all=count(all_of, "relation"),
         early=int((early["onset"] <= last // 2).sum()),
         middle=last // 2,
     )
