@@ -47,6 +47,11 @@ TERMS: tuple[Term, ...] = (
     Term("probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
     Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),
     Term("online code", "code length of labels under a probe trained on growing data", "Voita and Titov 2020"),
+    Term(
+        "F1",
+        "the harmonic mean of precision and recall: of an answer's words for questions, of entities for NER, over labels for edge probes",
+        "van Rijsbergen 1979",
+    ),
     Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
     Term("micro", "the mean over facts: every fact counts once", "ours"),
     Term("95 % interval", "with data drawn again, 95 of 100 such intervals would hold the true value", "Wilson; Newcombe; beta; Student"),
@@ -74,11 +79,11 @@ _FORMS = {"majority answer": ("commonest answer", "most frequent answer"), "line
 
 @cache
 def glossary() -> dict[str, Term]:
-    """Name -> term: ``TERMS``, then every quantity of ``METRICS`` by its label."""
+    """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label; a label of several quantities is a term."""
     quantities = (
         Term(one.label, one.definition.rstrip("."), one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
     )
-    return {one.name: one for one in (*TERMS, *quantities)}
+    return {one.name: one for one in quantities} | {one.name: one for one in TERMS}
 
 
 def found_in(text: str) -> list[Term]:

@@ -58,7 +58,8 @@ def draw_flow(view: View, pair: Pair) -> None:
         return
     row = table.iloc[0]
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
-    _sentence(row, called, k, _beside(view, pair))
+    guessed, more = _beside(view, pair)
+    _sentence(row, called, k, guessed or more)
     selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
@@ -86,6 +87,8 @@ def draw_flow(view: View, pair: Pair) -> None:
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
     )
+    if guessed and more:
+        blocks.in_words(more)
     with st.container(horizontal=True, key="flow.links"):
         for part in PARTS:
             if int(row[part]):
@@ -144,21 +147,21 @@ def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside:
         )
 
 
-def _beside(view: View, pair: Pair) -> Markdown:
-    """How many of the same facts the majority answer and the swapped subjects give; empty if the last layers share no row."""
+def _beside(view: View, pair: Pair) -> tuple[Markdown, Markdown]:
+    """How many of the same facts the majority answer gives, and the swapped subjects; both empty if the last layers share no row."""
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pair.base["layers"] != pair.model["layers"]:
-        return Markdown("")
+        return Markdown(""), Markdown("")
     row = layers.iloc[-1]
-    words = []
+    words, guessed = [], Markdown("")
     if pd.notna(row["majority"]):
-        words.append(
-            filled("Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"])))
+        guessed = filled(
+            "Always giving the relation's commonest answer would be right for {n:,}.", n=hits_of(row["majority"], int(row["n"]))
         )
-    base, model = (yardsticks.again(view, one["model"]) for one in (pair.base, pair.model))
+    base, model = (view.called(one["model"]) for one in (pair.base, pair.model))
     words.append(swapped_of(row, {"base_": base, "": model}, lambda share, n: filled("{hits:,}", hits=hits_of(share, n))))
     words += [loss_minus_swapped(row.to_dict()), of_subject(row, model)]
-    return joined(" ", [one for one in words if one])
+    return guessed, joined(" ", [one for one in words if one])
 
 
 def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:

@@ -115,7 +115,7 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
     onsets, below = _onsets(view, points), _below_majority(points)
     if not onsets:
         return joined(" ", [one for one in (value, majority) if one]), joined(" ", [one for one in (rest, below) if one])
-    # Where the majority answer is not defined, the sentence on relations has no yardstick of its own.
+    # Where the majority answer is not defined, the sentence on relations has no yardstick.
     said = [onsets] if majority else [onsets, value]
     return joined(" ", said), joined(" ", [one for one in (value if majority else None, majority, rest, below) if one])
 
