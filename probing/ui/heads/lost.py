@@ -74,8 +74,10 @@ def _sentence(view: View, found: pd.DataFrame) -> tuple[Markdown, Markdown]:
     named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
     further = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
     said = filled(
-        "**The read-out changes the conclusion for {changed} of {models}**: under two kinds of heads they lose clearly different shares.",
+        "**The read-out changes the conclusion for {changed} of {models}** ({names}): under two kinds of heads they lose clearly different "
+        "shares.",
         changed=len(apart),
+        names=joined(", ", [view.called(model) for model in list(apart["model"])[:MAX_NAMED]]),
         models=count(models, "fine-tuned model"),
     )
     more = filled(

@@ -73,9 +73,12 @@ def draw_models(view: View) -> None:
             f"n, k = {k}", help=filled("Number of the relations that are better at an inner layer, at rank ≤ {k}.", k=k)
         )
     headings["lost"] = number(
-        "lost against the base",
+        "lost against the base, points",
         format="percent",
-        help=filled("P@{k} of the base's last layer minus that of the model's, over all facts (micro). Empty for a base.", k=chosen.k),
+        help=filled(
+            "P@{k} of the base's last layer minus that of the model's, over all facts (micro), in percentage points. Empty for a base.",
+            k=chosen.k,
+        ),
     )
     shown, headings = tables.in_per_cent(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
     st.dataframe(

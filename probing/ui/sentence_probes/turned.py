@@ -125,7 +125,7 @@ def _usual(table: pd.DataFrame) -> dict:
 def _counts(shown: Shown, changed: Changed, cell: Cell) -> Markdown:
     row = cell.row
     said = filled(
-        "{title}, {pooling}, layer {layer}: **{wrong} turned wrong** and **{right} turned right** from {base} to {model}: accuracy "
+        "{title}, {pooling}, layer {layer}: **{wrong} turned wrong** and **{right:,} turned right** from {base} to {model}: accuracy "
         "{before:.1f} % to {after:.1f} %, {change:+.1f} points ({low:+.1f} to {high:+.1f}).",
         title=shown.tasks[cell.task],
         pooling=POOLING_NAMES[cell.pooling],
