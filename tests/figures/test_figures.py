@@ -201,7 +201,7 @@ def test_colours_are_distinct_and_none_is_close_to_white_or_black():
 def test_a_long_token_is_small_or_cut_and_stays_whole_in_the_hover():
     figure = token_grid(tokens("paris", "philadelphia", "internationalisation"))
     assert figure.data[1].text[0].startswith("paris<br>")
-    assert figure.data[1].text[1].startswith("<span style='font-size:8px'>philadelphia</span><br>")
+    assert figure.data[1].text[1].startswith("<span style='font-size:9px'>philadelphia</span><br>")
     assert "international" not in figure.data[1].text[2] and "…" in figure.data[1].text[2]
     assert [words[0] for words in figure.data[1].customdata] == ["paris", "philadelphia", "internationalisation"]
 

@@ -154,7 +154,7 @@ def _word(token: str) -> str:
     """A token on one line, in small type or cut if it is long; the hover text has all of it."""
     if len(token) <= _FITS:
         return theme.plain(token)
-    return f"<span style='font-size:8px'>{theme.plain(theme.shorten(token, _FITS_SMALL))}</span>"
+    return f"<span style='font-size:9px'>{theme.plain(theme.shorten(token, _FITS_SMALL))}</span>"
 
 
 def percent(probability: float) -> str:
