@@ -45,7 +45,7 @@ def _briefly(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
     """Table 2 or 3 in a form that fits a phone: rows with the marks of their models, short words, and two shares in one text."""
     view, names = shown.view, list(zip(table["row"], table["model"], strict=True))
     brief = table.assign(
-        row=[row + mark(row, view.verdicts.get(model)) for row, model in names],
+        row=[view.label(model) if row == model else row + mark(row, view.verdicts.get(model)) for row, model in names],
         model=[view.label(model) if model else "" for _, model in names],
         published=table["published"].replace(NOT_PUBLISHED, NONE),
     )
