@@ -8,6 +8,8 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.conftest import without_badges
+
 #: What a share can be held against: guessing, another subject, a model that learnt nothing new, another read-out, or an interval of it.
 YARDSTICKS = (
     "majority answer", "commonest answer", "most frequent answer", "swapped", "never an answer", "chance", "random order",
@@ -28,7 +30,7 @@ def sentences(text: str) -> list[str]:
 def without_yardstick(text: str) -> list[str]:
     """The sentences with a share that state no yardstick, and neither does the next sentence."""
     # A badge is a verdict against the baseline, which the caption of its marks explains.
-    found = sentences(re.sub(r":\w+-badge\[[^\]]*\]", "", text))
+    found = sentences(without_badges(text))
     named = [any(word in one.lower() for word in YARDSTICKS) for one in found]
     return [one for number, one in enumerate(found) if _SHARE.search(_THRESHOLD.sub("", one)) and not any(named[number : number + 2])]
 

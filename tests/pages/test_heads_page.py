@@ -1,10 +1,8 @@
 """The page of decoding heads on planted stores, and the losses with their yardstick on Home and Compare."""
 
-import re
-
 import pytest
 
-from tests.pages.conftest import line_with, numbers_in, words
+from tests.pages.conftest import line_with, numbers_in, without_badges, words
 from tests.pages.conftest import plain as said
 from tests.pages.planted_family import charts
 from tests.pages.test_relations_and_compare import stamps, table_with
@@ -117,8 +115,7 @@ def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
 
 
 def test_home_and_compare_show_the_loss_and_the_loss_minus_the_swapped_subject(look, heads):
-    home = said(look("home", heads))
-    home = re.sub(r" :\w+-badge\[.*?\]", "", home)
+    home = without_badges(said(look("home", heads)))
     assert "In points of P@1: QA-SQuAD-2 loses 72.5" in home and "and minus the swapped subject 48.3" in home
     assert "control loses 2.5" in home and "and minus the swapped subject 1.7" in home
     compare = look("compare", heads, tuned=TUNED, head="tied")

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 from collections import Counter
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from probing.ui.compare.flow import of_subject
 from probing.ui.widgets.markdown import Markdown
-from tests.pages.conftest import words
+from tests.pages.conftest import without_badges, words
 from tests.pages.every_tab import links_to_tabs
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.pages.test_relations_and_compare import stamps, table_with
@@ -21,11 +20,6 @@ FACTS = planted_facts("trex")
 MODES = ("majority", "swapped")
 #: Page -> the field of its mode.
 FIELDS = {"layer_curves": "minus", "relations": "map_minus", "compare": "pair_minus"}
-
-
-def without_badges(text: str) -> str:
-    """A page's words without the verdicts after the names of models."""
-    return re.sub(r" :\w+-badge\[[^\]]*\]", "", text)
 
 
 def majority() -> dict[str, float]:

@@ -97,7 +97,7 @@ def macro(counts: Sequence[RelationCounts], seed: int = 0, draws: int = 2000) ->
     if len(counts) == 1:
         return micro(counts)
     mean = math.fsum(c.hits / c.n for c in counts) / len(counts)
-    low, high = _macro_ends(tuple(c.n for c in counts), tuple(c.hits for c in counts), seed, draws)
+    low, high = _macro_ends(tuple(counts), seed, draws)
     return Estimate(mean, min(low, mean), max(high, mean), sum(c.n for c in counts), len(counts))
 
 
@@ -232,9 +232,9 @@ def _sums(counts: RelationCounts) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def _macro_ends(n: tuple[int, ...], hits: tuple[int, ...], seed: int, draws: int) -> tuple[float, float]:
+def _macro_ends(counts: tuple[RelationCounts, ...], seed: int, draws: int) -> tuple[float, float]:
     """Ends of the interval that ``macro`` draws. They are kept, because pages share most of their points and one takes milliseconds."""
-    return _percentiles(_drawn(np.array(n), np.array(hits), np.random.default_rng(seed), draws).mean(axis=1))
+    return _percentiles(macro_draws(counts, seed, draws))
 
 
 def _drawn(n: np.ndarray, hits: np.ndarray, random: np.random.Generator, draws: int) -> np.ndarray:
