@@ -41,7 +41,7 @@ family: setup
 
 app: setup
 	$(BIN)/python -m probing build
-	$(BIN)/python -m streamlit run app.py
+	$(BIN)/python -m probing.ui
 
 # Each file is compiled once, and not again by every process that a test starts. tests/conftest.py orders the files.
 test: $(VENV)/.installed-dev

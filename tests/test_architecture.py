@@ -167,7 +167,7 @@ def parameters(path: Path) -> Iterator[tuple[str, int]]:
 
 def page_of(path: Path) -> str | None:
     """The page that a file of ``ui`` belongs to."""
-    if path.parts[0] != "ui" or len(path.parts) < 2 or path == Path("ui/__init__.py"):
+    if path.parts[0] != "ui" or len(path.parts) < 3:
         return None
     name = Path(path.parts[1]).stem
     return None if name in FOR_ALL_PAGES else name

@@ -48,6 +48,12 @@ def comparability(first: Mapping[str, Any], second: Mapping[str, Any], db: Datab
     )
 
 
+def stored_comparability(db: Database, first: str, second: str) -> tuple[Check, ...]:
+    """``comparability`` of two stored runs, by their ids."""
+    stored = all_runs(db).set_index("run_id", drop=False)
+    return comparability(stored.loc[first].to_dict(), stored.loc[second].to_dict(), db)
+
+
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> pd.DataFrame:
     """Fields that differ between the two configurations, including those of the head's recipe: name, first, second (as text)."""
     own, other = _flat(_config(first)), _flat(_config(second))

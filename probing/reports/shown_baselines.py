@@ -19,4 +19,5 @@ def shown_baselines(table: pd.DataFrame) -> pd.DataFrame:
     there = [name for name in COLUMNS if name in table]
     if "n" not in table or not there:
         return table
-    return table.assign(**{name: table[name].where(table["n"].map(may_be_shown)) for name in there})
+    enough = table["n"].map(may_be_shown)
+    return table if enough.all() else table.assign(**{name: table[name].where(enough) for name in there})

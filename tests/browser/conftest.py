@@ -30,7 +30,7 @@ def served(cache: Path, snapshot: Path):
         port = probe.getsockname()[1]
     log = (cache / "server.log").open("w")
     environment = {**os.environ, "PROBING_CACHE": str(cache), "PROBING_SNAPSHOT": str(snapshot)}
-    words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
+    words = [sys.executable, "-m", "probing.ui", "--server.port", str(port), "--server.address", "127.0.0.1"]
     server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     try:

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from probing.core.registry import REPOSITORY, read_registry
-from probing.reports.comparability import as_long, badge, comparability, differences
+from probing.reports.comparability import as_long, badge, comparability, differences, stored_comparability
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import write_table
+from probing.store.run_queries import runs as all_runs
 from tests.store.planted import TOKENIZER, TOKENS, UNUSED, PlantedRun, plant_store, token_rows
 
 RECIPE = {"epochs": 3, "learning_rate": 0.0005}
@@ -175,3 +176,11 @@ def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its
         for name, same in (("planted-1018-0badcafe", True), ("other", False), ("unknown", False)):
             checks = comparability(row("a", tokenizer=TOKENIZER), row("b", tokenizer=name), db)
             assert checks[0].name == "vocabulary" and checks[0].same is same, name
+
+
+def test_stored_runs_are_compared_by_their_ids(tmp_path):
+    one, other = PlantedRun(), PlantedRun(model="nesia-mini-qa", base="nesia-mini")
+    with open_database(plant_store(tmp_path, [one, other])) as db:
+        stored = all_runs(db).set_index("run_id", drop=False)
+        expected = comparability(stored.loc[one.run_id].to_dict(), stored.loc[other.run_id].to_dict(), db)
+        assert stored_comparability(db, one.run_id, other.run_id) == expected

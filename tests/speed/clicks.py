@@ -23,6 +23,7 @@ from tests.speed.measurement import Measurement
 #: Milliseconds without a change after which a page is still; no time that is measured contains them.
 QUIET = 400
 BARE = "a bare Streamlit page with one Plotly figure"
+WHAT = ("first page of a new server", "first page of a later visit", "new view", "view shown before")
 #: Clicks an element, if one is given, and resolves to the milliseconds until the last change of the page.
 _STILL = """(element, [busy, quiet]) => new Promise(done => {
     const begun = performance.now();
@@ -76,7 +77,7 @@ _BARE = Turned("/", "radio", ("one", "two"), _FIGURE)
 
 
 def measure(quick: bool = False) -> list[Measurement]:
-    """The first page after the server answers, a view for the first time, and the view that was shown before."""
+    """The first pages after the server answers, a view for the first time, and the view that was shown before."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         logging.warning("no chromium on PATH, so no clicks are measured; to measure them: %s", INSTALL)
@@ -90,11 +91,12 @@ def measure(quick: bool = False) -> list[Measurement]:
     rows = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        with _served(str(script), {}) as bare, _served("app.py", {"PROBING_CACHE": str(folder)}) as ours:
+        with _served(("streamlit", "run", str(script)), {}) as bare:
             theirs = _times(browser, bare, _BARE, rounds)
-            for page, turned in OURS.items():
+        for page, turned in OURS.items():
+            with _served(("probing.ui",), {"PROBING_CACHE": str(folder)}) as ours:
                 mine = _times(browser, ours, turned, rounds)
-                for what in ("first page", "new view", "view shown before"):
+                for what in WHAT:
                     a, b = median(mine[what]), median(theirs[what])
                     words = ", ".join(f"{seconds:.2f}" for seconds in mine[what])
                     rows.append(
@@ -108,9 +110,9 @@ def measure(quick: bool = False) -> list[Measurement]:
 
 
 def _times(browser: Any, address: str, turned: Turned, rounds: int) -> dict[str, list[float]]:
-    """Seconds of each kind of click; every round is a session of its own."""
-    found: dict[str, list[float]] = {"first page": [], "new view": [], "view shown before": []}
-    for _ in range(rounds):
+    """Seconds of each kind of click; every round is a session of its own, and the first opens the first page of a new server."""
+    found: dict[str, list[float]] = {what: [] for what in WHAT}
+    for number in range(rounds + 1):
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         page = context.new_page()
         page.set_default_timeout(90_000)
@@ -118,7 +120,7 @@ def _times(browser: Any, address: str, turned: Turned, rounds: int) -> dict[str,
         page.goto(address + turned.path)
         page.wait_for_selector(turned.shows)
         waited = time.perf_counter() - began
-        found["first page"].append(waited + _still(page, None))
+        found[WHAT[min(number, 1)]].append(waited + _still(page, None))
         first, second = (page.get_by_role(turned.role, name=name, exact=True).first for name in turned.views)
         found["new view"].append(_still(page, second))
         found["view shown before"].append(_still(page, first))
@@ -133,19 +135,19 @@ def _still(page: Any, element: Any) -> float:
 
 
 @contextmanager
-def _served(script: str, environment: dict[str, str]) -> Iterator[str]:
-    """The address of a Streamlit server, once it answers."""
+def _served(module: Sequence[str], environment: dict[str, str]) -> Iterator[str]:
+    """The address of a Streamlit server, once it answers; ``module`` is run with its words."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words: Sequence[str] = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port), "--server.address", "127.0.0.1"]
+    words = [sys.executable, "-m", *module, "--server.port", str(port), "--server.address", "127.0.0.1"]
     server = subprocess.Popen(
         words, cwd=REPOSITORY, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         for _ in range(480):
             if server.poll() is not None:
-                raise ProbingError(f"the server of {script} ended by itself")
+                raise ProbingError(f"the server {' '.join(module)} ended by itself")
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2)
                 break

@@ -12,7 +12,7 @@ from probing.core.head_kinds import HEADS
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.shown_runs import set_name, set_order
 from probing.figures.yardsticks import MODES, pair_above
-from probing.reports.comparability import Check, badge, comparability, differences
+from probing.reports.comparability import Check, badge, comparability, differences, stored_comparability
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
@@ -145,8 +145,7 @@ def choose(view: View) -> Pair | None:
         selection.bound(st.selectbox, "Probe set", "probe_set", view.page, value=probe_set, options=sets, format_func=set_name)
         selection.known_rank(view.page)
     here = [table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, runs)]
-    assert view.database is not None
-    checks = comparability(here[0].to_dict(), here[1].to_dict(), view.database)
+    checks = view.read(stored_comparability, *(one["run_id"] for one in here))
     return Pair(here[0], here[1], tuple(replace(one, words=view.labelled(one.words)) for one in checks), options)
 
 
