@@ -81,31 +81,36 @@ def _run_ids(db: Database, choice: Choice) -> list[str]:
     return list(_selection(choice).runs(db)["run_id"])
 
 
+def _ranks(choice: Choice, usual: tuple[int, ...] = RANKS) -> tuple[int, ...]:
+    """The chosen ranks, or those that the help of ``k`` names."""
+    return choice["k"] or usual
+
+
 def _precision(db: Database, choice: Choice) -> pd.DataFrame:
-    ids, ks = _run_ids(db, choice), choice["k"] or RANKS
+    ids, ks = _run_ids(db, choice), _ranks(choice)
     return pd.concat([precision(db, ids, ks, one) for one in choice["average"] or AVERAGES], ignore_index=True)
 
 
 def _total(db: Database, choice: Choice) -> pd.DataFrame:
-    return total(db, _run_ids(db, choice), choice["k"] or RANKS, choice["average"] or AVERAGES)
+    return total(db, _run_ids(db, choice), _ranks(choice), choice["average"] or AVERAGES)
 
 
 def _forgotten(db: Database, choice: Choice) -> pd.DataFrame:
-    return forgotten(db, _run_ids(db, choice), choice["k"] or RANKS, choice["definition"] or DEFINITIONS)
+    return forgotten(db, _run_ids(db, choice), _ranks(choice), choice["definition"] or DEFINITIONS)
 
 
 def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
     """Pairs of the chosen fine-tuned models and their bases."""
     every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
     found = pairs(every.runs(db), choice["base"])
-    return transitions(db, found[found["model"].isin(list(choice["model"]))] if choice["model"] else found, choice["k"] or RANKS)
+    return transitions(db, found[found["model"].isin(list(choice["model"]))] if choice["model"] else found, _ranks(choice))
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:
     """One fine-tuned model and its base; without a kind of heads, the first that they share."""
     (model,), (base,) = choice["model"], choice["base"] or (None,)
     found = named_pairs(db, model, base, choice["head"], choice["probe_set"], choice["templates"])
-    return listed_facts(db, found, choice["k"] or (1,), choice["part"] or CHANGED)
+    return listed_facts(db, found, _ranks(choice, (1,)), choice["part"] or CHANGED)
 
 
 def _tasks(db: Database, choice: Choice) -> pd.DataFrame:

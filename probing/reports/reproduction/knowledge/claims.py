@@ -72,7 +72,7 @@ RULES: dict[str, Rule] = {
         _PAIRED,
         "Holds if every fine-tuned model knows fewer facts than the base at the last layer on every probe set of the paper. Does not hold "
         "if one is surely not below. The control is shown for comparison and does not decide.",
-        "Cannot tell if a paired 95 % interval (Newcombe) contains 0 or the difference has p > 0.05 (exact McNemar, "
+        f"Cannot tell if a paired 95 % interval (Newcombe) contains 0 or the difference has p > {tuning.SIGNIFICANT} (exact McNemar, "
         "Benjamini-Hochberg over these pairs).",
         tuning.always_forgets, every=True,
     ),
