@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from probing.ui.frame import page
+from probing.ui.frame import page, selection
 from probing.ui.own_model import form, others, result, run, space
 from probing.ui.own_model.allowed import why_not
+from probing.ui.own_model.selection import OwnModelSelection
 
 view = page.open_page("own_model", "Your model", "What does your model know of your facts?", needs_results=False)
 st.markdown(
@@ -12,10 +13,15 @@ st.markdown(
     "and the page shows what your model knows, and what it lost against its base."
 )
 refused = why_not()
-form.draw(view, refused)
+# A run that was chosen is what its link opens; without one, the page begins with the form.
+chosen = bool(selection.of(OwnModelSelection).my_run)
+if not chosen:
+    form.draw(view, refused)
 if shown := run.draw(view, may_act=refused is None):
     result.draw(view, shown.state.wish)
     others.draw(view, shown)
+if chosen:
+    form.draw(view, refused)
 if refused is None:
     space.draw(view)
 view.contents.end()

@@ -105,7 +105,9 @@ def test_functions_in_the_table_of_places_are_defined_there():
     for function, place in rows:
         tree = ast.parse((ROOT / place).read_text("utf-8"))
         defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        defined |= {name.id for node in tree.body if isinstance(node, ast.Assign) for name in node.targets if isinstance(name, ast.Name)}
+        given = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+        given += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
+        defined |= {target.id for target in given if isinstance(target, ast.Name)}
         assert function in defined, f"{place} has no {function}"
 
 

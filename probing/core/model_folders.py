@@ -6,6 +6,7 @@ from typing import Any
 
 from probing.core.errors import ModelError
 from probing.core.options import spelled
+from probing.core.own_model.folders import own_model_folders
 from probing.core.paths import cache_folder
 from probing.core.provenance import COMMIT
 from probing.core.registry import ModelEntry, name_of_model, read_registry
@@ -55,7 +56,7 @@ def find_entry(model: str, base: str | None = None, name: str | None = None, rev
     of the registry. At a revision that is neither its main branch nor what the registry pins, it is called ``NAME@REVISION``.
 
     Args:
-        model: name of the registry, folder, or hub id.
+        model: name of the registry, folder, hub id, or name of a folder of models that ``PROBING_MODELS`` names.
         base: replaces the base that is known.
         name: how results call the model; its own name by default.
         revision: branch, tag or commit of the hub; replaces what the registry pins.
@@ -82,6 +83,8 @@ def _known(model: str) -> ModelEntry:
         return _at_hand(entry)
     kept = cache_folder() / "models" / model
     folder = kept if (kept / "config.json").is_file() else Path(model).expanduser()
+    if not folder.is_dir():
+        folder = next((one for one in own_model_folders() if name_of_model(one) == model), folder)
     if folder.is_dir():
         entry = ModelEntry(name=name_of_model(folder), source=str(folder.resolve()), licence="unknown", objective="unknown")
         return entry.model_copy(update=_base_noted(folder))

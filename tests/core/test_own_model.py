@@ -11,10 +11,11 @@ import pytest
 
 from probing.core.errors import JobError, ModelError
 from probing.core.files.locks import exclusive_lock, is_held
+from probing.core.model_folders import find_entry
 from probing.core.own_model import background
 from probing.core.own_model.checked import ARCHITECTURES, check_model_folder, in_bytes, in_minutes
 from probing.core.own_model.folders import named_folders, own_model_folders
-from probing.core.own_model.wish import Wish
+from probing.core.own_model.wish import Wish, placed
 
 BERT = {
     "model_type": "bert",
@@ -127,11 +128,29 @@ def run(tmp_path, monkeypatch):
 
 def test_the_same_wish_is_the_same_run_and_its_facts_are_copied(run):
     assert background.prepare(WISH, b"question;answer\nOne is [MASK].;red\n", ".csv").id == run.id
-    assert background.prepare(WISH, b"other", ".csv").id != run.id
+    assert background.prepare(WISH.model_copy(update={"called": "others"}), b"other", ".csv").id != run.id
     assert Path(run.state.wish.facts).read_bytes().startswith(b"question")
     assert {one.id for one in background.own_runs()} >= {run.id} and run.status == "interrupted"
     background.forget(run)
     assert run.id not in {one.id for one in background.own_runs()}
+
+
+def test_other_facts_need_another_name_because_results_are_kept_by_it(run):
+    content = Path(run.state.wish.facts).read_bytes()
+    called = run.state.wish.called
+    assert background.asked_otherwise(called, content) is None and background.free_name(called, content) == called
+    assert background.asked_otherwise(called, b"other").id == run.id
+    with pytest.raises(JobError, match=rf"the run {run.id} asked other facts under the name '{called}'.* --as {called}-2$"):
+        background.prepare(WISH, b"other", ".csv")
+    background.prepare(WISH.model_copy(update={"called": f"{called}-2"}), b"other", ".csv")
+    assert background.free_name(called, b"third") == f"{called}-3"
+
+
+def test_a_model_in_a_named_folder_is_found_by_its_name_and_commands_name_its_folder(tmp_path, monkeypatch):
+    folder = model(tmp_path / "parent" / "mine")
+    monkeypatch.setenv("PROBING_MODELS", str(tmp_path / "parent"))
+    assert find_entry("mine").location == str(folder) and placed("mine") == str(folder)
+    assert find_entry("another").hub_id == "another" and placed("another") == "another"
 
 
 @pytest.mark.parametrize("run_id", ["../../etc", "", "0123456789ab"])

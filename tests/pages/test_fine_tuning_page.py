@@ -14,7 +14,7 @@ from tests.sentences_planted import RUNS, plant_sentence_runs
 from tests.store.planted import plant_runs
 
 MEASURE = "python -m probing changes measure --model"
-SECTIONS = ["In words", "Layer by layer", "All models", "Drift against loss"]
+SECTIONS = ["This model in words", "Layer by layer", "All models", "Drift against loss"]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_another_seed_can_be_named_by_a_link_and_a_model_that_is_gone_is_ignored
 
 def test_a_store_of_facts_shows_them_and_names_every_command(tmp_path, monkeypatch):
     app = whole(opening(plant_facts(tmp_path / "facts"), tmp_path / "cache", monkeypatch), "fine_tuning", changed_model=SST_2.name)
-    assert not app.exception and [one.value for one in app.main.header] == ["In words", "Layer by layer", "All models"]
+    assert not app.exception and [one.value for one in app.main.header] == ["This model in words", "Layer by layer", "All models"]
     assert f"{MEASURE} {SST_2.name}" in commands(app) and f"sentences train --tasks all --model {SST_2.name}" in commands(app)
     assert "still gives the answer to" in said(app)
     # The base and the control know the facts 0 to 5 at the last layer.

@@ -110,6 +110,45 @@ def probed(tmp_path, monkeypatch):
     return look, snapshot, tmp_path
 
 
+def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refused(visit, mine):
+    content = PASTED.replace("Paris", "London").encode()
+    app = visit("own_model", "empty", run=False)
+    other = background.prepare(Wish(model="m", facts="f", called="my-facts"), content, ".csv")
+    app = filled_in(app.run(), mine)
+    assert not app.exception and app.text_input(key="own_model.called.my-facts.txt").value == "my-facts-2"
+    assert all("--as my-facts-2" in line for line in commands(app) if " --facts " in line)
+    app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
+    assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace("`", "")
+    assert not [one for one in app.button if one.key == "own_model.run"]
+
+
+def test_the_commands_name_the_file_of_the_user_and_the_folder_of_the_model(visit, mine):
+    app = filled_in(visit("own_model", "empty"), mine)
+    (shown,) = (line for line in commands(app) if " --facts " in line)
+    assert f"--model {mine} " in shown and "--facts my-facts.txt --as my-facts " in shown
+
+
+def test_a_chosen_run_comes_before_the_form(probed):
+    look, _, _ = probed
+    (run,) = background.own_runs()
+    assert [one.value for one in look("own_model").main.header][:2] == ["Model and base", "Facts"]
+    assert [one.value for one in look("own_model", my_run=run.id).main.header][:2] == ["Run", "Result"]
+
+
+def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
+    look, _, _ = probed
+    app = look("relations", model=MINE, probe_set="support")
+    assert not app.exception and app.multiselect(key="relations.relations").options == ["sells"]
+
+
+def test_the_result_has_no_majority_answer_of_two_facts(probed):
+    _, snapshot, folder = probed
+    with built_database([snapshot], folder / "db") as db:
+        layers = result_of(db, MINE, "support").layers
+    majority = [name for name in layers if "majority" in name]
+    assert majority and layers[majority].isna().all(axis=None)
+
+
 def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     look, snapshot, folder = probed
     app = look("own_model")
@@ -127,7 +166,7 @@ def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     assert {"Layer_curves", "Facts", "Compare_models"} <= pages
     part = found.changed["part"].iloc[0]
     app.button_group(key="own_model.my_part").set_value(part).run()
-    table = next(one.value for one in app.dataframe if "rank in the model" in one.value.columns)
+    table = next(one.value for one in app.dataframe if "model: rank" in one.value.columns)
     assert set(table["fact"]) == set(found.changed.loc[found.changed["part"] == part, "prompt"])
 
 

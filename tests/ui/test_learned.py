@@ -57,6 +57,14 @@ def test_the_key_explains_the_marks_that_are_there_and_no_others(view):
 
 def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(view):
     assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %" + WAY)
+    ner = view.learned.iloc[:1].assign(published_metric="entity F1", published_source="X")
+    view.learned = ner
+    assert evidence(view, ["qa *1*"]).endswith(
+        r"; in another score, its entity F1, 8 % of the way from that score's baseline to the published 88.5 % (X)"
+    )
+
+
+def test_the_evidence_without_a_baseline_says_so(view):
     assert evidence(view, ["qa-2"]).endswith("over 1,269; no baseline is stored")
     assert evidence(view, ["elsewhere"]) == ""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,6 +24,7 @@ from probing.core.errors import JobError, LockError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.frozen import Frozen
 from probing.core.files.locks import exclusive_lock, is_held
+from probing.core.options import spelled
 from probing.core.own_model.wish import Step, Wish
 from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
@@ -107,6 +109,22 @@ def own_runs_folder() -> Path:
     return cache_folder() / "own-runs"
 
 
+def asked_otherwise(called: str, content: bytes) -> OwnRun | None:
+    """A run that asked other facts under this name of a probe set; results are kept by that name, so that the two would be mixed."""
+    for run in own_runs():
+        if run.state.wish.called == called:
+            with suppress(OSError):
+                if Path(run.state.wish.facts).read_bytes() != content:
+                    return run
+    return None
+
+
+def free_name(called: str, content: bytes) -> str:
+    """The name itself, or with a number if other facts were asked under it."""
+    names = chain([called], (f"{called}-{number}" for number in count(2)))
+    return next(name for name in names if asked_otherwise(name, content) is None)
+
+
 def prepare(wish: Wish, content: bytes, suffix: str) -> OwnRun:
     """The run of a wish, made if it is new; the same wish gives the same run.
 
@@ -114,7 +132,15 @@ def prepare(wish: Wish, content: bytes, suffix: str) -> OwnRun:
         wish: its ``facts`` are replaced by the file that is written.
         content: of the file of facts.
         suffix: of that file.
+
+    Raises:
+        JobError: if other facts were asked under the name of these.
     """
+    if other := asked_otherwise(wish.called, content):
+        raise JobError(
+            f"the run {other.id} asked other facts under the name {wish.called!r}; expected another name for these, such as "
+            f"{spelled('called', free_name(wish.called, content), ('--as',))}"
+        )
     folder = own_runs_folder() / wish.key(content)
     facts = folder / f"{wish.called}{suffix}"
     if not (folder / _STATE).is_file():

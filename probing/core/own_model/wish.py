@@ -9,6 +9,7 @@ from typing import NamedTuple
 from probing.core.files.frozen import Frozen
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import find_entry
+from probing.core.own_model.folders import own_model_folders
 from probing.core.provenance import canonical_json
 
 TREX = "trex"
@@ -93,10 +94,11 @@ class Wish(Frozen):
 
 
 def placed(model: str) -> str:
-    """A model as commands name it in any folder: a folder by its absolute path, anything else unchanged.
+    """A model as commands name it in any folder: a folder by its absolute path, a name of the registry or the hub unchanged.
 
     Raises:
         ModelError: if there is no such folder.
     """
-    folder = Path(model).expanduser()
-    return str(folder.absolute()) if find_entry(model).location == str(folder.resolve()) else model
+    location = find_entry(model).location
+    folder = next((one for one in (Path(model).expanduser(), *own_model_folders()) if str(one.resolve()) == location), None)
+    return str(folder.absolute()) if folder else model

@@ -49,7 +49,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
     named: dict[str, tuple[str, str]] = {}
     for point in points.dropna(subset=["value"]).sort_values(["relation", "layer"], kind="stable").itertuples():
         lines.setdefault(point.relation, {})[int(point.layer)] = float(point.value)
-        named.setdefault(point.relation, (point.label, point.cardinality or ""))
+        named.setdefault(point.relation, (point.label, point.cardinality if isinstance(point.cardinality, str) else ""))
     for relation, line in lines.items():
         last = line.get(int(last_layer), math.nan)
         inner = [value for layer, value in line.items() if 1 <= layer < last_layer]

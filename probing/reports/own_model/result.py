@@ -15,6 +15,7 @@ from probing.reports.knowledge.pairs.listed import listed_facts
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.runs import choose
+from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
 
 TREX = "trex"
@@ -156,9 +157,9 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         raise StoreError(f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own")
     row, base = _pair(mine, runs)
     if base is None:
-        layers, changed = by_layer(db, [row["run_id"]], f"p_at_{k}", "micro"), pd.DataFrame(columns=list(_COLUMNS))
+        layers, changed = shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")), pd.DataFrame(columns=list(_COLUMNS))
     else:
-        layers = paired_with_yardsticks(db, base["run_id"], row["run_id"], k)
+        layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
         changed = listed_facts(db, [(base["run_id"], row["run_id"])], (k,), PARTS)[list(_COLUMNS)]
     found = stored_runs(db, [model], [probe_set], [k])
     return OwnResult(

@@ -184,4 +184,15 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         )
     else:
         st.markdown("None of these facts could be asked; the column “note” gives the reason.")
-    blocks.table_with_download(table, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")
+    if len(unasked := table[table["note"].ne("")]):
+        st.markdown(
+            filled(
+                "{facts} could not be asked of this model: {why}.",
+                facts=count(len(unasked), "fact"),
+                why=joined("; ", [filled("{object}: {note}", **row) for row in unasked.head(3).to_dict("records")]),
+            )
+        )
+    # What is empty takes no room; the file has every column.
+    shown = table[[name for name in table if name in layers or table[name].ne("").any()]]
+    shown = shown.rename(columns={name: name.replace("layer ", "L") for name in layers})
+    blocks.table_with_download(table, shown=shown, stamp=Stamp(f"own facts, {model}, {head} heads"), name="own-facts")

@@ -244,7 +244,7 @@ def draw_words(shown: Shown) -> None:
     said = paragraph(shown.found, shown.gone, names)
     if not said:
         return
-    shown.view.contents.section("In words")
+    shown.view.contents.section("This model in words")
     if shown.view.verdicts.get(shown.model) == "not learned":
         said = ("It was trained and did not learn its task, so none of this can be put down to that task.", *said)
     st.markdown(joined("\n", [filled("- {sentence}", sentence=one) for one in said]))

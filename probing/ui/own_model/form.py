@@ -23,7 +23,7 @@ from probing.ui.own_model import models
 from probing.ui.own_model.models import Named
 from probing.ui.widgets import blocks
 from probing.ui.widgets.left_out import left_out_rows
-from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.markdown import Markdown, code, count, filled
 
 _PASTED = "my-facts.txt"
 
@@ -34,11 +34,13 @@ class Given:
 
     Attributes:
         content, suffix: of the file.
+        file: its name.
         facts: as read.
     """
 
     content: bytes
     suffix: str
+    file: str
     facts: FactSet
 
 
@@ -64,20 +66,19 @@ def draw(view: View, refused: Markdown | None) -> None:
         st.info("Name a model and give facts; the commands that probe them appear here.", icon=":material/info:")
         return
     name = "" if base is None or base.name != model.name else f"{model.name}-tuned"
+    # The commands name the user's file; the button's run has a copy of it.
     wish = Wish(
         model=model.text,
         base=base.text if base else "",
-        facts=f"{given.facts.probe_set}{given.suffix}",
+        facts=given.file,
         called=given.facts.probe_set,
         name=name,
         trex=trex,
         recover=recover and base is not None,
         others=tuple(one.text for one in more),
     )
-    if refused is None:
-        folder = background.own_runs_folder() / wish.key(given.content)
-        wish = wish.with_facts(folder / f"{wish.called}{given.suffix}")
-    blocks.command_line("\n".join(step.line for step in wish.steps))
+    blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
+    st.caption(filled("Type them where {file} lies.", file=code(given.file)))
     _say_time([model, *more, *([base] if base else [])], len(given.facts.facts), trex)
     if refused is not None:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
@@ -111,12 +112,24 @@ def _facts() -> Given | None:
     if file is None and not pasted.strip():
         return None
     name, content = (file.name, file.getvalue()) if file is not None else (_PASTED, pasted.encode("utf-8", "replace"))
-    called = st.text_input("Name of the probe set", own_probe_set(Path(name)), key=f"own_model.called.{name}", max_chars=60)
+    usual = background.free_name(own_probe_set(Path(name)), content)
+    called = st.text_input("Name of the probe set", usual, key=f"own_model.called.{name}", max_chars=60)
     try:
         table = own_table(content, name)
         facts = facts_of_table(table, name, own_probe_set(Path(name), called))
     except ProbingError as error:
         blocks.problem(error)
+        return None
+    if other := background.asked_otherwise(facts.probe_set, content):
+        st.warning(
+            filled(
+                "The run {run} asked other facts under the name {name}. Give these another name, such as {free}.",
+                run=code(other.id),
+                name=facts.probe_set,
+                free=background.free_name(facts.probe_set, content),
+            ),
+            icon=":material/label:",
+        )
         return None
     st.caption(
         filled(
@@ -135,7 +148,7 @@ def _facts() -> Given | None:
             ),
             icon=":material/straighten:",
         )
-    return Given(content, Path(name).suffix.lower(), facts)
+    return Given(content, Path(name).suffix.lower(), Path(name).name, facts)
 
 
 def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:
@@ -157,6 +170,8 @@ def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:
 def _speed() -> float:
     """Operations per second of a product of matrices on this machine."""
     matrix = np.ones((768, 768), dtype=np.float32)
+    # The first product starts the threads, which takes many times as long as a product.
+    matrix @ matrix
     began = time.perf_counter()
     for _ in range(3):
         matrix @ matrix

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from probing.core.errors import ProbingError, StoreError
+from probing.core.knowledge.transitions import outcome_words
 from probing.core.model_folders import find_entry
 from probing.core.own_model.wish import Wish
 from probing.core.registry import name_in_files
@@ -21,10 +22,10 @@ _TITLES = {"lost": "lost", "gained": "gained", "kept": "known to both", "never":
 _SHOWN = {
     "prompt": "fact",
     "object": "answer",
-    "base_rank": "rank in the base",
-    "rank": "rank in the model",
-    "base_answer": "the base answers",
-    "answer": "the model answers",
+    "base_rank": "base: rank",
+    "rank": "model: rank",
+    "base_answer": "base: says",
+    "answer": "model: says",
     "fate": "fate",
 }
 
@@ -94,7 +95,7 @@ def _facts(view: View, found: OwnResult) -> None:
         return
     blocks.table_with_download(
         rows,
-        shown=rows[list(_SHOWN)].rename(columns=_SHOWN),
+        shown=rows[list(_SHOWN)].assign(fate=rows["fate"].map(outcome_words)).rename(columns=_SHOWN),
         stamp=view.stamp(f"{found.title}, {_TITLES[part]}, rank ≤ {found.k}", found.run_ids),
         name="own-model-facts",
     )

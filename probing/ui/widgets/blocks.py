@@ -166,9 +166,9 @@ def missing(what: str, command: str) -> None:
     command_line(command)
 
 
-def command_line(command: str) -> None:
-    """Shows a command, without the server's folders."""
-    st.code(without_server_folders(command), language="shell", wrap_lines=True)
+def command_line(command: str, *, whole: bool = False) -> None:
+    """Shows a command: without the server's folders, unless it is ``whole`` for the person who sits at the server."""
+    st.code(command if whole else without_server_folders(command), language="shell", wrap_lines=True)
 
 
 def problem(error: Exception) -> None:

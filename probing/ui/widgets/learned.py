@@ -182,14 +182,19 @@ def _short(row: pd.Series) -> Markdown:
 
 
 def _published(row: pd.Series) -> Markdown:
-    """ "; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al. 2020)"; ``""`` if no score is published."""
+    """ "; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al. 2020)"; ``""`` if no score is published.
+
+    The published score may be another one than that of the row, with a baseline of its own.
+    """
     if pd.isna(row["closed"]):
         return Markdown("")
-    own = row["published_metric"] == row["metric"]
+    if row["published_metric"] == row["metric"]:
+        words = "; {share:.0f} % of the way from there to the published {metric} of {value} ({source})"
+    else:
+        words = "; in another score, its {metric}, {share:.0f} % of the way from that score's baseline to the published {value} ({source})"
     return filled(
-        "; {share:.0f} % of the way from {start} to the published {metric} of {value} ({source})",
+        words,
         share=100 * row["closed"],
-        start="there" if own else "its baseline",
         metric=row["published_metric"],
         value=_score(row, "published", "published_metric"),
         source=row["published_source"],
