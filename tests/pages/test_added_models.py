@@ -90,8 +90,8 @@ def lens_line(app) -> str:
 
 def ranks(app) -> list[list[int]]:
     """The ranks of the user's own facts by layer."""
-    table = next(one.value for one in app.dataframe if "layer 0" in one.value.columns)
-    return table[[f"layer {layer}" for layer in range(LAYERS + 1)]].values.tolist()
+    table = next(one.value for one in app.dataframe if "L0" in one.value.columns)
+    return table[[f"L{layer}" for layer in range(LAYERS + 1)]].values.tolist()
 
 
 def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_and_one_line_says_so(visit, own_model):

@@ -247,13 +247,15 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     app = own_facts(
         "mine.jsonl",
         b'{"subject": "France", "relation": "capital", "object": "Paris", "prompt": "The capital of France is [MASK]."}\n'
-        b'{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n',
+        b'{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n'
+        b'{"subject": "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
     )
-    assert "2 facts read, 1 can be asked; left out: 1 not exactly one mask." in words(app)
+    assert "3 facts read, 2 can be asked; left out: 1 not exactly one mask." in words(app)
     app.button(key="own.ask").click().run()
     assert not app.exception
-    table = next(frame.value for frame in app.dataframe if "layer 0" in frame.value.columns)
-    assert len(table) == 1 and table[f"layer {LAYERS}"][0] >= 1
+    table = next(frame.value for frame in app.dataframe if "L0" in frame.value.columns)
+    assert len(table) == 2 and table[f"L{LAYERS}"][0] >= 1
+    assert "Of 1 fact asked" in words(app) and "1 fact could not be asked of this model: zzzqqq: " in words(app)
     assert "No tied heads are trained for tiny here" in words(app), "no head was chosen"
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
     app.selectbox(key="facts.own_head").set_value("tied").run()
