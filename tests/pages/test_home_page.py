@@ -203,17 +203,17 @@ def tiny(tmp_path):
 
 def test_a_typed_sentence_is_asked_in_place_and_kept_in_the_link(on, tiny):
     app = on(tiny)
-    app.text_input(key="home.sentence").set_value("Paris is the capital of [MASK].")
+    app.text_input(key="home.sentence").set_value("Rome is the capital of [MASK].")
     app.button[0].click().run()
     assert not app.exception and not app.warning
-    assert app.query_params["sentence"] in ("Paris is the capital of [MASK].", ["Paris is the capital of [MASK]."])
+    assert app.query_params["sentence"] in ("Rome is the capital of [MASK].", ["Paris is the capital of [MASK]."])
     assert "the right word, " not in said(app)
     assert re.search(r"\*\*tiny\*\* predicts \*\*.+\*\* \([\d.]+ %; layer 0: [\d.]+ %, chance: [\d.]+ %\)\.", said(app)), "as on Live"
     (grid,) = grids(app)
     assert len(grid["layers"]) == LAYERS + 1 and all(len(row["tokens"]) == 3 and row["rank"] is None for row in grid["layers"])
     query = next(parse_qs(link.proto.query_string) for link in app.get("page_link") if link.proto.label.startswith("More on Live"))
     assert (
-        query["prompt"] == ["Paris is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["logit_lens"]
+        query["prompt"] == ["Rome is the capital of [MASK]."] and query["live_model"] == ["tiny"] and query["live_head"] == ["logit_lens"]
     )
     app.pills(key="home.examples").set_value(2).run()
     assert "sentence" not in app.query_params and "the right word, " in said(app)

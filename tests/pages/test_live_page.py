@@ -101,7 +101,7 @@ def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask, prompt):
 def test_emptied_tokens_stay_untracked(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
     app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"})
-    assert app.text_input(key="live.watch").value == "paris, lyon"
+    assert app.text_input(key="live.watch").value == "france, italy"
     app.text_input(key="live.watch").set_value("").run()
     assert app.text_input(key="live.watch").value == "" and "framed" not in words(app)
     assert len(charts(app)) == 2, "grid and entropy"

@@ -57,7 +57,7 @@ def _line(shown: str) -> None:
             key=_FIELD,
             max_chars=selection.MAX_TEXT,
             label_visibility="collapsed",
-            placeholder="The capital of France is [MASK].",
+            placeholder="Paris is the capital of [MASK].",
             width="stretch",
         )
         st.form_submit_button("Ask", type="primary", on_click=_asked)

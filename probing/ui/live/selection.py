@@ -13,7 +13,7 @@ PERTURBATIONS = ("", *rules.PERTURBATIONS)
 REPLACED = ("", "last", "first")
 #: Example sentences, each with words to track.
 EXAMPLES = (
-    ("The capital of France is [MASK].", "paris, lyon"),
+    ("Paris is the capital of [MASK].", "france, italy"),
     ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
     ("Rocky Balboa was born in [MASK].", "philadelphia"),
     ("In San Marino, official documents are written in [MASK].", "italian, english"),
