@@ -256,6 +256,7 @@ def _by_relation(view: View, pair: Pair) -> None:
                 probe_set=set_name(pair.model["probe_set"]),
             )
         )
+        points = {"difference": "points", "low": "low", "high": "high"}
         key = f"compare.relations.{'.'.join(pair.run_ids)}.{k}"
 
         def picked() -> None:
@@ -264,6 +265,7 @@ def _by_relation(view: View, pair: Pair) -> None:
 
         blocks.table_with_download(
             table[shown],
+            shown=table[shown].assign(**{name: 100 * table[name] for name in points}),
             stamp=pair.stamp(view, f"transitions by relation, rank ≤ {k}"),
             name="relation-transitions",
             key=key,
@@ -276,7 +278,7 @@ def _by_relation(view: View, pair: Pair) -> None:
                 **{name: outcome_words(name) for name in FATES},
                 "base_value": number("base", format="percent", width=70, help=_last_layer(k, view.called(pair.base["model"]))),
                 "value": number("model", format="percent", width=70, help=_last_layer(k, view.called(pair.model["model"]))),
-                **{name: number(format="percent", width=85) for name in ("difference", "low", "high")},
+                **{name: number(words, format="%+.1f", width=85) for name, words in points.items()},
                 "p_value": number("p", format="%.2g", width=80),
             },
         )
