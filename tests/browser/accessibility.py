@@ -24,6 +24,23 @@ STREAMLITS = {
 #: What a figure needs before it is looked at: Plotly draws it after the page's text is at rest.
 _DRAWN = """() => [...document.querySelectorAll('.js-plotly-plot')].every(one => one.querySelector('.main-svg'))"""
 
+#: The least contrast of a text of a figure: what one colour reaches on both the light and the dark page.
+LEAST = 4.2
+#: Ticks, titles and labels of figures, which axe-core does not look at, with a contrast below a number: their text and the contrast.
+_FAINT = """least => {
+    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const linear = part => part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
+    const luminance = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+    const paper = luminance(parts(getComputedStyle(document.querySelector('.stApp')).backgroundColor)), found = [];
+    for (const text of document.querySelectorAll('.js-plotly-plot :is([class$="tick"], [class^="g-"], .annotation) text')) {
+        const fill = getComputedStyle(text).fill;
+        if (fill === 'none' || !text.textContent.trim()) continue;
+        const ink = luminance(parts(fill)), contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+        if (contrast < least) found.push(`${contrast.toFixed(2)}: ${text.textContent}`);
+    }
+    return found;
+}"""
+
 
 def script() -> Path | None:
     """The file of axe-core that the package ``axe-playwright-python`` brings; None if that is not installed."""
@@ -49,3 +66,9 @@ def violations(page: Any) -> tuple[list[str], set[Known]]:
             if not known:
                 ours.append(f"{rule['id']} ({rule['impact']}): {node['html'][:300]}; {node['failureSummary']}")
     return ours, met
+
+
+def faint(page: Any) -> list[str]:
+    """Text of figures on a page at rest that is fainter than ``LEAST``."""
+    page.wait_for_function(_DRAWN)
+    return page.evaluate(_FAINT, LEAST)
