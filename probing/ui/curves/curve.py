@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.metrics import METRICS
 from probing.figures.knowledge.layer_curve import metric_curve, series_name
 from probing.figures.shown_runs import set_name
@@ -76,7 +77,15 @@ def _controls(view: View) -> None:
         wrap=True,
         format_func=lambda name: METRICS[name].label,
     )
-    selection.bound(st.toggle, "One panel per probe set", "panels", view.page)
+    apart = _apart(view)
+    why = "Always, if facts of your own are shown next to others: the wide bands of few facts would cover them." if apart else None
+    selection.bound(st.toggle, "One panel per probe set", "panels", view.page, value=apart or None, disabled=apart, help=why)
+
+
+def _apart(view: View) -> bool:
+    """Whether a probe set of the user's own is shown next to others."""
+    sets = view.chosen.probe_sets
+    return len(sets) > 1 and any(name not in PROBE_SETS for name in sets)
 
 
 def _points(view: View) -> pd.DataFrame:
@@ -139,7 +148,7 @@ def _figure(view: View, table: pd.DataFrame, options: DeltaGenerator) -> None:
         mode=mode,
         colours=view.colours,
         labels=yardsticks.labels(view),
-        panels=own.panels,
+        panels=own.panels or _apart(view),
         controls=view.controls,
     )
     filters = f"{metric.label}{minus}, {chosen.average}, {view.filter_words()}"
