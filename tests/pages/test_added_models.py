@@ -48,7 +48,7 @@ def test_it_is_among_the_models_that_layer_curves_shows_at_first_and_has_a_line(
     assert MINE in app.multiselect(key="layer_curves.models").value
     assert any(MINE in name for name in lines(app)) and len(lines(app)) <= 8
     axes = {one.get("yaxis", "y") for one in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]}
-    assert len(axes) == 2 and app.toggle(key="layer_curves.panels").disabled, "facts of one's own have a panel of theirs"
+    assert len(axes) == 2 and app.toggle(key="layer_curves.panels").disabled, "facts of the user have a panel of theirs"
 
 
 def test_its_probe_set_alone_shows_it_with_its_base(look):

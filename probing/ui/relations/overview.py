@@ -221,7 +221,8 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
         return
     view.contents.section("Some relations through the layers")
     rows = points.sort_values("label").drop_duplicates("relation")
-    labels = {row.relation: f"{row.label} ({row.cardinality})" if isinstance(row.cardinality, str) and row.cardinality else str(row.label) for row in rows.itertuples()}
+    cardinality = rows["cardinality"].fillna("")
+    labels = dict(zip(rows["relation"], rows["label"] + cardinality.map(lambda one: f" ({one})" if one else ""), strict=True))
     shown = [name for name in selection.of(RelationsSelection).relations if name in labels][:MAX_LINES] or _telling(points)
     selection.bound(
         st.multiselect,

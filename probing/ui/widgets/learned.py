@@ -184,7 +184,7 @@ def _short(row: pd.Series) -> Markdown:
 def _published(row: pd.Series) -> Markdown:
     """ "; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al. 2020)"; ``""`` if no score is published.
 
-    The published score may be another one than that of the row, with a baseline of its own.
+    The published score may be another one than that of the row, with another baseline.
     """
     if pd.isna(row["closed"]):
         return Markdown("")
