@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.errors import FigureError, OptionError, StoreError
 from tests.api.stored_results import opened, plant_all
-from tests.pages.conftest import visited
+from tests.pages.conftest import opening, visited
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 
 MODELS = [BASE.name, COLA.name, SST_2.name]
@@ -92,6 +92,34 @@ def content(figure) -> tuple:
 )  # fmt: skip
 def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query):
     assert content(draw(results.plot)) == drawn(page, name, **query)
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "query"),
+    [
+        ("layer_curves", "layer-curves", {}),
+        ("home", "total-knowledge", {}),
+        ("relations", "relation-map", {"model": COLA.name, "k": "10"}),
+        ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
+        ("facts", "fact-tokens", {"model": COLA.name}),
+        ("pipeline", "pipeline-places",
+         {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"}),
+        ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
+        ("pipeline", "pipeline-labels", {"edge_tab": "order", "edge_tasks": ["srl"]}),
+        ("pipeline", "pipeline-order", {"edge_tab": "order", "edge_models": ["nesia-mini"]}),
+        ("sentence_probes", "sentence-layers", {}),
+        ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),
+        ("sentence_probes", "sentence-learning", {}),
+        ("fine_tuning", "where-gone", {"tuning_tab": "properties", "changed_model": COLA.name}),
+        ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
+    ],
+)  # fmt: skip
+def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
+    app = opening(snapshot, root / "cache-0", monkeypatch)(page, **query)
+    app.toggle(key=f"{name}.paper").set_value(True).run()
+    (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]
+    (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
+    assert content(eval(call.replace("probing.results()", "results"), {"results": results})) == shown(json.loads(chart.proto.spec))
 
 
 def test_lines_are_the_values_of_the_frame(results):

@@ -28,6 +28,7 @@ from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
 PARTS = {
     "kept": "both know it",
@@ -80,6 +81,11 @@ def draw_flow(view: View, pair: Pair) -> None:
         table=table,
         stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"),
         name="flow",
+        call=""
+        if selection.of(CompareSelection).never
+        else plot(
+            "transitions", model=model, head=pair.model["head"], probe_set=pair.model["probe_set"], k=k, base=base, filtered=view.filtered
+        ),
         caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
         "(still first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an "
         "inner layer), not read at any layer. Click a part to open its facts. "

@@ -19,6 +19,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import count, escape, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
 
 def show(view: View, fact_id: str) -> None:
@@ -119,6 +120,7 @@ def _grid(view: View, fact: pd.Series, run: pd.Series, rows: pd.DataFrame) -> No
         table=tokens.drop(columns="framed"),
         stamp=view.stamp(f"{view.label(view.chosen.model)} {view.chosen.head}, {fact['prompt']}", (run["run_id"],)),
         name="fact-tokens",
+        call=plot("fact", fact["fact_id"], model=run["model"], head=run["head"]),
         caption=filled(
             "The predictions of each layer, best first, and the rank of the right answer, which is framed. A stronger tint means a higher "
             "probability.{more}",

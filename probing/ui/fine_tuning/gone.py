@@ -18,6 +18,7 @@ from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
 #: Fate -> its meaning, in the order in which fates are tested.
 MEANS = {
@@ -122,6 +123,7 @@ def draw(shown: Shown) -> None:
         table=shares,
         stamp=shown.stamp("where properties are read"),
         name="where-gone",
+        call=plot("sentences", "where-gone", model=shown.model, protocol=shown.protocol),
         caption=filled("Where each property is read after fine-tuning. Numbers count layers. {colours}", colours=_COLOURS),
         alt="Share of each fate by task and vector",
     )

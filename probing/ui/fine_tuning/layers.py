@@ -13,6 +13,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
+from probing.ui.widgets.paper.calls import plot
 
 #: Number of panels in the page's first figure.
 FIRST = 2
@@ -121,6 +122,7 @@ def _figure(shown: Shown, found: pd.DataFrame, name: str) -> None:
         table=found,
         stamp=shown.stamp("what fine-tuning changed by layer"),
         name=name,
+        call=_call(shown) if found is shown.found else "",
         caption=filled(
             "Point at a layer to read it in all panels.{control} Bands are 95 % intervals.{seeds}{panels} {key}",
             panels=" ".join(["", *[words for panel, words in _WORDS.items() if found["panel"].str.startswith(panel).any()]])
@@ -131,6 +133,11 @@ def _figure(shown: Shown, found: pd.DataFrame, name: str) -> None:
         ),
         alt=f"All that fine-tuning changed in {names[0]}, layer by layer",
     )
+
+
+def _call(shown: Shown) -> str:
+    facts = {} if shown.facts is None else {"head": shown.facts.head, "probe_set": shown.facts.probe_set, "k": shown.facts.k}
+    return plot("changes", model=shown.model, **facts, filtered=shown.view.filtered)
 
 
 def _meanings() -> None:

@@ -12,6 +12,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.paper.calls import plot
 
 #: Verdict on a way -> the word that it allows.
 WORDS = {
@@ -29,6 +30,7 @@ def draw(shown: Shown) -> None:
         table=shown.outcome,
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
+        call=plot("forgetting", probe_set=shown.run["probe_set"], k=int(shown.run["k"])),
         caption="Each lost fact counts at the cheapest way that brings it back. Hatched: the way is not above every yardstick. Dotted: "
         "cannot tell. A way back shows how near an answer is; recovered by training is not the same as used.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",

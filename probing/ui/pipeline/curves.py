@@ -59,6 +59,7 @@ def draw(shown: Shown) -> None:
         table=points,
         stamp=shown.stamp(TITLES[mode]),
         name="pipeline-curves",
+        call=shown.call("scores", kind=mode, published=shown.own.published) if mode in ("cumulative", "at") else "",
         caption=filled("{words}{random}{bands} {key}", words=_WORDS[mode], random=random, bands=bands, key=shown.key()),
         alt=f"{TITLES[mode]} by layer, one panel per task",
     )

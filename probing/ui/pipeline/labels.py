@@ -30,6 +30,7 @@ def draw(shown: Shown) -> None:
         table=table,
         stamp=shown.stamp(f"labels of {shown.tasks[task]}"),
         name="pipeline-labels",
+        call=shown.call("labels", task=task),
         caption=filled(
             "Expected layer of each label, from its own F1; lines are 95 % intervals. Frequent labels are on top{more}. {key}",
             more=f"; {more} rarer ones are in the table" if more else "",

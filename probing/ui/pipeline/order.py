@@ -47,6 +47,7 @@ def draw(shown: Shown) -> None:
         table=pairs,
         stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
         name="pipeline-order",
+        call=shown.call("tasks", model=model),
         caption=filled(
             "Blue, ◀: the task of the row has the earlier expected layer; orange, ▶: the later; ?: order not resolved. Intervals are "
             "over sentences and seeds, and simultaneous for all {pairs}.{pooled}",

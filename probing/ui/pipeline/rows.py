@@ -49,6 +49,7 @@ def draw_places(shown: Shown, words: Markdown) -> None:
         table=table,
         stamp=shown.stamp("centre of gravity and expected layer"),
         name="pipeline-places",
+        call=shown.call("summary", published=shown.own.published),
         caption=filled(
             "Filled: centre of gravity, the mean layer of the mixing weights of the probe on all layers; it moves away from the middle "
             "only slowly, so it shows less than it seems to. Open: expected layer, the mean layer of the gains in F1 from layer 1 on; "

@@ -14,6 +14,7 @@ from probing.ui.frame.shown import Offer, ShownRuns
 from probing.ui.pipeline.selection import PARTS, PipelineSelection
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown
+from probing.ui.widgets.paper.calls import plot
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 
@@ -36,6 +37,11 @@ class Shown(ShownRuns):
         """Whether a model's answers to single targets are stored, for one task or for any."""
         mine = self.runs[(self.runs["model"] == model) & self.runs["traced"].astype(bool)]
         return bool(len(mine) if not task else (mine["task"] == task).any())
+
+    def call(self, what: str, **more: object) -> str:
+        """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""
+        chosen = {"model": list(self.models), "task": list(self.tasks), "part": self.own.edge_part, "unseen": self.own.unseen}
+        return plot("edges", what, **chosen | more)
 
     def stamp(self, what: str) -> Stamp:
         """Filters and fingerprint of a figure."""

@@ -14,6 +14,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, count, filled
+from probing.ui.widgets.paper.calls import plot
 
 _NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 _WORDS = {
@@ -87,6 +88,9 @@ def draw(shown: Shown) -> Changed | None:
         table=table,
         stamp=shown.stamp(f"change against {shown.view.label(changed.base)}, {_NAMES[kind]}", (model,)),
         name="sentence-change",
+        call=plot("sentences", "changes", model=model, task=list(shown.tasks), pooling=kind, protocol=shown.protocol)
+        if kind in POOLING_NAMES
+        else "",
         caption=filled(
             "{words} Grey: {grey}. {seeds}{family} Click a cell to see its sentences below. {key}",
             words=_WORDS[kind],

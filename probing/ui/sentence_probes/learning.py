@@ -8,6 +8,7 @@ from probing.ui.sentence_probes.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.paper.calls import plot
 
 
 def draw(shown: Shown) -> None:
@@ -51,6 +52,7 @@ def draw(shown: Shown) -> None:
         table=points,
         stamp=shown.stamp(f"learning curve of {shown.tasks[task]}, {where}"),
         name="sentence-learning",
+        call=plot("sentences", "curve", model=list(shown.models), task=task, protocol=shown.protocol, layer=own.learned_layer),
         caption=filled(
             "{title}, {where}: probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with "
             "equal classes. Bands are 95 % intervals; dotted: majority, dots and dashes: the surface baseline with all sentences. If a "
