@@ -13,7 +13,7 @@ from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
 from probing.ui.facts.selection import FactsSelection
-from probing.ui.frame import live_models, selection
+from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -36,11 +36,12 @@ def show(view: View) -> None:
             "Upload a table with the columns {names}: JSONL, or cells separated by commas, semicolons or tabs. Other headings, such as "
             "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
             "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored: "
-            "reloading the page drops it. *Your model* keeps facts under a name and compares a model with its base.",
+            "reloading the page drops it.",
             names=joined(", ", map(code, COLUMNS)),
             most=MAX_FACTS,
         )
     )
+    navigation.link("own_model", "Your model: several models, a name for the facts, and what was lost against the base")
     st.download_button("Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()

@@ -41,7 +41,12 @@ class Shown(ShownRuns):
 
     def call(self, what: str, **more: object) -> str:
         """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""
-        chosen: dict[str, Any] = {"model": list(self.models), "task": list(self.tasks), "part": self.own.edge_part, "unseen": self.own.unseen}
+        chosen: dict[str, Any] = {
+            "model": list(self.models),
+            "task": list(self.tasks),
+            "part": self.own.edge_part,
+            "unseen": self.own.unseen,
+        }
         return plot("edges", what, **chosen | more)
 
     def stamp(self, what: str) -> Stamp:
