@@ -90,6 +90,8 @@ def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):
     assert dict(table["change"]) == pytest.approx({"P19": -3 / 4, "P103": -1 / 3, "P36": 0})
     line = line_with(app, "Against nesia-mini", "micro")
     assert numbers_in(line.replace("−", "-"))[:4] == [2, 3, 1, -40], "relations with fewer facts, relations, k, points lost"
+    first = next(one.value for one in app.main.markdown if "Against nesia" in one.value)
+    assert "early" in first and numbers_in(first.split("knows fewer")[1]) == [2, 3], "the first sentence of the page says it, too"
     of_models = table_with(app, "P@1", "lost").set_index("model")["lost"]
     assert of_models["QA-SQuAD-1 ?"] == pytest.approx(0.4) and of_models["control"] == 0 and math.isnan(of_models["nesia-mini"])
     alone = look("relations", model="nesia-mini", k="1")

@@ -40,6 +40,28 @@ def with_base(view: View, table: pd.DataFrame, base: pd.Series | None) -> pd.Dat
     return table.assign(change=table["last"] - table["base_last"])
 
 
+def fewer(view: View, points: pd.DataFrame, base: pd.Series | None) -> Markdown:
+    """In how many relations the model's last layer knows fewer facts than the base's; ``""`` without a base.
+
+    Args:
+        view: the page.
+        points: of the model, columns of ``precision_by_relation``.
+        base: the base's run.
+    """
+    last = points.loc[points["layer"] == points["layer"].max(), ["relation", "value"]].rename(columns={"value": "last"})
+    return Markdown("") if base is None else filled("{said}.", said=_fewer(view, with_base(view, last, base), base))
+
+
+def _fewer(view: View, table: pd.DataFrame, base: pd.Series) -> Markdown:
+    compared = table.dropna(subset=["change"])
+    return filled(
+        "**Against {base}**, its last layer knows fewer facts in **{fewer}** of {relations}",
+        base=view.called(base["model"]),
+        fewer=int((compared["change"] < 0).sum()),
+        relations=count(len(compared), "relation"),
+    )
+
+
 def sentence(view: View, table: pd.DataFrame, runs: pd.DataFrame, base: pd.Series | None) -> Markdown:
     """How much the model's last layer lost against the base's, over all facts and in how many relations; ``""`` without a base.
 
@@ -52,14 +74,7 @@ def sentence(view: View, table: pd.DataFrame, runs: pd.DataFrame, base: pd.Serie
     if base is None:
         return Markdown("")
     own = lost_points(view, runs, view.chosen.k)
-    compared = table.dropna(subset=["change"])
-    fewer = compared[compared["change"] < 0]
-    said = filled(
-        "**Against {base}**, its last layer knows fewer facts in **{fewer}** of {relations}",
-        base=view.called(base["model"]),
-        fewer=len(fewer),
-        relations=count(len(compared), "relation"),
-    )
+    said = _fewer(view, table, base)
     if own.empty:
         return joined("", [said, Markdown(".")])
     row = own.iloc[0]

@@ -16,6 +16,7 @@ from probing.reports.runs import pairs
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.page import View, run_of
+from probing.ui.relations.against_base import fewer
 from probing.ui.relations.selection import RelationsSelection
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
@@ -56,6 +57,7 @@ def draw(view: View) -> tuple[pd.DataFrame, str]:
     whole = None if points["value"].isna().all() else _whole(view)
     if whole is not None:
         sentence, more = _headline(view, points, whole.iloc[-1].to_dict())
+        sentence = joined(" ", [one for one in (sentence, fewer(view, points, base_run(view))) if one])
         with said:
             answer(sentence)
             yardsticks.say_size(pd.DataFrame({"n": [points.groupby("relation")["n"].max().sum()]}), view.chosen.probe_set)
