@@ -1,4 +1,4 @@
-"""The command that starts the app: Streamlit's options reach Streamlit, and the pages' modules are loaded beside it."""
+"""The command that starts the app: Streamlit's options reach Streamlit, and the pages' modules are loaded meanwhile."""
 
 import ast
 import sys

@@ -33,14 +33,12 @@ class Given:
     """The facts that are given.
 
     Attributes:
-        content, suffix: of the file.
-        file: its name.
+        file, content: name and content of the file.
         facts: as read.
     """
 
-    content: bytes
-    suffix: str
     file: str
+    content: bytes
     facts: FactSet
 
 
@@ -87,7 +85,7 @@ def draw(view: View, refused: Markdown | None) -> None:
     ready = all(one.fine for one in (model, *more, *([base] if base else []))) and busy is None
     if st.button("Run in the background", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
         try:
-            run = background.prepare(wish, given.content, given.suffix)
+            run = background.prepare(wish, given.content, Path(given.file).suffix.lower())
             background.start(run)
         except ProbingError as error:
             blocks.problem(error)
@@ -148,7 +146,7 @@ def _facts() -> Given | None:
             ),
             icon=":material/straighten:",
         )
-    return Given(content, Path(name).suffix.lower(), Path(name).name, facts)
+    return Given(Path(name).name, content, facts)
 
 
 def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:

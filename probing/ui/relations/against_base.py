@@ -48,8 +48,10 @@ def fewer(view: View, points: pd.DataFrame, base: pd.Series | None) -> Markdown:
         points: of the model, columns of ``precision_by_relation``.
         base: the base's run.
     """
+    if base is None:
+        return Markdown("")
     last = points.loc[points["layer"] == points["layer"].max(), ["relation", "value"]].rename(columns={"value": "last"})
-    return Markdown("") if base is None else filled("{said}.", said=_fewer(view, with_base(view, last, base), base))
+    return filled("{said}.", said=_fewer(view, with_base(view, last, base), base))
 
 
 def _fewer(view: View, table: pd.DataFrame, base: pd.Series) -> Markdown:
