@@ -1,6 +1,6 @@
 """The relations page: the map of relations and layers, and the curves of a few."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -114,7 +114,8 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
         mean=yardsticks.averaged(chosen.average, int(row["relations"])),
     )
     majority, rest = yardsticks.majority_and_rest(row, who, majority=chosen.k == 1, average=chosen.average)
-    onsets, below = _onsets(view, points), _below_majority(points)
+    beaten = not_above_majority(points)
+    onsets, below = _onsets(view, points, beaten), _below_majority(points, beaten)
     if not onsets:
         return joined(" ", [one for one in (value, majority) if one]), joined(" ", [one for one in (rest, below) if one])
     # Where the majority answer is not defined, the sentence on relations has no yardstick.
@@ -122,9 +123,8 @@ def _headline(view: View, points: pd.DataFrame, row: Mapping[str, Any]) -> tuple
     return joined(" ", said), joined(" ", [one for one in (value if majority else None, majority, rest, below) if one])
 
 
-def _below_majority(points: pd.DataFrame) -> Markdown:
+def _below_majority(points: pd.DataFrame, beaten: Sequence[str]) -> Markdown:
     """The relations whose last layer is not above the majority answer; empty if there are none, or it is not defined."""
-    beaten = not_above_majority(points)
     if not beaten:
         return Markdown("")
     labels = dict(zip(points["relation"], points["label"], strict=True))
@@ -135,12 +135,11 @@ def _below_majority(points: pd.DataFrame) -> Markdown:
     )
 
 
-def _onsets(view: View, points: pd.DataFrame) -> Markdown:
+def _onsets(view: View, points: pd.DataFrame, beaten: Sequence[str]) -> Markdown:
     """How many relations are half known by the middle layer, and how many only at the last; empty if nothing is known.
 
     Where the majority answer is defined, only relations that are above it count: others may be guessed.
     """
-    all_of, beaten = points["relation"].nunique(), set(not_above_majority(points))
     last, early = int(points["layer"].max()), row_facts(points[~points["relation"].isin(beaten)]).dropna(subset=["onset"])
     if early.empty or last < 2:
         return Markdown("")
@@ -152,7 +151,7 @@ def _onsets(view: View, points: pd.DataFrame) -> Markdown:
         knows=filled("is above the relation's commonest answer in **{n}**", n=len(early))
         if guessed
         else filled("knows facts in **{n}**", n=len(early)),
-        all=count(all_of, "relation"),
+        all=count(points["relation"].nunique(), "relation"),
         early=int((early["onset"] <= last // 2).sum()),
         middle=last // 2,
     )
