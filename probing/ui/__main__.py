@@ -1,12 +1,24 @@
-"""``python -m probing.ui``: the app. What the pages import is loaded while the server and the browser start."""
+"""``python -m probing.ui``: the app, with its pages drawn once beforehand, so that the first visitor does not wait for it.
 
+What the pages import is loaded while the server and the browser start. Then the server visits each page as a browser would, because
+Streamlit keeps the numbers of a page only for what a session drew.
+"""
+
+import logging
 import pkgutil
 import sys
+import time
 from importlib import import_module
+from pathlib import Path
 from threading import Thread
 
 from probing import ui
 from probing.core.registry import REPOSITORY
+
+#: Seconds in which nobody opened a page, before the server goes on with its own visits.
+PAUSE = 5.0
+#: Seconds that a page may take before the server gives up its visits, and that the server may take to start.
+LONGEST = 300.0
 
 
 def load() -> None:
@@ -16,11 +28,83 @@ def load() -> None:
             import_module(module.name)
 
 
+def addresses() -> list[str]:
+    """The pages' addresses in the order of the sidebar; Live last, because it loads a model."""
+    from probing.ui.frame.navigation import GROUPS
+
+    paths = [path for pages in GROUPS.values() for path in pages if (REPOSITORY / path).is_file()]
+    names = ["" if path == "app.py" else Path(path).stem.split("_", 1)[1] for path in paths]
+    return sorted(names, key=lambda name: name == "Live")
+
+
+def visit(server: str, address: str) -> None:
+    """Opens a page as a browser does and waits until it is drawn.
+
+    Args:
+        server: such as ``ws://localhost:8501``.
+        address: of ``addresses``.
+
+    Raises:
+        OSError, websockets.exceptions.WebSocketException: if the server does not answer, refuses, or ends.
+    """
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from websockets.sync.client import connect
+    from websockets.typing import Subprotocol
+
+    asked, answer = BackMsg(), ForwardMsg()
+    asked.rerun_script.page_name = address
+    asked.rerun_script.query_string = ""
+    with connect(f"{server}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=LONGEST) as browser:
+        browser.send(asked.SerializeToString())
+        while answer.WhichOneof("type") != "script_finished":
+            answer.ParseFromString(browser.recv(timeout=LONGEST, decode=False))
+
+
+def prepare() -> None:
+    """Loads the pages' modules, and visits every page once the server answers, one at a time, while nobody else opens one."""
+    load()
+    server = _started()
+    if server is None:
+        return
+    from probing.ui import visits
+
+    seen = visits.VISITS
+    own = seen.opened
+    for address in addresses():
+        while seen.opened > own and seen.seconds < PAUSE:
+            time.sleep(PAUSE / 10)
+        own = seen.opened + 1
+        try:
+            visit(server, address)
+        except Exception as error:
+            # The visits save time and nothing else: a visitor who comes to a server that refused them waits as before.
+            logging.getLogger(__name__).debug("the server's own visits end: %s", error)
+            return
+
+
+def _started() -> str | None:
+    """The server's address, once it runs; None if it does not start or answers by TLS only, whose certificate names another host."""
+    from streamlit import config, runtime
+
+    for _ in range(int(LONGEST * 10)):
+        if runtime.exists() and runtime.get_instance().state is not runtime.RuntimeState.INITIAL:
+            break
+        time.sleep(0.1)
+    else:
+        return None
+    if config.get_option("server.sslCertFile"):
+        return None
+    host = config.get_option("server.address") or "localhost"
+    path = config.get_option("server.baseUrlPath").strip("/")
+    return f"ws://{host}:{config.get_option('server.port')}" + (f"/{path}" if path else "")
+
+
 def main() -> None:
     """Runs the app; the options are those of ``streamlit run``."""
     from streamlit.web import cli
 
-    Thread(target=load, daemon=True).start()
+    Thread(target=prepare, daemon=True).start()
     sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
 
 

@@ -116,6 +116,8 @@ def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query
 )  # fmt: skip
 def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
     app = opening(snapshot, root / "cache-0", monkeypatch)(page, **query)
+    app.session_state[f"{name}.files"] = True
+    app.run()
     app.toggle(key=f"{name}.paper").set_value(True).run()
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]

@@ -16,8 +16,6 @@ class Known(NamedTuple):
 
 #: Faults of Streamlit, each with a part of the element's markup. The list may only shrink: one that is not met any more fails a test.
 STREAMLITS = {
-    # st.metric draws its small line with Vega, which names no empty group of marks.
-    Known("svg-img-alt", "metric_chart_"),
     # st.file_uploader's area can be focused and still has the role of decoration.
     Known("presentation-role-conflict", "stFileUploaderDropzone"),
 }

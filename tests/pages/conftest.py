@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache as remembered
 from pathlib import Path
 
@@ -129,6 +129,14 @@ def few_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
 def own_snapshot(planted_snapshots, tmp_path) -> Path:
     """A copy of the one-model snapshot that a test may damage."""
     return Path(shutil.copytree(planted_snapshots["one model"], tmp_path / "snapshot"))
+
+
+@pytest.fixture(scope="module")
+def unfolded() -> Iterator[None]:
+    """What a page draws once somebody opens it is open: AppTest clicks on no expander."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probing.ui.widgets.blocks.FOLDED", False)
+        yield
 
 
 def words(app: AppTest) -> str:

@@ -11,6 +11,8 @@ from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import opening, words
 from tests.store.planted import PlantedRun, plant_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 MINE = "support-bert"
 FACTS = tuple(
     Fact("support", "sells", subject, answer, "", f"{subject} sells [MASK].")

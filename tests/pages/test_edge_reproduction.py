@@ -15,6 +15,8 @@ from tests.edges_planted import POS, RUNS, PlantedEdgeRun, answers, plant_edge_r
 from tests.pages.conftest import opening, words
 from tests.pages.every_tab import EveryTab, every_tab
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 PAPER = PublishedEdges.read()
 LAST = 4
 

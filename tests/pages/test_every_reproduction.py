@@ -13,6 +13,8 @@ from tests.pages.conftest import opening, words
 from tests.pages.test_reproduction_page import plant_family
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 
 def plant_interplay(folder: Path) -> Path:
     """Probes and measured changes of a base and two models that were fine-tuned from it."""

@@ -10,6 +10,8 @@ from tests.pages.conftest import line_with, numbers_in, words
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 TUNED = "nesia-mini-qa-squad-1"
 SHORT = "QA-SQuAD-1"
 #: Fact -> ranks of base and fine-tuned model at layers 0 to 3, and its fate.

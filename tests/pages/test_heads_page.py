@@ -10,6 +10,8 @@ from tests.pages.test_yardsticks import numbers
 from tests.store.planted import PlantedRun, plant_runs
 from tests.store.planted_heads import BASE, CONTROL, KNOWN, LENS_LOSS, RUNS, TRAINED, TUNED, plant_heads
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 
 @pytest.fixture(scope="module", params=[(), ((TUNED, "least_squares"),)], ids=["full", "counted"])
 def heads(request, tmp_path_factory):

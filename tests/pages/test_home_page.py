@@ -18,6 +18,8 @@ from tests.pages.conftest import ROOT, line_with, numbers_in, words
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 HEADINGS = ["What it knows beyond guessing", "What fine-tuning cost", "Where to go", "Facts worth looking at"]
 
 

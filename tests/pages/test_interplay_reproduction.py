@@ -14,6 +14,8 @@ from tests.pages.every_tab import EveryTab, every_tab
 from tests.pages.test_every_reproduction import plant_interplay
 from tests.sentences_planted import BASE, TASKS, PlantedSentenceRun, plant_sentence_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 PAPER = PublishedSentences.read()
 
 

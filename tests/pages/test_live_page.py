@@ -12,6 +12,8 @@ from probing.ui.frame import live_models
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, words
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 
 @pytest.fixture
 def ask(visit, tmp_path):

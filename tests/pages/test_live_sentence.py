@@ -22,6 +22,8 @@ from tests.pages.conftest import numbers_in, words
 from tests.pages.headlines import without_yardstick
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 TEXT = "paris is the capital of france and rome is the capital of italy ."
 
 

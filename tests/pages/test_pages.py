@@ -20,6 +20,8 @@ from tests.pages.every_tab import EveryTab, links_to_tabs
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs
 from tests.store.test_build_database import damage_in_place
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 NEEDS_RESULTS = ("home", "layer_curves", "facts")
 
 

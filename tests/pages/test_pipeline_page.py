@@ -16,6 +16,8 @@ from tests.pages.planted_family import charts
 from tests.pages.test_badges import unmarked
 from tests.store.planted import SEVERAL, plant_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 COMMAND = "python -m probing edges train"
 TUNED = "nesia-mini-qa-squad-2"
 SECTIONS = (

@@ -13,6 +13,8 @@ from tests.pages.every_tab import links_to_tabs, whole
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 #: What the sentence on the size of a set of one's own has, before the ends of the interval.
 SIZE = "95 % interval from"
 COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "not_read": 2}

@@ -21,6 +21,8 @@ from tests.pages.conftest import opening, words
 from tests.pages.every_tab import EveryTab, every_tab
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 PAPER = PublishedKnowledge.read()
 OBJECTIVES = {
     "nesia-mini": "pre-training",

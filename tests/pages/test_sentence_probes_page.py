@@ -29,6 +29,8 @@ from tests.sentences_planted import (
 )
 from tests.store.planted import SEVERAL, plant_runs
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 COMMAND = "python -m probing sentences train"
 SECTIONS = (
     "Layer by layer",

@@ -15,7 +15,7 @@ from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.pages.test_relations_and_compare import stamps, table_with
 from tests.store.planted import PlantedRun, plant_runs, planted_facts
 
-pytestmark = pytest.mark.usefixtures("few_suffice")
+pytestmark = pytest.mark.usefixtures("few_suffice", "unfolded")
 FACTS = planted_facts("trex")
 MODES = ("majority", "swapped")
 #: Page -> the field of its mode.

@@ -80,8 +80,11 @@ def planted_page():
 
 def test_a_page_offers_the_files_of_a_paper_once_they_are_asked_for():
     app = AppTest.from_function(planted_page, default_timeout=60).run()
+    assert not app.get("download_button") and not app.dataframe and not app.toggle, "a closed part is not drawn"
+    app.session_state["planted.files"] = True
+    app.run()
     assert [one.label for one in app.get("download_button")] == ["CSV", "LaTeX", "HTML", "HTML offline"]
-    assert not app.code
+    assert len(app.dataframe) == 1 and not app.code
     app.toggle(key="planted.paper").set_value(True).run()
     assert not app.exception
     assert [one.label for one in app.tabs] == ["Caption", "BibTeX", "Python", "Link"]

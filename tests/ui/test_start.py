@@ -1,19 +1,23 @@
-"""The command that starts the app: Streamlit's options reach Streamlit, and the pages' modules are loaded meanwhile."""
+"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded meanwhile, the pages drawn after."""
 
 import ast
+import socket
+import subprocess
 import sys
+import time
 
 import pytest
 from streamlit.web import cli
 
 from probing.core.registry import REPOSITORY
 from probing.ui import __main__ as start
+from probing.ui import visits
 
 
 def test_options_are_handed_to_streamlit(monkeypatch):
     run = []
     monkeypatch.setattr(cli, "main", lambda words, **_: run.append(words))
-    monkeypatch.setattr(start, "load", lambda: None)
+    monkeypatch.setattr(start, "prepare", lambda: None)
     monkeypatch.setattr(sys, "argv", ["probing.ui", "--server.port", "8600"])
     with pytest.raises(SystemExit):
         start.main()
@@ -29,3 +33,68 @@ def test_what_the_pages_import_is_loaded(monkeypatch):
     start.load()
     modules = {name for name in needed if name.startswith("probing.ui.") and name in sys.modules | dict.fromkeys(asked)}
     assert len(modules) > len(pages) and modules <= asked and not any(name.endswith("__main__") for name in asked)
+
+
+def test_every_page_is_visited_once_and_live_last():
+    pages = {path.stem.split("_", 1)[1] for path in (REPOSITORY / "pages").glob("*.py")}
+    addresses = start.addresses()
+    assert (addresses[0], addresses[-1]) == ("", "Live") and sorted(addresses) == sorted({"", *pages})
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """Runs the visits of a server without a server: the visited pages, and what a visit does."""
+    visited: list[str] = []
+    monkeypatch.setattr(start, "load", lambda: None)
+    monkeypatch.setattr(start, "_started", lambda: "ws://here")
+    monkeypatch.setattr(visits, "VISITS", visits.Visits())
+    monkeypatch.setattr(start, "addresses", lambda: ["", "Facts", "Live"])
+
+    def run(during) -> list[str]:
+        def visit(server: str, address: str) -> None:
+            visited.append(address)
+            visits.VISITS.note()
+            during(address)
+
+        monkeypatch.setattr(start, "visit", visit)
+        start.prepare()
+        return visited
+
+    return run
+
+
+def test_the_visits_wait_while_somebody_else_opens_pages(prepared, monkeypatch):
+    waited = []
+    monkeypatch.setattr(visits.Visits, "seconds", property(lambda self: len(waited)))
+    monkeypatch.setattr(start.time, "sleep", waited.append)
+    assert prepared(lambda address: None) == ["", "Facts", "Live"] and not waited, "its own visits are no reason to wait"
+    assert prepared(lambda address: visits.VISITS.note() if address == "Facts" else None)[3:] == ["", "Facts", "Live"]
+    assert len(waited) == start.PAUSE, "another visitor came during the second"
+
+
+def test_a_server_that_refuses_its_own_visits_serves_others(prepared):
+    def refuse(address: str) -> None:
+        raise OSError("refused")
+
+    assert prepared(refuse) == [""]
+
+
+def test_a_page_that_was_visited_is_drawn_for_a_visitor(tmp_path):
+    """A real server visits a page; what it sends is what a browser gets."""
+    script = tmp_path / "app.py"
+    script.write_text("import streamlit as st\nst.title('Drawn')\nopen('drawn', 'a').write('x')\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(600):
+                try:
+                    start.visit(f"ws://127.0.0.1:{port}", "")
+                    break
+                except OSError:
+                    time.sleep(0.1)
+        finally:
+            server.terminate()
+    assert (tmp_path / "drawn").read_text() == "x"

@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy import stats
+import scipy
 
 from probing.core.errors import PromptError, TextError
 from probing.core.facts.fact import MASK
@@ -89,7 +89,7 @@ def typed_pair(good: str, bad: str) -> MinimalPair:
 
 def by_guessing(pairs: int) -> tuple[int, int]:
     """The 95 % interval of the number of pairs that random guessing gets right."""
-    low, high = stats.binom.interval(0.95, pairs, 0.5)
+    low, high = scipy.stats.binom.interval(0.95, pairs, 0.5)
     return int(low), int(high)
 
 

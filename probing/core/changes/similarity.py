@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from probing.core.stats.intervals import NORMAL_QUANTILE
 
@@ -61,7 +61,7 @@ def rsa(first: Array, second: Array) -> float | None:
     above = np.triu_indices(len(first), 1)
     one, other = (unit @ unit.T for unit in map(unit_rows, (first, second)))
     one, other = one[above], other[above]
-    return float(stats.pearsonr(one, other).statistic) if np.ptp(one) > 0 and np.ptp(other) > 0 else None
+    return float(scipy.stats.pearsonr(one, other).statistic) if np.ptp(one) > 0 and np.ptp(other) > 0 else None
 
 
 def unit_rows(states: Array) -> Array:

@@ -4,8 +4,8 @@ The last axis is the layers 0..L; other axes (seeds, draws, tasks) stay. Undefin
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 #: Minimum F1(L) - F1(0) for an expected layer: one point.
 LEAST_GAIN = 0.01
@@ -129,7 +129,7 @@ def compression(uniform: ArrayLike, bits: ArrayLike) -> NDArray[np.float64]:
 def _bits_from_uniform(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of the amounts, as shares, from uniform shares."""
     with np.errstate(invalid="ignore"):
-        found = stats.entropy(amounts, np.ones(amounts.shape[-1]), base=2, axis=-1)
+        found = scipy.stats.entropy(amounts, np.ones(amounts.shape[-1]), base=2, axis=-1)
     # Rounding can give a value slightly below zero if all are equal.
     return np.where(np.isnan(found), found, np.maximum(found, 0.0))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE
 from probing.core.stats.paired import holm
@@ -118,9 +118,9 @@ def compare_pairs(pairs: Sequence[tuple[Place, Place]]) -> list[Comparison]:
     known = ~np.isnan(values) & ~np.isnan(errors)
     p, levels = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     t = np.divide(np.abs(values), errors, out=np.where(values == 0, 0.0, np.inf), where=errors > 0)
-    own = 2 * stats.t.sf(t, free)
+    own = 2 * special.stdtr(free, -t)
     p[known], levels[known] = holm(own[known])
-    half = stats.t.isf(levels / 2, free) * errors
+    half = -special.stdtrit(free, levels / 2) * errors
     found = []
     for (one, other), value, width, adjusted, level, alone in zip(pairs, values, half, p, levels, own, strict=True):
         sure = not np.isnan(adjusted) and alone <= level

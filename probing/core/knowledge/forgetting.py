@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+import scipy
 
 from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact_many
 
@@ -126,7 +126,7 @@ def unpaired_p(hits_1: int, hits_2: int, n: int) -> float | None:
     spread = [math.sqrt(hits * (n - hits) / (n * (n - 1))) for hits in (hits_1, hits_2)]
     if not any(spread):
         return None if hits_1 == hits_2 else 0.0
-    return float(stats.ttest_ind_from_stats(hits_1 / n, spread[0], n, hits_2 / n, spread[1], n, equal_var=True).pvalue)
+    return float(scipy.stats.ttest_ind_from_stats(hits_1 / n, spread[0], n, hits_2 / n, spread[1], n, equal_var=True).pvalue)
 
 
 def doubles(last_hits: int, best_inner_hits: int) -> bool:

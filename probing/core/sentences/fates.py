@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from probing.core.sentences.example import FIRST
 from probing.core.stats.paired import PairedCounts, paired_interval
@@ -113,7 +113,7 @@ def above_majority(right: int, n: int, majority: float) -> bool:
 
 def majority_p(right: int, n: int, majority: float) -> float:
     """One-sided exact binomial p-value of ``right`` or more of ``n`` test sentences, if each is right with probability ``majority``."""
-    return float(stats.binom.sf(right - 1, n, majority)) if n else 1.0
+    return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 
 def property_fate(evidence: Evidence, pooling: str) -> Fate | None:

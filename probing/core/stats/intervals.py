@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 #: Mean over relations, and over facts.
 AVERAGES = ("macro", "micro")
@@ -149,7 +149,7 @@ def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
     if n == 1:
         return Estimate(mean, 0.0, 1.0, 1, 1)
     error = math.sqrt(_variance(n, total, squares) / (n - 1))
-    return _with_interval(mean, error, n, len(counts), stats.t(n - 1))
+    return _with_interval(mean, error, n, len(counts), float(special.stdtrit(n - 1, 0.5 + 0.5 * CONFIDENCE)))
 
 
 def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
@@ -163,7 +163,7 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
         return Estimate(None, None, None, 0, 0)
     means = [_sums(c)[0] / c.n for c in counts]
     error = math.sqrt(math.fsum(_variance(c.n, *_sums(c)) / c.n for c in counts)) / len(counts)
-    return _with_interval(math.fsum(means) / len(means), error, sum(c.n for c in counts), len(counts), stats.norm())
+    return _with_interval(math.fsum(means) / len(means), error, sum(c.n for c in counts), len(counts), NORMAL_QUANTILE)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
@@ -253,6 +253,6 @@ def _variance(n: int, total: float, squares: float) -> float:
     return max(squares / n - (total / n) ** 2, 0.0)
 
 
-def _with_interval(mean: float, error: float, n: int, relations: int, distribution) -> Estimate:
-    half = float(distribution.ppf((1 + CONFIDENCE) / 2)) * error
+def _with_interval(mean: float, error: float, n: int, relations: int, quantile: float) -> Estimate:
+    half = quantile * error
     return Estimate(mean, max(mean - half, 0.0), min(mean + half, 1.0), n, relations)

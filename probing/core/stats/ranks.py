@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 #: Up to this many pairs all orders are counted, 5,040 for seven.
 _COUNTED = 7
@@ -29,15 +29,15 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[f
     """
     if len(first) != len(second):
         raise ValueError(f"got {len(first)} and {len(second)} values, expected pairs")
-    one, other = (stats.rankdata(side) if len(side) else np.zeros(0) for side in (first, second))
+    one, other = (scipy.stats.rankdata(side) if len(side) else np.zeros(0) for side in (first, second))
     if np.isnan([*first, *second]).any():
         raise ValueError("got a NaN, expected pairs of numbers")
     n = len(one)
     if n < 3 or len(set(one)) < 2 or len(set(other)) < 2:
         return float("nan"), float("nan")
-    found = stats.spearmanr(first, second)
+    found = scipy.stats.spearmanr(first, second)
     rho, p = float(found.statistic), float(found.pvalue)
     if n <= _COUNTED:
         orders = other[np.array(list(permutations(range(n))))]
-        p = float(np.mean(np.abs(stats.pearsonr(orders, one[None], axis=1).statistic) >= abs(rho) - 1e-9))
+        p = float(np.mean(np.abs(scipy.stats.pearsonr(orders, one[None], axis=1).statistic) >= abs(rho) - 1e-9))
     return rho, p

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from probing.core.edges.encoders import CUMULATIVE, TASK
 from probing.core.edges.numbers import f1
@@ -20,7 +20,7 @@ DRAWS = 1000
 #: Columns that are equal in runs that differ only in their seed.
 GROUP = ("model", "encoder", "task", "kind", "labels")
 #: P(at most k) of a Poisson number with mean 1: the number of times that a sentence is in a draw.
-_POISSON = stats.poisson(1).cdf(np.arange(16))
+_POISSON = special.pdtr(np.arange(16), 1)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from probing.core.stats.intervals import CONFIDENCE, RelationCounts, macro_draws
 from probing.reports.bootstrap import parallel_map
@@ -133,9 +133,9 @@ def similarity(first: Curve, second: Curve) -> Interval | None:
 
 def correlations(first: NDArray, second: NDArray) -> NDArray:
     """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN if one is flat or has fewer than three values."""
-    one, other = (stats.rankdata(values, axis=1) for values in (first, second))
+    one, other = (scipy.stats.rankdata(values, axis=1) for values in (first, second))
     found = np.full(len(one), np.nan)
     defined = (np.ptp(one, axis=1) > 0) & (np.ptp(other, axis=1) > 0) & (one.shape[1] >= 3)
     if defined.any():
-        found[defined] = stats.pearsonr(one[defined], other[defined], axis=1).statistic
+        found[defined] = scipy.stats.pearsonr(one[defined], other[defined], axis=1).statistic
     return found

@@ -26,6 +26,7 @@ from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import navigation, reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
+from probing.ui.visits import VISITS
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.learned import badge, mark_key, score_words
@@ -202,8 +203,9 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         question: the page's heading.
         needs_results: False for pages that also work with an empty store.
     """
+    VISITS.note()
     st.set_page_config(page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
-    st.html(Path(__file__).with_name("contrast.css"))
+    st.html(Path(__file__).with_name("page.css"))
     ignored = selection.enter(page)
     navigation.follow()
     with st.sidebar:

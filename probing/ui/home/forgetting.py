@@ -59,8 +59,8 @@ def draw(view: View) -> None:
         ),
     )
     blocks.in_words(_more(view, share), in_points(view, lost, named))
-    with st.expander("The same in points, and minus the swapped subject", icon=":material/straighten:"):
-        _points(view, lost, head, probe_set)
+    words = "The same in points, and minus the swapped subject"
+    blocks.folded(words, lambda: _points(view, lost, head, probe_set), key="home-points.fold", icon="straighten")
     navigation.link("compare", "Compare any two models, by layer and by fact")
 
 

@@ -1,5 +1,7 @@
 """The lower part of Home: links to other pages, facts worth looking at, and a summary of the results."""
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
@@ -79,9 +81,9 @@ def snapshot(view: View) -> None:
             data_version=view.database.data_version[:16],
         )
     )
-    with st.expander("The runs", icon=":material/inventory_2:"):
-        columns = ["run_id", "model", "head", "probe_set", "template_set", "n_probed", "n_read", "role", "seed", "created", "code_version"]
-        blocks.table_with_download(runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    columns = ["run_id", "model", "head", "probe_set", "template_set", "n_probed", "n_read", "role", "seed", "created", "code_version"]
+    draw = partial(blocks.table_with_download, runs[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    blocks.folded("The runs", draw, key="runs.fold", icon="inventory_2")
 
 
 def ways(view: View) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -88,18 +89,20 @@ def _table(shown: Shown) -> None:
     if PAPER in sides:
         table["paper_numbers"] = [_printed(one.paper) for one in judged]
     table["where"] = [one.claim.where for one in judged]
-    with st.expander("All claims as a table", icon=":material/table:"):
-        blocks.table_with_download(
-            table,
-            stamp=shown.stamp("claims"),
-            name=f"{shown.section.prefix}claims",
-            height="content",
-            column_order=["verdict", *sides, "claim"],
-            column_config={
-                PAPER: st.column_config.TextColumn("the paper's tables"),
-                "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
-            },
-        )
+    name = f"{shown.section.prefix}claims"
+    draw = partial(
+        blocks.table_with_download,
+        table,
+        stamp=shown.stamp("claims"),
+        name=name,
+        height="content",
+        column_order=["verdict", *sides, "claim"],
+        column_config={
+            PAPER: st.column_config.TextColumn("the paper's tables"),
+            "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
+        },
+    )
+    blocks.folded("All claims as a table", draw, key=f"{name}.fold", icon="table")
 
 
 def _lead(shown: Shown) -> Markdown:

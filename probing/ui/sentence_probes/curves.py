@@ -1,5 +1,7 @@
 """The accuracy of each layer's probes, one panel per task."""
 
+from functools import partial
+
 import streamlit as st
 
 from probing.core.stats.baselines import SMALL_SET
@@ -73,24 +75,23 @@ def draw(shown: Shown) -> None:
         ),
         alt="Accuracy of sentence probes by layer, one panel per task, with majority and surface baseline",
     )
-    _about(shown)
+    blocks.folded("The tasks: sentences, labels, sources", partial(_about, shown), key="sentence-tasks.fold", icon="info")
 
 
 def _about(shown: Shown) -> None:
-    """The tasks in numbers, folded away."""
-    with st.expander("The tasks: sentences, labels, sources", icon=":material/info:"):
-        about = shown.about[shown.about["task"].isin(list(shown.tasks))]
-        about = about.assign(labels=[", ".join(map(str, labels)) for labels in about["labels"]])
-        columns = ["title", "level", "labels", "n_train", "n_dev", "n_test", "dropped", "source", "licence", "task", "sha256"]
-        blocks.table_with_download(
-            about[[column for column in columns if column in about]],
-            stamp=shown.stamp("tasks of sentence probes"),
-            name="sentence-tasks",
-            column_config={
-                "title": st.column_config.TextColumn("task", pinned=True),
-                "task": "name on the command line",
-                "dropped": st.column_config.TextColumn("left out", help="Reason and number of sentences."),
-                **{f"n_{part}": st.column_config.NumberColumn(f"{part} sentences") for part in ("train", "dev", "test")},
-            },
-        )
-        st.caption(filled("A file of your own is a task too: {command}", command=code(f"{TRAIN_COMMAND.rsplit(' ', 1)[0]} YOUR_FILE.tsv")))
+    """The tasks in numbers."""
+    about = shown.about[shown.about["task"].isin(list(shown.tasks))]
+    about = about.assign(labels=[", ".join(map(str, labels)) for labels in about["labels"]])
+    columns = ["title", "level", "labels", "n_train", "n_dev", "n_test", "dropped", "source", "licence", "task", "sha256"]
+    blocks.table_with_download(
+        about[[column for column in columns if column in about]],
+        stamp=shown.stamp("tasks of sentence probes"),
+        name="sentence-tasks",
+        column_config={
+            "title": st.column_config.TextColumn("task", pinned=True),
+            "task": "name on the command line",
+            "dropped": st.column_config.TextColumn("left out", help="Reason and number of sentences."),
+            **{f"n_{part}": st.column_config.NumberColumn(f"{part} sentences") for part in ("train", "dev", "test")},
+        },
+    )
+    st.caption(filled("A file of your own is a task too: {command}", command=code(f"{TRAIN_COMMAND.rsplit(' ', 1)[0]} YOUR_FILE.tsv")))

@@ -15,6 +15,7 @@ from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
 from probing.ui.widgets.glossary import help_on
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 from probing.ui.widgets.paper import section
+from probing.ui.widgets.paper.section import Told
 from probing.ui.widgets.places import without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
@@ -22,6 +23,8 @@ BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 MAX_ROWS = 5000
+#: Whether what ``folded`` draws is closed when a page opens.
+FOLDED = True
 #: Text of an empty cell; Streamlit would write "None".
 EMPTY = "–"
 #: Label of a file of the figure, whether it has Plotly's script, and what that means.
@@ -81,43 +84,64 @@ def files(
     """Shows a figure's caption, its table and its downloads, of which the figure is one; see ``figure``."""
     if caption:
         st.caption(escape(caption), help=help_on(caption))
-    with st.expander("Table and downloads", icon=":material/table:"):
-        top = table.head(MAX_ROWS)
-        st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))
-        if len(table) > MAX_ROWS:
-            st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+    folded("Table and downloads", partial(_numbers, drawn, Told(table, stamp, name, caption, call), alt), key=f"{name}.files", icon="table")
+
+
+@st.fragment
+def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> None:
+    """Shows an expander, closed; what it holds is drawn once it is opened, without the rest of the page.
+
+    Args:
+        label: its heading.
+        draw: draws what it holds; a click in it runs nothing outside it.
+        key: unique on the page.
+        icon: name of a Material symbol.
+    """
+    place = st.expander(filled("{label}", label=label), expanded=not FOLDED, icon=f":material/{icon}:", key=key, on_change="rerun")
+    if place.open:
+        with place:
+            draw()
+
+
+def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
+    """The table of a figure and the files of both."""
+    table, stamp, name = told.table, told.stamp, told.name
+    top = table.head(MAX_ROWS)
+    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))
+    if len(table) > MAX_ROWS:
+        st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.download_button(
+            "CSV",
+            lambda: export.csv_bytes(table, stamp),
+            export.file_name(name, stamp, ".csv"),
+            "text/csv",
+            key=f"{name}.csv",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+        st.download_button(
+            "LaTeX",
+            lambda: latex_table(table[tables.telling(table)].dropna(axis="columns", how="all")).encode("utf-8"),
+            export.file_name(name, stamp, "-table.tex"),
+            "application/x-tex",
+            key=f"{name}.latex",
+            on_click="ignore",
+            icon=":material/download:",
+            help="The columns shown here that are not empty, for the package booktabs.",
+        )
+        for label, whole, words in _HTML:
             st.download_button(
-                "CSV",
-                lambda: export.csv_bytes(table, stamp),
-                export.file_name(name, stamp, ".csv"),
-                "text/csv",
-                key=f"{name}.csv",
+                label,
+                partial(_html, drawn, stamp, alt, whole),
+                export.file_name(name, stamp, "-offline.html" if whole else ".html"),
+                "text/html",
+                key=f"{name}.html{'' if whole else '-small'}",
                 on_click="ignore",
                 icon=":material/download:",
+                help=words,
             )
-            st.download_button(
-                "LaTeX",
-                lambda: latex_table(table[tables.telling(table)].dropna(axis="columns", how="all")).encode("utf-8"),
-                export.file_name(name, stamp, "-table.tex"),
-                "application/x-tex",
-                key=f"{name}.latex",
-                on_click="ignore",
-                icon=":material/download:",
-                help="The columns shown here that are not empty, for the package booktabs.",
-            )
-            for label, whole, words in _HTML:
-                st.download_button(
-                    label,
-                    partial(_html, drawn, stamp, alt, whole),
-                    export.file_name(name, stamp, "-offline.html" if whole else ".html"),
-                    "text/html",
-                    key=f"{name}.html{'' if whole else '-small'}",
-                    on_click="ignore",
-                    icon=":material/download:",
-                    help=words,
-                )
-        section.draw(drawn, section.Told(table, stamp, name, caption, call))
+    section.draw(drawn, told)
 
 
 def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from probing.core.edges import numbers
 from probing.core.edges.encoders import RANDOM, TRAINED
@@ -149,7 +149,7 @@ def places_of(mix: pd.DataFrame) -> pd.DataFrame:
         free = sum(len(values) - 1 for values in by_task.values())
         squares = sum(float(((values - values.mean()) ** 2).sum()) for values in by_task.values())
         for task, values in by_task.items():
-            half = stats.t.ppf((1 + CONFIDENCE) / 2, free) * np.sqrt(squares / free / len(values)) if free else np.nan
+            half = special.stdtrit(free, (1 + CONFIDENCE) / 2) * np.sqrt(squares / free / len(values)) if free else np.nan
             (value,) = _number(measure, _by_seed(mix[mix["task"] == task]).mean(axis=0)[None])
             rows.append((task, measure, float(value), float(value - half), float(value + half)))
     return pd.DataFrame(rows, columns=list(PLACE_COLUMNS))
