@@ -1,4 +1,4 @@
-"""``python -m probing.ui``: the app, with its pages drawn once beforehand, so that whoever comes first does not wait for it.
+"""``python -m probing.ui``: the app, with its pages drawn once beforehand, so that the first to open one need not wait.
 
 What the pages import is loaded while the server and the browser start. Then the server visits each page as a browser would, because
 Streamlit keeps the numbers of a page only for what a session drew.
@@ -78,7 +78,7 @@ def prepare() -> None:
         try:
             visit(server, address)
         except Exception as error:
-            # The visits save time and nothing else: whoever comes to a server that refused them waits as before.
+            # The visits save time and nothing else: without them a page is drawn when it is opened.
             logging.getLogger(__name__).debug("the server's own visits end: %s", error)
             return
 
