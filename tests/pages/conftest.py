@@ -9,6 +9,7 @@ from functools import cache as remembered
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 
@@ -134,8 +135,13 @@ def own_snapshot(planted_snapshots, tmp_path) -> Path:
 @pytest.fixture(scope="module")
 def unfolded() -> Iterator[None]:
     """What a page draws once somebody opens it is open: AppTest clicks on no expander."""
+    closed = st.expander
+
+    def opened(label: str, **options):
+        return closed(label, **options | ({"expanded": True} if "on_change" in options else {}))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("probing.ui.widgets.blocks.FOLDED", False)
+        patch.setattr(st, "expander", opened)
         yield
 
 

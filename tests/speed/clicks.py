@@ -141,7 +141,7 @@ def _served(module: Sequence[str], environment: dict[str, str]) -> Iterator[str]
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     words = [sys.executable, "-m", *module, "--server.port", str(port), "--server.address", "127.0.0.1"]
-    # Users' Python keeps compiled modules; a server that compiles them anew takes twice as long to start.
+    # Users' Python keeps compiled modules; a server that compiles them again takes twice as long to start.
     kept = {"PYTHONDONTWRITEBYTECODE": ""}
     server = subprocess.Popen(
         words, cwd=REPOSITORY, env={**os.environ, **kept, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

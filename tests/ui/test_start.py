@@ -1,4 +1,4 @@
-"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded meanwhile, the pages drawn after."""
+"""The command that starts the app: Streamlit's options reach Streamlit, the pages' modules are loaded, then the pages drawn."""
 
 import ast
 import socket

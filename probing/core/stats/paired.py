@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE, wilson
 
@@ -86,7 +85,7 @@ def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray
     if first.size and min(first.min(), second.min()) < 0:
         raise ValueError(f"counts of facts reach down to {first.min()} and {second.min()}, expected none below 0")
     # The binomial's cdf. Importing scipy.stats for it would hold up the start of everything by a second.
-    tail = special.betainc(np.maximum(first, second), np.minimum(first, second) + 1, 0.5)
+    tail = scipy.special.betainc(np.maximum(first, second), np.minimum(first, second) + 1, 0.5)
     return np.minimum(2 * tail, 1.0)
 
 

@@ -42,7 +42,7 @@ def draw(shown: Shown) -> None:
                 _card(shown, one)
     with st.expander("How the verdicts are made", icon=":material/gavel:"):
         st.markdown(joined("\n\n", [one for one in (_rules(shown), escape(shown.section.words.printed)) if one]))
-    _table(shown)
+    blocks.folded("All claims as a table", partial(_table, shown), key=f"{shown.section.prefix}claims.fold", icon="table")
 
 
 def _filter(judged: Sequence[Judged]) -> str:
@@ -89,12 +89,10 @@ def _table(shown: Shown) -> None:
     if PAPER in sides:
         table["paper_numbers"] = [_printed(one.paper) for one in judged]
     table["where"] = [one.claim.where for one in judged]
-    name = f"{shown.section.prefix}claims"
-    draw = partial(
-        blocks.table_with_download,
+    blocks.table_with_download(
         table,
         stamp=shown.stamp("claims"),
-        name=name,
+        name=f"{shown.section.prefix}claims",
         height="content",
         column_order=["verdict", *sides, "claim"],
         column_config={
@@ -102,7 +100,6 @@ def _table(shown: Shown) -> None:
             "claim": st.column_config.TextColumn(width=600 - 40 * len(sides)),
         },
     )
-    blocks.folded("All claims as a table", draw, key=f"{name}.fold", icon="table")
 
 
 def _lead(shown: Shown) -> Markdown:

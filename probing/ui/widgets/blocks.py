@@ -23,8 +23,6 @@ BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 MAX_ROWS = 5000
-#: Whether what ``folded`` draws is closed when a page opens.
-FOLDED = True
 #: Text of an empty cell; Streamlit would write "None".
 EMPTY = "–"
 #: Label of a file of the figure, whether it has Plotly's script, and what that means.
@@ -97,7 +95,7 @@ def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> No
         key: unique on the page.
         icon: name of a Material symbol.
     """
-    place = st.expander(filled("{label}", label=label), expanded=not FOLDED, icon=f":material/{icon}:", key=key, on_change="rerun")
+    place = st.expander(filled("{label}", label=label), icon=f":material/{icon}:", key=key, on_change="rerun")
     if place.open:
         with place:
             draw()
@@ -111,15 +109,7 @@ def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.download_button(
-            "CSV",
-            lambda: export.csv_bytes(table, stamp),
-            export.file_name(name, stamp, ".csv"),
-            "text/csv",
-            key=f"{name}.csv",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        _csv(table, stamp, name)
         st.download_button(
             "LaTeX",
             lambda: latex_table(table[tables.telling(table)].dropna(axis="columns", how="all")).encode("utf-8"),
@@ -144,6 +134,19 @@ def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
     section.draw(drawn, told)
 
 
+def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:
+    """The button that saves a whole table."""
+    st.download_button(
+        "CSV",
+        lambda: export.csv_bytes(table, stamp),
+        export.file_name(name, stamp, ".csv"),
+        "text/csv",
+        key=f"{name}.csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
 def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:
     return export.html_bytes(for_file(drawn, stamp.text), stamp, title, whole=whole)
 
@@ -164,15 +167,7 @@ def table_with_download(
     top = (table if shown is None else shown).head(MAX_ROWS)
     written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
     st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
-    st.download_button(
-        "CSV",
-        lambda: export.csv_bytes(table, stamp),
-        export.file_name(name, stamp, ".csv"),
-        "text/csv",
-        key=f"{name}.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    _csv(table, stamp, name)
     st.caption(escape(stamp.text))
 
 
