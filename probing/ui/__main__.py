@@ -15,8 +15,8 @@ from threading import Thread
 from probing import ui
 from probing.core.registry import REPOSITORY
 
-#: Seconds in which nobody opened a page, before the server goes on with its own visits.
-PAUSE = 5.0
+#: Seconds in which nobody opened a page, before the server goes on with its own visits; a new server and a browser draw for up to ten.
+PAUSE = 15.0
 #: Seconds that a page may take before the server gives up its visits, and that the server may take to start.
 LONGEST = 300.0
 
