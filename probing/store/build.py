@@ -18,10 +18,11 @@ from probing.core.files.disk_errors import require_writable
 from probing.store.build_steps import increment
 from probing.store.build_steps.failing_runs import OF_THE_ROWS, CountingError, failing_runs, refused
 from probing.store.build_steps.load import load_plain, load_predictions
+from probing.store.build_steps.packed import create_packed
 from probing.store.database import POINTER, THREADS, Database, is_whole, open_database
 from probing.store.kinds import KINDS
 from probing.store.run_tables import create_run_tables, leave_out_incomplete, leave_out_unread, part_runs
-from probing.store.schema import SCHEMA_VERSION, SCHEMAS, create_statement, tables_checksum
+from probing.store.schema import SCHEMA_VERSION, SCHEMAS, TABLES, create_statement, tables_checksum
 from probing.store.sources import DERIVED_VERSION, SourceFile, data_version_of, find_files
 
 #: Called with what is being done, the steps done and the steps in all.
@@ -225,7 +226,10 @@ def _fill(
             connection.execute("BEGIN")
             for table in SCHEMAS:
                 if table != "runs" and table not in notes.unchanged:
-                    connection.execute(create_statement(table, SCHEMAS[table]))
+                    if TABLES[table].numbered:
+                        create_packed(connection, table)
+                    else:
+                        connection.execute(create_statement(table, SCHEMAS[table]))
             create_run_tables(connection)
             connection.execute("COMMIT")
             # Runs must be known before predictions are taken: a run still being probed has files but no row yet.

@@ -15,7 +15,7 @@ import pyarrow as pa
 from probing.core.capabilities.listed import Declared
 from probing.core.provenance import Provenance, stored_provenance
 from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
-from probing.store.schema import SCHEMAS, create_statement
+from probing.store.schema import SCHEMAS, create_statement, rows_table
 
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; values that its configuration lacks are empty.
@@ -100,7 +100,7 @@ def leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> list[str]:
     said = []
     for kind in KINDS.values():
         for run_id, problem in sorted(kind.incomplete(connection).items()):
-            for table in ("predictions", *RUN_TABLES) if kind.name == FACTS else ("runs", *kind.runs):
+            for table in (rows_table("predictions"), *RUN_TABLES) if kind.name == FACTS else ("runs", *kind.runs):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
             advice = "`python -m probing check` reports what is wrong"
             said.append(f"run {run_id} is left out of the database: {problem}; {advice}")

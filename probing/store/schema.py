@@ -1,7 +1,7 @@
 """What the tables are: columns, types, bounds, and what identifies a row, from the declarations in ``store.tables``.
 
 Parquet is canonical; the tables of the same names in the database have the same columns, except ``runs``, which ``store.run_tables``
-splits into the columns of all runs and those of runs on facts. ``docs/tables.md`` describes every column.
+splits into the columns of all runs and those of runs on facts. Some are views (``rows_table``). ``docs/tables.md`` describes every column.
 """
 
 import hashlib
@@ -26,6 +26,14 @@ KEYS = Declared[tuple[str, ...]](lambda: {name: table.keys for name, table in TA
 SORT = Declared[tuple[str, ...]](lambda: {name: tuple(table.sort.split()) or table.keys for name, table in TABLES.items()})
 #: Table name -> the version that its files are written with.
 VERSIONS = Declared[int](lambda: {name: table.version for name, table in TABLES.items()})
+
+#: In the database: the number of each fact's id (``store.build_steps.packed``).
+NUMBERS = "main.fact_numbers"
+
+
+def rows_table(table: str) -> str:
+    """The table of the database that has a table's rows; not of the same name if the ids of its facts are numbers there."""
+    return f"{table}_rows" if table in TABLES and TABLES[table].numbered else table
 
 
 def tables_checksum() -> str:

@@ -8,6 +8,7 @@ import duckdb
 
 from probing.core.errors import ProbingError
 from probing.store.parquet import read_table
+from tests.store.planted import NAMES
 
 #: Folders of a place that hold results; the others (checkpoints, shards, states) are work in progress.
 RESULTS = (
@@ -64,7 +65,7 @@ def _digest(path: Path) -> str:
 def tables(path: Path) -> dict[str, list]:
     """Every row of every table of a database, in an order that depends on the rows only."""
     with duckdb.connect(str(path), read_only=True) as connection:
-        names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
+        names = [name for (name,) in connection.execute(NAMES).fetchall()]
         found = {}
         for name in names:
             # Of what it was made: sums of files in which the time of making stands.

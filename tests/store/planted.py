@@ -42,8 +42,11 @@ TOKENS = (
 )
 #: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
 _IN_ORDER = [*(table for table in SCHEMAS if table != "predictions"), *RUN_TABLES]
-#: The tables and the views, without DuckDB's own.
-_NAMES = "SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
+#: The tables and the views, without DuckDB's own, and without those that views read: facts are numbered as they come.
+NAMES = (
+    "SELECT table_name FROM duckdb_tables() WHERE table_name <> 'fact_numbers' AND NOT ends_with(table_name, '_rows') "
+    "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
+)
 _TEMPLATES = {
     "P19": "[X] was born in [Y] .",
     "P103": "The native language of [X] is [Y] .",
@@ -253,7 +256,7 @@ def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, expo
 def tables(path: Path) -> dict[str, tuple[list, list]]:
     """Table or view of a database file -> its columns with types, and its rows; sorted where no reader relies on their order."""
     with duckdb.connect(path, read_only=True) as connection:
-        names = [name for (name,) in connection.execute(_NAMES).fetchall()]
+        names = [name for (name,) in connection.execute(NAMES).fetchall()]
         found = {}
         for name in names:
             rows = connection.execute(f"SELECT * FROM {name}").fetchall()

@@ -14,7 +14,7 @@ from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import Database, open_database
 from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
-from tests.store.planted import ONE_MODEL, plant_runs
+from tests.store.planted import NAMES, ONE_MODEL, plant_runs
 
 STORED = [run for run in RUNS if run.stores_predictions]
 #: Three runs of each.
@@ -82,7 +82,7 @@ def test_traces_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
 
 def content(folder: Path) -> dict[str, list]:
     with open_database(folder) as database:
-        tables = database.query("SELECT table_name FROM duckdb_tables() ORDER BY ALL")["table_name"]
+        tables = database.query(NAMES)["table_name"]
         return {table: database.query(f"SELECT * FROM {table} ORDER BY ALL").astype(str).values.tolist() for table in tables}
 
 

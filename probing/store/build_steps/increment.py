@@ -17,7 +17,7 @@ from probing.core.errors import ImpossibleValuesError, SchemaVersionError
 from probing.store.kinds import KINDS, RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.run_tables import RUN_TABLES, drop_runs
-from probing.store.schema import SCHEMAS
+from probing.store.schema import SCHEMAS, rows_table
 from probing.store.sources import SourceFile
 
 _NEW = "addition"
@@ -197,7 +197,8 @@ def merge(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> 
     counted = "(SELECT run_id FROM counted)"
     for table in _whole():
         if table not in unchanged and connection.execute(f"SELECT 1 FROM {_differing(table)} LIMIT 1").fetchone():
-            connection.execute(f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM {_NEW}.{table}")
+            rows = rows_table(table)
+            connection.execute(f"CREATE OR REPLACE TABLE main.{rows} AS SELECT * FROM {_NEW}.{rows}")
     for table, (_, order) in RUN_TABLES.items():
         connection.execute(
             f"CREATE OR REPLACE TABLE main.{table} AS SELECT * FROM (SELECT * FROM main.{table} WHERE run_id NOT IN {counted} "
@@ -205,7 +206,7 @@ def merge(connection: duckdb.DuckDBPyConnection, unchanged: Collection[str]) -> 
         )
     made = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = ? ORDER BY table_name", [_NEW]).fetchall()
     for (table,) in made:
-        if table not in (*_whole(), *RUN_TABLES):
+        if table not in (*map(rows_table, _whole()), *RUN_TABLES):
             connection.execute(f"DELETE FROM main.{table} WHERE run_id IN {counted}")
             connection.execute(f"INSERT INTO main.{table} SELECT * FROM {_NEW}.{table}")
     connection.execute("SET schema = 'main'")

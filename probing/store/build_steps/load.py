@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 
 from probing.core.errors import ImpossibleValuesError, SchemaVersionError
 from probing.store.build_steps.increment import Notes
+from probing.store.build_steps.packed import packed_rows, selected_rows
 from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.run_tables import STORED
-from probing.store.schema import KEYS, SCHEMAS, SORT
+from probing.store.schema import KEYS, SCHEMAS, SORT, TABLES, rows_table
 from probing.store.sources import SourceFile
 
 #: So many bytes of rows are held until DuckDB takes them in one statement; they come on top of its memory.
@@ -58,7 +59,9 @@ def load_plain(
         # The first of equal keys is found by a sort of all columns, which takes ten times as long as the question if there are any.
         if connection.execute(f"SELECT 1 FROM {rows_of_all} GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
             rows_of_all = f"(SELECT DISTINCT ON ({key}) * FROM {rows_of_all} ORDER BY {key}, {_FILE}, {columns})"
-        connection.execute(f"INSERT INTO {target} SELECT {columns} FROM {rows_of_all} ORDER BY {', '.join(SORT[table])}")
+        ordered = f"(SELECT {columns} FROM {rows_of_all} ORDER BY {', '.join(SORT[table])})"
+        rows = selected_rows(connection, table, ordered) if TABLES[table].numbered else f"FROM {ordered}"
+        connection.execute(f"INSERT INTO {rows_table(target)} {rows}")
     if waiting:
         connection.unregister("incoming")
     if put_aside:
@@ -83,26 +86,18 @@ def load_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[Sour
         runs = [run_id for run_id in runs if source_of.setdefault(run_id, file.source) == file.source]
         if runs != notes.runs_of[file.sha256]:
             table = table.filter(pc.is_in(table.column("run_id"), pa.array(runs, pa.string())))
-        connection.register("incoming", _by_fact(table))
-        connection.execute("INSERT INTO predictions SELECT * FROM incoming")
+        connection.register("incoming", _by_fact(packed_rows(connection, "predictions", table)))
+        connection.execute(f"INSERT INTO {rows_table('predictions')} SELECT * FROM incoming")
         connection.unregister("incoming")
+        # The last rows of each file are then packed together with those of the next, in the space that they leave.
+        connection.execute("CHECKPOINT")
 
 
 def _by_fact(table: pa.Table) -> pa.Table:
-    """The rows of a file by run, fact and layer, so that one fact's layers are read from one place; of equal keys in their order.
-
-    DuckDB would sort the text of seven million ids, which takes twice as long as to sort numbers for the few different ones.
-    """
-    order = np.lexsort((table.column("layer").to_numpy(), _places(table.column("fact_id")), _places(table.column("run_id"))))
+    """Packed rows by run, fact and layer, so that one fact's layers are read from one place; rows of equal keys stay in their order."""
+    runs = table.column("run_id").combine_chunks().dictionary_encode().indices
+    order = np.lexsort((table.column("layer").to_numpy(), table.column("fact_id").to_numpy(), runs.to_numpy()))
     return table if (order[1:] > order[:-1]).all() else table.take(pa.array(order))
-
-
-def _places(column: pa.ChunkedArray) -> np.ndarray:
-    """The place of each row's text among the different texts of a column, in the order of their bytes, as DuckDB's."""
-    encoded = column.combine_chunks().dictionary_encode()
-    places = np.empty(len(encoded.dictionary), dtype=np.int64)
-    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(places))
-    return places[encoded.indices.to_numpy()]
 
 
 def _read(file: SourceFile, notes: Notes) -> pa.Table | None:

@@ -7,7 +7,11 @@ import pandas as pd
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.store.database import Database
 from probing.store.knowledge.transition_sql import PART_CONDITIONS
+from probing.store.schema import NUMBERS, rows_table
 from probing.store.scope import KEPT, filters
+
+#: Two runs are joined by the numbers of their facts, which is faster than by the ids of their views.
+_ROWS = rows_table("predictions")
 
 
 def paired_layers(
@@ -40,9 +44,10 @@ def paired_layers(
             count(*) FILTER (a.gold_rank <= $k AND b.gold_rank > $k) AS first_only,
             count(*) FILTER (a.gold_rank > $k AND b.gold_rank <= $k) AS second_only,
             count(*) FILTER (a.gold_rank > $k AND b.gold_rank > $k) AS neither
-        FROM predictions a
-        JOIN predictions b ON b.fact_id = a.fact_id AND b.layer = a.layer
-        JOIN known k ON k.run_id = b.run_id AND k.fact_id = b.fact_id
+        FROM {_ROWS} a
+        JOIN {_ROWS} b ON b.fact_id = a.fact_id AND b.layer = a.layer
+        JOIN {NUMBERS} n ON n.number = b.fact_id
+        JOIN known k ON k.run_id = b.run_id AND k.fact_id = n.fact_id
         WHERE a.run_id = $first AND b.run_id = $second AND {KEPT}
         GROUP BY {groups} ORDER BY {groups}
         """,

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from probing.core.knowledge.swapped import Answers, Asked, can_be_swapped_subject
 from probing.core.provenance import stored_configuration
+from probing.store.schema import NUMBERS, rows_table
 
 _log = logging.getLogger(__name__)
 
@@ -94,9 +95,11 @@ def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:
         ids = connection.execute("SELECT DISTINCT fact_id FROM predictions WHERE run_id = ? ORDER BY fact_id", [run_id]).fetchall()
         named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
         refused = unfit([facts[fact_id] for (fact_id,) in ids], dict(named))
+        if not refused:
+            continue
         (changed,) = connection.execute(
-            "UPDATE predictions SET other_rank = NULL "
-            "WHERE run_id = ? AND other_rank IS NOT NULL AND fact_id IN (SELECT unnest(?::VARCHAR[]))",
+            f"UPDATE {rows_table('predictions')} SET other_rank = NULL WHERE run_id = ? AND other_rank IS NOT NULL "
+            f"AND fact_id IN (SELECT number FROM {NUMBERS} WHERE fact_id IN (SELECT unnest(?::VARCHAR[])))",
             [run_id, refused],
         ).fetchall()[0]
         emptied, touched = emptied + changed, touched + bool(changed)

@@ -104,6 +104,8 @@ class Table:
             version is refused by name.
         most_rows: maximum rows of a shared file.
         longest: maximum mean length of the lists of a shared file.
+        numbered: the columns of ids of facts that the database stores as numbers, because the table has many rows.
+        in_steps: columns of multiples of 1/256 in a table with ``numbered`` columns; the database stores them times 256, exactly.
         many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.
     """
 
@@ -121,6 +123,8 @@ class Table:
     version: int = 1
     most_rows: int = MOST_ROWS
     longest: int = 1000
+    numbered: tuple[str, ...] = ()
+    in_steps: tuple[str, ...] = ()
     many: bool = False
     schema: pa.Schema = field(init=False, repr=False)
 

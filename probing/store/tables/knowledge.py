@@ -72,6 +72,8 @@ TABLES = (
         many=True,
         sort="run_id",
         aligned=("top_ids top_logp",),
+        numbered=("fact_id",),
+        in_steps=("gold_logp",),
         # Those of a million facts at twenty layers.
         most_rows=20_000_000,
     ),
@@ -116,6 +118,7 @@ TABLES = (
         "run_id fact_id",
         (col.RUN_ID, _FACT, col.text("lender_id", "the fact of whose prompt the subject was used")),
         per="run_id",
+        numbered=("fact_id", "lender_id"),
     ),
     col.Table(
         "swapped_runs",
