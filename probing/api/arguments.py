@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from operator import index
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Strict, TypeAdapter, ValidationError, ValidationInfo
 
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import CacheError, OptionError, ProbingError
@@ -30,6 +33,71 @@ def in_a_notebook() -> Iterator[None]:
         raise CacheError(words.replace("run the same command again", "call the same again")) from error
 
 
+@dataclass(frozen=True)
+class Argument:
+    """What an argument takes.
+
+    Attributes:
+        adapter: pydantic's check, which may give another form of the value, such as Python's number for one of numpy.
+        words: what is expected, for errors.
+    """
+
+    adapter: TypeAdapter[Any]
+    words: str
+
+    def value(self, name: str, given: Any, words: str = "") -> Any:
+        """The checked argument.
+
+        Args:
+            name: of the argument.
+            given: its value.
+            words: what is expected, if not ``self.words``.
+
+        Raises:
+            OptionError: for a value of another type, or a text that is not readable.
+        """
+        try:
+            return self.adapter.validate_python(given, context=name)
+        except ValidationError:
+            raise OptionError(f"got {name}={in_short(given)}, of type {type(given).__name__}; expected {words or self.words}") from None
+
+
+def _text(given: Any, info: ValidationInfo) -> Any:
+    """A text that is readable; pydantic would refuse half a character without naming it."""
+    return readable(str(info.context), given) if isinstance(given, str) else given
+
+
+def _number(given: Any) -> int:
+    """An integer, also numpy's; ``True`` is none."""
+    if isinstance(given, bool):
+        raise ValueError("a truth value")
+    try:
+        return index(given)
+    except TypeError as error:
+        raise ValueError("no integer") from error
+
+
+def _listed(given: Any) -> Any:
+    """A tuple of several values."""
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
+
+
+_Text = Annotated[str, Strict(), BeforeValidator(_text)]
+_Number = Annotated[int, BeforeValidator(_number)]
+_LISTED = BeforeValidator(_listed)
+
+TEXT = Argument(TypeAdapter(_Text), "a text")
+NUMBER = Argument(TypeAdapter(_Number), "a whole number")
+FLAG = Argument(TypeAdapter(Annotated[bool, Strict()]), "True or False")
+WORDS = Argument(TypeAdapter(Annotated[_Text | tuple[_Text, ...], _LISTED]), "a name or a list of names")
+NUMBERS = Argument(TypeAdapter(Annotated[_Number | tuple[_Number, ...], _LISTED]), "a whole number or a list of whole numbers")
+
+
+def in_short(value: Any) -> str:
+    """A value in one line, abbreviated if it is long."""
+    return " ".join(shortened(value).split())
+
+
 def text(name: str, given: Any, expected: str = "text") -> str:
     """The argument, if it is a text.
 
@@ -40,11 +108,9 @@ def text(name: str, given: Any, expected: str = "text") -> str:
     'tied'
     >>> text("head", 3, "the name of a kind of heads")
     Traceback (most recent call last):
-    probing.core.errors.OptionError: got head=3; expected the name of a kind of heads
+    probing.core.errors.OptionError: got head=3, of type int; expected the name of a kind of heads
     """
-    if not isinstance(given, str):
-        raise _refused(name, given, expected)
-    return readable(name, given)
+    return TEXT.value(name, given, expected)
 
 
 def readable(name: str, given: str) -> str:
@@ -95,12 +161,7 @@ def whole_number(name: str, given: Any) -> int:
     Raises:
         OptionError: if it is no integer.
     """
-    try:
-        if isinstance(given, bool):
-            raise TypeError
-        return index(given)
-    except TypeError:
-        raise _refused(name, given, "a whole number") from None
+    return NUMBER.value(name, given)
 
 
 def texts(name: str, given: Any) -> tuple[str, ...]:
@@ -112,12 +173,11 @@ def texts(name: str, given: Any) -> tuple[str, ...]:
     >>> texts("tasks", "pos"), texts("tasks", ["pos", "srl"]), texts("tasks", None)
     (('pos',), ('pos', 'srl'), ())
     """
-    listed = (given,) if isinstance(given, str) else () if given is None else given
-    found = tuple(listed) if isinstance(listed, Iterable) else (given,)
-    if not all(isinstance(one, str) for one in found):
-        raise _refused(name, given, "text, a list of texts, or None")
-    return tuple(readable(name, one) for one in found)
+    if given is None:
+        return ()
+    found = WORDS.value(name, given, "text, a list of texts, or None")
+    return (found,) if isinstance(found, str) else found
 
 
 def _refused(name: str, given: Any, expected: str) -> OptionError:
-    return OptionError(f"got {name}={' '.join(shortened(given).split())}; expected {expected}")
+    return OptionError(f"got {name}={in_short(given)}; expected {expected}")

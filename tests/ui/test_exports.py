@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from probing.figures.paper.words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
 from probing.ui.widgets.markdown import count, escape, listing
-from probing.ui.widgets.paper.calls import UNFILTERED, plot
+from probing.ui.widgets.paper.calls import plot
 
 STAMP = Stamp("P@1, macro, all facts", "1a2b3c4d5e6f7a8b", ("aaaaaaaabbbb", "ccccccccdddd"))
 
@@ -51,7 +51,7 @@ def test_a_small_html_file_is_under_a_megabyte_and_takes_the_script_from_the_net
 def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     assert plot("curve", model=["a"], head=(), k=1, average=None) == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
     assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
-    assert UNFILTERED in plot("curve", filtered=True) and UNFILTERED not in plot("curve")
+    assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
 
 
 def test_a_caption_states_n_interval_heads_and_yardsticks_but_no_clicks():

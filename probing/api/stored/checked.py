@@ -1,76 +1,28 @@
 """Checks of the arguments of a method by its annotations, before anything is read."""
 
 import inspect
-import reprlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import wraps
-from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
-from probing.api.arguments import in_a_notebook, readable
+from probing.api.arguments import FLAG, NUMBER, NUMBERS, TEXT, WORDS, Argument, in_a_notebook
 from probing.api.stored.given import Numbers, Words
-from probing.core.errors import OptionError
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What an argument takes: values of one type, several of them or one, and None if it may be left out."""
-
-    of: type
-    words: str
-    several: bool = False
-    optional: bool = True
-
-    def value(self, name: str, given: Any) -> Any:
-        """The checked argument; several values become a tuple.
-
-        Raises:
-            OptionError: for a value of another type.
-        """
-        if given is None and self.optional:
-            return None
-        if self._fits(given):
-            return self._plain(name, given)
-        if self.several and isinstance(given, Iterable) and not isinstance(given, str):
-            values = tuple(given)
-            if all(map(self._fits, values)):
-                return tuple(self._plain(name, one) for one in values)
-            # An iterator is exhausted by now.
-            raise self._error(name, list(values), type(given))
-        raise self._error(name, given, type(given))
-
-    def _error(self, name: str, shown: Any, of: type) -> OptionError:
-        return OptionError(f"got {name}={in_short(shown)}, of type {of.__name__}; expected {self.words}")
-
-    def _fits(self, given: Any) -> bool:
-        return isinstance(given, self.of) and (self.of is bool or not isinstance(given, bool))
-
-    def _plain(self, name: str, given: Any) -> Any:
-        """The number of Python for a number of numpy; a text, if it is readable."""
-        return int(given) if self.of is Integral else readable(name, given) if self.of is str else given
-
-
-_TEXT, _NUMBER, _FLAG = _Kind(str, "a text"), _Kind(Integral, "a whole number"), _Kind(bool, "True or False")
-_WORDS = _Kind(str, "a name or a list of names", several=True)
-_KINDS: dict[Any, _Kind] = {
-    Words: _WORDS,
-    Numbers: _Kind(Integral, "a whole number or a list of whole numbers", several=True),
-    str | None: _TEXT,
-    int | None: _NUMBER,
-    str: _Kind(str, "a text", optional=False),
-    int: _Kind(Integral, "a whole number", optional=False),
-    bool: _Kind(bool, "True or False", optional=False),
+#: Annotation -> what such an argument takes, and whether None is one of its values.
+_TAKEN: dict[Any, tuple[Argument, bool]] = {
+    Words: (WORDS, True),
+    Numbers: (NUMBERS, True),
+    str | None: (TEXT, True),
+    int | None: (NUMBER, True),
+    str: (TEXT, False),
+    int: (NUMBER, False),
+    bool: (FLAG, False),
 }
-_FILTERS: dict[Any, _Kind] = {str: _TEXT, int: _NUMBER, bool: _FLAG, str | list[str]: _WORDS}
-
-
-def in_short(value: Any) -> str:
-    """A value in one line, abbreviated if it is long."""
-    return " ".join(reprlib.repr(value).split())
+_FILTERS: dict[Any, Argument] = {str: TEXT, int: NUMBER, bool: FLAG, str | list[str]: WORDS}
 
 
 def checked(method: Callable[Given, Found]) -> Callable[Given, Found]:
@@ -97,8 +49,9 @@ def checked(method: Callable[Given, Found]) -> Callable[Given, Found]:
             for name, value in given.arguments.items():
                 if name == "filters":
                     given.arguments[name] = {one: _filter(one, wanted) for one, wanted in value.items()}
-                elif kind := _KINDS.get(signature.parameters[name].annotation):
-                    given.arguments[name] = kind.value(name, value)
+                elif taken := _TAKEN.get(signature.parameters[name].annotation):
+                    argument, optional = taken
+                    given.arguments[name] = None if optional and value is None else argument.value(name, value)
             return method(*given.args, **given.kwargs)
 
     return called
@@ -109,5 +62,5 @@ def _filter(name: str, value: Any) -> Any:
     # Needs the libraries of stored results, which an answer of a model does without.
     from probing.api.stored.facts import FactFilters
 
-    kind = _FILTERS.get(FactFilters.__annotations__.get(name))
-    return kind.value(name, value) if kind else value
+    argument = _FILTERS.get(FactFilters.__annotations__.get(name))
+    return value if argument is None or value is None else argument.value(name, value)

@@ -12,8 +12,7 @@ from typing import Any, Self
 import pandas as pd
 from tqdm import tqdm
 
-from probing.api.arguments import in_a_notebook, readable
-from probing.api.stored.checked import in_short
+from probing.api.arguments import in_a_notebook, in_short, readable
 from probing.api.stored.overview import LISTS, stored_models_table, stored_runs_table
 from probing.core.errors import OptionError, StoreError
 from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder

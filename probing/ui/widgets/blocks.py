@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from probing.reports.table_text import latex_table
+from probing.ui.page_figures import collect
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
@@ -53,7 +54,7 @@ def figure(
         caption: one sentence on how to read it; its markup is escaped unless it is ``Markdown``.
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
-        call: the call of the Python API that draws it; empty if there is none.
+        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
     """
     shown = stamped(drawn, stamp.text)
     config = {
@@ -80,6 +81,7 @@ def files(
     drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "", call: str = ""
 ) -> None:
     """Shows a figure's caption, its table and its downloads, of which the figure is one; see ``figure``."""
+    collect(name, drawn)
     if caption:
         st.caption(escape(caption), help=help_on(caption))
     folded("Table and downloads", partial(_numbers, drawn, Told(table, stamp, name, caption, call), alt), key=f"{name}.files", icon="table")

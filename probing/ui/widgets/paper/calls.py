@@ -1,23 +1,38 @@
 """The calls of the Python API that draw the figures of the pages."""
 
 from collections.abc import Sequence
-
-#: A line above a call of a page with filters that the method does not have.
-UNFILTERED = "# Exposure and “answer is part of the subject” are filters of the page only: this call draws all facts.\n"
+from urllib.parse import urlsplit
 
 
 def plot(method: str, *given: str, filtered: bool = False, **arguments: object) -> str:
-    """The code that draws a figure.
+    """The code that draws a figure; empty if no method draws it, so that ``of_page`` does.
 
     Args:
         method: of ``results.plot``.
         given: its arguments without a name.
-        filtered: whether the page leaves out facts that the call counts.
+        filtered: whether the page leaves out facts that the method counts.
         **arguments: its other arguments; None, and an empty list, are left out.
     """
+    if filtered:
+        return ""
     named = [repr(one) for one in given]
     named += [f"{name}={_plain(value)!r}" for name, value in arguments.items() if value is not None and _plain(value) != []]
-    return f"import probing\n\n{UNFILTERED if filtered else ''}probing.results().plot.{method}({', '.join(named)})"
+    return f"import probing\n\nprobing.results().plot.{method}({', '.join(named)})"
+
+
+def of_page(link: str, name: str) -> str:
+    """The code that draws any figure of a page, from the page's link.
+
+    Args:
+        link: with or without the address of the server, which a notebook does not need.
+        name: of the figure.
+
+    >>> print(of_page("http://localhost:8501/Compare_models?k=10", "flow").splitlines()[-1])
+    page_figure('Compare_models?k=10', 'flow')
+    """
+    parts = urlsplit(link)
+    page = parts.path.rpartition("/")[2] + (f"?{parts.query}" if parts.query else "")
+    return f"from probing.ui.page_figures import page_figure\n\npage_figure({page!r}, {name!r})"
 
 
 def _plain(value: object) -> object:

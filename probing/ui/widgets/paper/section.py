@@ -18,6 +18,7 @@ from probing.ui.widgets.export import Stamp, file_name
 from probing.ui.widgets.figure_cache import LazyFigure, for_paper
 from probing.ui.widgets.markdown import Markdown, escape, filled
 from probing.ui.widgets.paper import saver
+from probing.ui.widgets.paper.calls import of_page
 
 FORMATS = ("SVG", "PNG", "PDF", "pgfplots")
 #: Resolution of a PNG file, in dots per inch.
@@ -33,7 +34,7 @@ class Told:
         stamp: filters and fingerprint.
         name: prefix of the widgets' keys and name of the files.
         caption: how to read it; its markup is escaped unless it is ``Markdown``.
-        call: the call of the Python API that draws it; empty if there is none.
+        call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
     """
 
     table: pd.DataFrame
@@ -127,7 +128,7 @@ def _words(told: Told) -> None:
     shown = {
         "Caption": (f"\\caption{{{tex.text(words)}}}", "latex"),
         "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
-        **({"Python": (told.call, "python")} if told.call else {}),
+        "Python": (told.call or of_page(link(), told.name), "python"),
         "Link": (link(), None),
     }
     for tab, (text, language) in zip(st.tabs(list(shown)), shown.values(), strict=True):

@@ -1,0 +1,72 @@
+"""The figures of the pages in a notebook: a link of the app and the name of one of its figures draw it without a browser."""
+
+import logging
+from urllib.parse import parse_qs, urlsplit
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from probing.core.errors import FigureError
+from probing.core.registry import REPOSITORY
+from probing.ui.widgets.figure_cache import LazyFigure, for_paper
+
+#: The figures of a run by name, in the state of the sessions that are asked for them.
+_COLLECTED = "page_figures"
+_SECONDS = 600
+
+
+def collect(name: str, drawn: go.Figure | LazyFigure) -> None:
+    """Keeps a figure that a page draws, if this session is one of ``page_figure``."""
+    if _COLLECTED in st.session_state:
+        st.session_state[_COLLECTED][name] = drawn
+
+
+def page_figure(link: str, name: str) -> go.Figure:
+    """Draws a figure of a page as the page's part "For a paper" has it: light, without a stamp.
+
+    The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page are in no link.
+
+    Args:
+        link: of the page, with or without the address of a server, such as ``Layer_curves?metric=p_at_10``.
+        name: of the figure, as the page's Python call has it.
+
+    Raises:
+        FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
+
+    >>> from probing.ui.page_figures import page_figure
+    >>> page_figure("Layer_curves?metric=p_at_10", "layer-curves").layout.yaxis.title.text
+    'P@10, macro'
+    """
+    parts = urlsplit(link)
+    title = parts.path.rpartition("/")[2]
+    pages = {path.stem.split("_", 1)[1]: path for path in sorted((REPOSITORY / "pages").glob("*.py"))}
+    if title and title not in pages:
+        raise FigureError(f"got a link to {title}; expected one of {', '.join(pages)}, or none for Home")
+    drawn = _figures(str(pages[title]) if title else "", parse_qs(parts.query, keep_blank_values=True))
+    if name not in drawn:
+        raise FigureError(f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}")
+    return for_paper(drawn[name])
+
+
+def _figures(page: str, options: dict[str, list[str]]) -> dict[str, go.Figure | LazyFigure]:
+    """All figures that a page draws, by name."""
+    # Only for this: the app itself needs no test runner.
+    from streamlit.testing.v1 import AppTest
+
+    # It warns that it has no server.
+    log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=_SECONDS)
+        if page:
+            app.switch_page(page)
+        for field, values in options.items():
+            app.query_params[field] = values
+        app.session_state[_COLLECTED] = {}
+        app.run()
+    finally:
+        log.setLevel(level)
+    if app.exception:
+        raise FigureError(f"the page {page or 'Home'} cannot be drawn: {app.exception[0].value}")
+    return app.session_state[_COLLECTED]
