@@ -16,7 +16,7 @@ from probing.ui.reproduction.selection import VERDICTS
 from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, with_minus
 
 #: Verdict -> icon and colour.
 LOOKS = {
@@ -153,7 +153,7 @@ def _card(shown: Shown, judged: Judged) -> None:
         lines.append(filled("**Models needed.** {models}", models=joined(", ", map(shown.view.called, models))))
     for side, one in judged.papers.items():
         heading = words.side.format(side=side)
-        lines.append(filled("**{side}: {verdict}.** {numbers}", side=heading, verdict=_of_paper(one), numbers=_printed(one)))
+        lines.append(filled("**{side}: {verdict}.** {numbers}", side=heading, verdict=_of_paper(one), numbers=with_minus(_printed(one))))
     lines.append(filled("**Rule.** {words} {unsure}", words=rule.words, unsure=rule.unsure))
     if claim.against:
         lines.append(filled("**The paper against itself.** {against}", against=claim.against))
@@ -174,9 +174,9 @@ def _marked(shown: Shown, text: str) -> str:
     """The text with objectives replaced by the names of our models, marked by whether they learned their task, if the paper asks for it."""
     names = {objective: shown.view.label(model) for objective, model in shown.models.items() if objective != BASE}
     if not names or not shown.section.words.named:
-        return text
+        return with_minus(text)
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], text)
+    return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], with_minus(text))
 
 
 def _of_paper(found: Finding) -> str:

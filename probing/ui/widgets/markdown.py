@@ -61,6 +61,15 @@ def filled(template: str, /, **values: Any) -> Markdown:
     return Markdown(_Escaping().vformat(template, (), values))
 
 
+def with_minus(text: str) -> str:
+    """A text of ours whose negative numbers have the minus sign of the figures' axes; hyphens after letters and digits stay.
+
+    >>> with_minus("QA-SQuAD-1: -0.4 (-0.9 to 0.1) in 2020-21")
+    'QA-SQuAD-1: −0.4 (−0.9 to 0.1) in 2020-21'
+    """
+    return re.sub(r"(?<![\w–-])-(?=\d)", _MINUS, text)
+
+
 def joined(separator: str, texts: Iterable[Any]) -> Markdown:
     """Texts joined by a trusted separator, each escaped unless it is ``Markdown``."""
     return Markdown(separator.join(escape(text) for text in texts))
