@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from probing.ui.edge_sentences import found, trace
-from probing.ui.edge_sentences.shown import open_results
+from probing.ui.edge_sentences import sentence_search, trace
+from probing.ui.edge_sentences.page_view import open_results
 from probing.ui.frame import page
 
 view = page.open_page("edge_sentences", "Edge sentences", "One sentence through all layers", needs_results=False)
@@ -11,8 +11,8 @@ shown = open_results(view)
 first, list_of_sentences = st.container(), st.container()
 with list_of_sentences:
     st.header("Find a sentence", anchor="find-a-sentence")
-    found.filters(shown)
-    sentence = found.listing(shown)
+    sentence_search.filters(shown)
+    sentence = sentence_search.listing(shown)
 with first:
     trace.draw(shown, sentence)
     view.introduce()

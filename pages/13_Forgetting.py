@@ -1,8 +1,8 @@
 """Are the facts that fine-tuning lost forgotten, or only out of reach?"""
 
-from probing.ui.forgetting import facts, headline, trainings, where
+from probing.ui.forgetting import facts, headline, loss_places, trainings
+from probing.ui.forgetting.page_view import open_results
 from probing.ui.forgetting.selection import TABS
-from probing.ui.forgetting.shown import open_results
 from probing.ui.frame import page, selection
 
 view = page.open_page("forgetting", "Forgetting", "Forgotten, or only out of reach?", needs_results=False)
@@ -10,7 +10,7 @@ if shown := open_results(view):
     headline.draw(shown)
     with selection.open_tab("forgetting_tab", TABS, view.page) as tab:
         if tab == "facts":
-            where.draw(shown)
+            loss_places.draw(shown)
             facts.draw(shown)
         else:
             trainings.draw(view, shown.model)

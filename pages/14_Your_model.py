@@ -3,8 +3,8 @@
 import streamlit as st
 
 from probing.ui.frame import page, selection
-from probing.ui.own_model import form, others, result, run, space
-from probing.ui.own_model.allowed import why_not
+from probing.ui.own_model import form, other_models, result, run, space
+from probing.ui.own_model.permission import why_not
 from probing.ui.own_model.selection import OwnModelSelection
 
 view = page.open_page("own_model", "Your model", "What does your model know of your facts?", needs_results=False)
@@ -19,7 +19,7 @@ if not chosen:
     form.draw(view, refused)
 if shown := run.draw(view, may_act=refused is None):
     result.draw(view, shown.state.wish)
-    others.draw(view, shown)
+    other_models.draw(view, shown)
 if chosen:
     form.draw(view, refused)
 if refused is None:

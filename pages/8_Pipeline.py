@@ -2,8 +2,8 @@
 
 from probing.ui.frame import page, selection
 from probing.ui.pipeline import bars, curves, headline, labels, order, rows
+from probing.ui.pipeline.page_view import open_results
 from probing.ui.pipeline.selection import TABS
-from probing.ui.pipeline.shown import open_results
 
 view = page.open_page("pipeline", "Pipeline", "Where in the layers syntax and meaning appear", needs_results=False)
 shown = open_results(view)

@@ -1,20 +1,20 @@
 """Definitions, provenance, licences, differences from the papers."""
 
 from probing.ui.frame import page, selection
-from probing.ui.methods import citing, explained, search, yardsticks
+from probing.ui.methods import citation_section, definitions, search, yardsticks
 from probing.ui.methods.selection import TABS
 
 view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
 if not search.draw(view):
     with selection.open_tab("methods_tab", TABS, view.page) as tab:
         if tab == "definitions":
-            explained.definitions()
+            definitions.definitions()
         elif tab == "yardsticks":
             yardsticks.draw(view)
         elif tab == "data":
-            explained.provenance(view)
-            explained.bert()
+            definitions.provenance(view)
+            definitions.bert()
         elif tab == "differences":
-            explained.differences()
+            definitions.differences()
         else:
-            citing.draw()
+            citation_section.draw()

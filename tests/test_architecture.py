@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from probing.core.capabilities import listed
+from probing.core.capabilities import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "probing"
@@ -49,7 +49,7 @@ UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
 #: A question that the project asks of a model. In every room its files lie in a folder (or have the name) that it has everywhere.
-CAPABILITIES = tuple(listed.CAPABILITIES)
+CAPABILITIES = tuple(registry.CAPABILITIES)
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
     **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
@@ -80,8 +80,8 @@ JOINERS = {
 #: Text of code -> the only file that has it.
 SPELT_ONCE = {
     "file_digest(": "core/files/checksums.py",
-    "(BaseModel)": "core/files/frozen.py",
-    'extra="forbid"': "core/files/frozen.py",
+    "(BaseModel)": "core/files/records.py",
+    'extra="forbid"': "core/files/records.py",
     '"finetuning.json"': "core/model_folders.py",
     '"relations.toml"': "core/facts/templates.py",
     "= (1, 10, 100)": "core/metrics.py",
@@ -96,7 +96,7 @@ ATOMIC = "core/files/atomic.py"
 NO_PATH = {
     "reports/edges/scores.py": "pandas' Series.rename",
     "reports/fine_tuning/by_layer.py": "pandas' Series.rename",
-    "reports/reproduction/sentences/measured.py": "pandas' Series.rename",
+    "reports/reproduction/sentences/measurements.py": "pandas' Series.rename",
 }
 #: Rooms that join the others by their nature.
 JOINING_ROOMS = ("workflows", "commands", "api")
@@ -356,7 +356,7 @@ def test_sql_stands_in_the_store_only():
 
 
 def test_the_command_line_and_the_results_do_not_load_torch():
-    loaded = "probing.commands.main, probing.ui.frame.reads, probing.figures.knowledge.layer_curve"
+    loaded = "probing.commands.main, probing.ui.frame.page_reads, probing.figures.knowledge.layer_curve"
     code = f"import sys, {loaded}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert run.stdout.strip().splitlines()[-1] == "False"

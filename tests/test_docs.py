@@ -56,7 +56,7 @@ def test_every_column_of_every_table_is_described():
 
 
 def test_every_definition_of_the_template_set_lama_mentions_the_lost_blank():
-    from probing.ui.methods.explained import DIFFERENCES
+    from probing.ui.methods.definitions import DIFFERENCES
 
     for text in ((ROOT / "docs" / "facts.md").read_text(encoding="utf-8"), DIFFERENCES):
         assert re.search(r"without\s+the\s+blank", text.replace("*", "")) and "RoBERTa" in text

@@ -15,7 +15,7 @@ from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
 from probing.core.registry import REPOSITORY, read_registry
-from probing.models.sources.weights import weights_identity
+from probing.models.sources.weights import weights_id_of
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.store.build import build_database
@@ -159,7 +159,7 @@ def test_every_fine_tuned_model_names_its_base_objective_task_scores_and_drift()
 def test_a_fine_tuned_model_comes_from_the_shipped_base_by_the_recipe_of_the_plan(tuned):
     record = json.loads((tuned.folder / "finetuning.json").read_text(encoding="utf-8"))
     recipe, length = record["recipe"], tuned.request().length
-    assert recipe["base_weights"] == weights_identity(MODEL)
+    assert recipe["base_weights"] == weights_id_of(MODEL)
     assert (recipe["objective"], recipe["seed"], recipe["steps"]) == (tuned.objective, tuned.seed, tuned.steps)
     assert (recipe["tokens_a_step"], recipe["max_pieces"], recipe["dropout"]) == (length.tokens, length.pieces, length.dropout)
     assert recipe["freeze_embeddings"] and record["difference_bits"] == 4 and record["steps"] <= tuned.steps

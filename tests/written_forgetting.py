@@ -9,7 +9,7 @@ from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
 from probing.core.forgetting.protocols import OWN, RANDOM_BODY, RIGHT
 from probing.core.forgetting.ways import RELEARNED, USUAL_STEPS
 from probing.core.registry import REPOSITORY
-from probing.reports.forgetting.stored import stored_runs
+from probing.reports.forgetting.runs import stored_runs
 from probing.store.database import Database
 from probing.store.forgetting import queries
 from tests.written_heads import BASE, replaced

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.head_kinds import HEADS
 from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.registry import read_registry
-from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.store.database import Database
 
 BASE = "nesia-mini"

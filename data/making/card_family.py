@@ -10,20 +10,20 @@ from probing.core.head_kinds import LOGIT_LENS
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.fates import FATES
 from probing.core.sentences.tasks import SENTENCE_TASKS
-from probing.reports.changes.measured import values
+from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.edges.summary import summary
 from probing.reports.forgetting.outcome import ways
 from probing.reports.forgetting.prevention import prevention
-from probing.reports.forgetting.stored import stored_runs, usual
+from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
-from probing.reports.learned import scores
 from probing.reports.runs import pairs
 from probing.reports.sentences.accuracy import accuracies
-from probing.reports.sentences.changed import group_means
-from probing.reports.sentences.gone import where_gone_shares
+from probing.reports.sentences.accuracy_changes import group_means
+from probing.reports.sentences.property_places import where_gone_shares
+from probing.reports.task_success import scores
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.store.run_queries import runs

@@ -13,8 +13,8 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.own_sentences import SENTENCES, OwnRequest, ask_own_sentences
 from probing.workflows.gather import has_runs
+from probing.workflows.output import Say
 from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.say import Say
 
 MODEL = "nesia-mini"
 #: Half as wide as the authors' probes, to keep the files small.
@@ -70,7 +70,7 @@ def gather(say: Say = print) -> list[Path]:
     Raises:
         ProbingError: if a file cannot be read.
     """
-    weights = open_encoder(MODEL, device="cpu").identity
+    weights = open_encoder(MODEL, device="cpu").weights_id
     probes = probes_folder(cache_folder(), weights, "pos").parent
     trained = tuple(task for task in OPEN_TASKS if (probes / task / FILE).is_file())
     files = gather_results(results(), snapshot_folder(), say) if has_runs(results(), "edge_runs", say) else []

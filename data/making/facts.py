@@ -10,7 +10,7 @@ from probing.store.kinds import FACTS, KINDS
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.gather import gather_tables
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 from probing.workflows.share.counted_runs import keep_counts
 
 

@@ -20,11 +20,11 @@ from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy, atomic_text
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.core.registry import REPOSITORY
-from probing.models.sources.weights import weights_identity
+from probing.models.sources.weights import weights_id_of
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import KEYS, TABLES
 from probing.store.sources import table_of
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Next to the base: weights of the base, and seconds of one processor of each step that the family was made by.
 RECORD = "family.json"
@@ -177,7 +177,7 @@ def weights_of_base() -> str:
     """
     if not (SHIPPED / MODEL / "model.safetensors").is_file():
         raise ModelError(f"no base in {SHIPPED / MODEL}; data/models/{MODEL}/README.md has the `pretrain` command that makes it")
-    return weights_identity(SHIPPED / MODEL)
+    return weights_id_of(SHIPPED / MODEL)
 
 
 def recorded(record: Path, base: str) -> dict[str, float]:

@@ -9,10 +9,10 @@ from probing.store.kinds import KINDS
 from probing.workflows.forgetting.follow import follow
 from probing.workflows.forgetting.prevent import prevent
 from probing.workflows.gather import gather_tables, has_runs
+from probing.workflows.output import Say
 from probing.workflows.requests.finetune import TrainingLength
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.requests.forgetting_series import FollowRequest, PreventRequest
-from probing.workflows.say import Say
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "qa-squad-1")

@@ -10,8 +10,8 @@ from probing.core.model_folders import FINETUNING
 from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
 from probing.workflows.finetune import finetune
+from probing.workflows.output import Say
 from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
-from probing.workflows.say import Say
 
 MODEL = "nesia-mini"
 SHIPPED = REPOSITORY / "data" / "models"

@@ -27,9 +27,9 @@ from probing.workflows.edges.train import train_edges
 from probing.workflows.forgetting.recover import recover
 from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
+from probing.workflows.output import Say
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.say import Say
 from probing.workflows.sentences.train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.

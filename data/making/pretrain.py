@@ -19,7 +19,7 @@ from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
 from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
 from probing.store.parquet import write_table
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 
 @dataclass(frozen=True)

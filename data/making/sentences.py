@@ -21,9 +21,9 @@ from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_pr
 from probing.store.tables import changes as change_tables
 from probing.store.tables import sentences as sentence_tables
 from probing.workflows.gather import Runs, gather_tables, has_runs, without_texts
+from probing.workflows.output import Say
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.say import Say
 
 #: The tasks of Mosbach et al. (2020).
 PAPER = ("bigram-shift", "coordination-inversion", "odd-man-out")
@@ -121,12 +121,12 @@ def ship_probes(models: Iterable[str], say: Say = print) -> list[Path]:
     """Copies the trained probes of each model's tasks from the cache to the shipped folder; those there of other weights are deleted."""
     files = []
     for model in models:
-        weights = open_encoder(model, device="cpu").identity
+        weights = open_encoder(model, device="cpu").weights_id
         for task in ALL if model == MODEL else READABLE:
             trained, ships = probes_folder(cache_folder(), weights, task) / FILE, SHIPPED / model / task
             if trained.is_file():
                 files.append(write_probes(read_probes(trained), ships))
-            elif (ships / FILE).is_file() and read_probes(ships / FILE).identity != weights:
+            elif (ships / FILE).is_file() and read_probes(ships / FILE).weights_id != weights:
                 shutil.rmtree(ships)
     say(f"probes of {', '.join(models)}: {sum(path.stat().st_size for path in files):,} bytes in {SHIPPED}")
     return files

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.shown import Shown, for_notebook
-from probing.api.stored.checked import checked
+from probing.api.display import Shown, for_notebook
+from probing.api.stored.argument_checks import checked
 from probing.core.questions import Answer as EveryLayer
 from probing.reports.live_answer import entropy_of, tokens_of, tracked_ranks, watched_of
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from probing.api.arguments import in_a_notebook
 from probing.core.knowledge.transitions import PARTS
-from probing.reports.knowledge.pairs.listed import listed_facts
-from probing.reports.knowledge.pairs.paired import paired_by_layer
+from probing.reports.knowledge.pairs.fact_lists import listed_facts
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.store.database import Database
 from probing.workflows.knowledge.stored_run import database_of_runs

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from probing.api.every_token import TokenAnswer
-    from probing.api.probed import Probed
+    from probing.api.probed_facts import Probed
     from probing.api.sentence import SentenceAnswer
     from probing.api.spans import SpanAnswer
     from probing.models.encoders.load import PreTrainedModel, PreTrainedTokenizerBase
@@ -150,7 +150,7 @@ class Model:
         >>> found.table[["object", "layer", "rank"]].tail(1).values.tolist()
         [['Philadelphia', 8, 1]]
         """
-        from probing.api.probed import probe_facts
+        from probing.api.probed_facts import probe_facts
 
         with in_a_notebook():
             optional_text("templates", templates, "the name of a template set")

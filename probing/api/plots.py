@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Unpack
 
-from probing.api.shown import for_notebook
+from probing.api.display import for_notebook
 from probing.api.stored import change_figures, edge_figures, fact_figures, sentence_figures
-from probing.api.stored.checked import checked
+from probing.api.stored.argument_checks import checked
+from probing.api.stored.argument_values import Numbers, Words, chosen, several, single
 from probing.api.stored.facts import FactChoice, FactFilters, list_facts, listed_run, open_fact
-from probing.api.stored.given import Numbers, Words, chosen, several, single
 from probing.api.stored.looks import model_looks
 from probing.api.stored.shown_runs import one_run, refuse_layers, run_names
 from probing.core.errors import FigureError
@@ -15,11 +15,11 @@ from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
 from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.reports.changes.declared import CHANGES
-from probing.reports.edges.declared import EDGES
-from probing.reports.forgetting.declared import FORGETTING
+from probing.reports.changes.declarations import CHANGES
+from probing.reports.edges.declarations import EDGES
+from probing.reports.forgetting.declarations import FORGETTING
 from probing.reports.report import refuse_unknown_words
-from probing.reports.sentences.declared import SENTENCES
+from probing.reports.sentences.declarations import SENTENCES
 
 if TYPE_CHECKING:
     from probing.api.results import Results

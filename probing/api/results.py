@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from probing.api.stored.checked import checked
+from probing.api.stored.argument_checks import checked
+from probing.api.stored.argument_values import Numbers, Words, chosen, only, several, single
 from probing.api.stored.facts import FactChoice, FactFilters, by_layer, list_facts, listed_run, open_fact
-from probing.api.stored.given import Numbers, Words, chosen, only, several, single
 from probing.api.stored.of_reports import method_of
-from probing.api.stored.opened import OpenResults
+from probing.api.stored.opening import OpenResults
 from probing.api.stored.shown_runs import refuse_layers, run_names, without_pair
-from probing.core.capabilities.listed import CAPABILITIES
+from probing.core.capabilities.registry import CAPABILITIES
 from probing.core.errors import StoreError
 from probing.core.sentences.example import OURS
-from probing.reports.changes.declared import CHANGES
-from probing.reports.declared import KINDS
-from probing.reports.edges.declared import EDGES
-from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.changes.declarations import CHANGES
+from probing.reports.declarations import KINDS
+from probing.reports.edges.declarations import EDGES
+from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.reports.report import Reports, refuse_unknown_words
-from probing.reports.sentences.declared import SENTENCES
+from probing.reports.sentences.declarations import SENTENCES
 from probing.store.run_queries import runs as all_runs
 
 if TYPE_CHECKING:

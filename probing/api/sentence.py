@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from probing.api import arguments
-from probing.api.shown import Shown, for_notebook
-from probing.api.stored.checked import checked
+from probing.api.display import Shown, for_notebook
+from probing.api.stored.argument_checks import checked
 from probing.core.errors import HeadError, OptionError
 from probing.core.naming.model_names import known_model
 from probing.core.registry import read_registry

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from probing.api.arguments import text, texts
-from probing.api.shown import Shown, for_notebook
-from probing.api.stored.checked import checked
+from probing.api.display import Shown, for_notebook
+from probing.api.stored.argument_checks import checked
 from probing.core.edges.target import Span
 from probing.core.edges.traces import SpanTrace
 from probing.core.edges.words import numbered, split_words
 from probing.core.errors import EdgeDataError, OptionError
 from probing.figures.edges.span_bars import span_bars
-from probing.reports.edges.asked_spans import answer_rows, label_rows, panel_rows, text_of
+from probing.reports.edges.span_answers import answer_rows, label_rows, panel_rows, text_of
 from probing.workflows.edges.trace import trace_spans
 
 if TYPE_CHECKING:

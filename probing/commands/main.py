@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from probing import __version__
 from probing.core.capabilities.capability import Capability, Command
-from probing.core.capabilities.listed import CAPABILITIES, Declared, load
+from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room

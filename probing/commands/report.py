@@ -10,7 +10,7 @@ import typer
 
 from probing.commands.options import options_refused, printed_or_written
 from probing.core.paths import database_folder, result_folders
-from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.reports.report import Filter, Reports, refuse_unknown_words
 from probing.reports.table_text import Form
 from probing.store.build import built_database

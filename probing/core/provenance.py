@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 
 #: The revision of a model that is no commit of the hub: a folder, or a model in memory.
 LOCAL = "local"

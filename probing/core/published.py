@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import ValidationError, model_validator
 
 from probing.core.errors import PublishedError
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.registry import REPOSITORY
 
 FOLDER = REPOSITORY / "data" / "published"

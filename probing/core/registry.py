@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from probing.core.errors import RegistryError
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 
 #: The clone that holds data and pages: ``PROBING_REPOSITORY`` if it is set, else the folder that holds the package.
 REPOSITORY = Path(os.environ.get("PROBING_REPOSITORY") or Path(__file__).parents[2]).expanduser().resolve()

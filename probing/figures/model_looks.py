@@ -9,7 +9,7 @@ import pandas as pd
 from probing.core.errors import RegistryError
 from probing.core.naming.model_names import KnownModel, known_model, short_names
 from probing.core.registry import Registry, read_registry
-from probing.core.tasks.learned import Verdict
+from probing.core.tasks.task_success import Verdict
 from probing.figures.theme import model_colours
 
 #: Verdict -> what a name ends with in figures and menus.

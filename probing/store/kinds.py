@@ -9,7 +9,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from probing.core.capabilities.listed import CAPABILITIES, Declared, load
+from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.store.database import Database
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows

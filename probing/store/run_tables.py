@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from probing.core.capabilities.listed import Declared
+from probing.core.capabilities.registry import Declared
 from probing.core.provenance import Provenance, stored_provenance
 from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
 from probing.store.schema import SCHEMAS, create_statement, rows_table

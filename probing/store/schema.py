@@ -9,7 +9,7 @@ import json
 
 import pyarrow as pa
 
-from probing.core.capabilities.listed import CAPABILITIES, Declared, load
+from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.store.tables.columns import SQL_TYPES, Table
 
 #: Raised when a table gets another version; earlier versions of the program refuse its files by name.

@@ -24,12 +24,12 @@ from probing.models.edges.files import read_probes as read_edge_probes
 from probing.models.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.models.sentences.files import SHIPPED as SENTENCE_PROBES
 from probing.models.sentences.files import read_probes as read_sentence_probes
-from probing.models.sources.weights import joint_identity, weights_identity
+from probing.models.sources.weights import joint_weights_id, weights_id_of
 from probing.store.check import check_store
 from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Folder of a model -> identity of its weights.
 Identity = Callable[[str], str]
@@ -49,7 +49,7 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
     # A missing database is no fault: it is derived. It is built from the usual folders, not from named ones.
     database = database_folder() if database_folder().is_dir() and not runs else None
     # Heads and fine-tuned models ask for the same bases again and again.
-    identity = cache(weights_identity)
+    identity = cache(weights_id_of)
     looks: dict[str, Callable[[], list[str]]] = {
         "registry and shipped facts": _facts_problems,
         "published tables and minimal pairs": _paper_problems,
@@ -111,7 +111,7 @@ def _head_problems(identity_of: Identity) -> list[str]:
         except (ProbingError, OSError, SafetensorError) as error:
             problems.append(_unreadable(path, error))
             continue
-        here = {one[:16] for one in (identity.weights, joint_identity(identity.weights, identity.configuration))}
+        here = {one[:16] for one in (identity.weights, joint_weights_id(identity.weights, identity.configuration))}
         kind = path.parent.name if weights else path.parent.name.rpartition("-seed")[0]
         if identity.weights != weights if weights else path.parts[-3] not in here:
             problems.append(f"{path} belongs to other weights, {identity.weights[:16]} of {identity.model}; move or delete it")
@@ -139,7 +139,7 @@ def _shipped() -> list[ModelEntry]:
 def _identities(entry: ModelEntry, identity_of: Identity) -> list[str]:
     """The identity of a model's weights and, if it has a base, of both together, which is the one that runs record."""
     found, base = [identity_of(entry.location)], base_entry(entry)
-    return found if base is None else [*found, joint_identity(found[0], identity_of(base.location))]
+    return found if base is None else [*found, joint_weights_id(found[0], identity_of(base.location))]
 
 
 def _probe_problems() -> list[str]:
@@ -154,7 +154,7 @@ def _probe_problems() -> list[str]:
                 except ProbingError as error:
                     problems.append(str(error))
                     continue
-                weights = getattr(probes, "weights" if kind == "edges" else "identity")
+                weights = getattr(probes, "weights" if kind == "edges" else "weights_id")
                 if probes.task != path.parts[-2] or (root != shipped and path.parts[-3] != weights[:16]):
                     problems.append(f"{path} holds probes of {probes.task} for the weights {weights[:16]}; move or delete it")
     return problems

@@ -17,7 +17,7 @@ from probing.core.model_folders import at_revision
 from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.downloads import download, download_member
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 _WEIGHTS = (
     "model.safetensors",
@@ -164,8 +164,8 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
             raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}")
         return target
     # Imported only if a model comes from the hub.
-    from probing.models.encoders.usable import read_configuration
-    from probing.models.sources.located import locate
+    from probing.models.encoders.model_checks import read_configuration
+    from probing.models.sources.model_location import locate
 
     found = locate(entry.source, entry.revision or None, read_configuration)
     if not found.has_tokenizer and not entry.base:

@@ -14,20 +14,20 @@ from probing.core.model_folders import FINETUNING, find_entry
 from probing.core.nesia.corpus import wikitext_sentences
 from probing.core.paths import cache_folder
 from probing.core.registry import ModelEntry, name_in_files, name_of_model
-from probing.core.tasks.learned import Beside, in_words, task_scores, verdict_of
 from probing.core.tasks.objectives import Task
 from probing.core.tasks.recipe import FinetuneRecipe
+from probing.core.tasks.task_success import Beside, in_words, task_scores, verdict_of
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.protection import Replay, average_with
 from probing.models.finetuning.setup import Prepared, prepare, save_task_head
 from probing.models.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
-from probing.models.sources.weights import weights_identity
+from probing.models.sources.weights import weights_id_of
 from probing.store.parquet import write_table
 from probing.workflows.changes.epochs import epoch_perplexity
 from probing.workflows.heads.work import fetched_text
+from probing.workflows.output import Say
 from probing.workflows.requests.finetune import FinetuneRequest
-from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _refuse_another(note: Path, request: FinetuneRequest, task: Task, entry: Mod
     asked: dict[str, Any] = {"base": entry.name, "objective": task.label, "seed": request.seed, **vars(request.length)}
     asked |= {"freeze-embeddings": request.freeze_embeddings or None, "difference": request.difference or None}
     if Path(entry.location).is_dir():
-        asked["base weights"] = weights_identity(entry.location)[:12]
+        asked["base weights"] = weights_id_of(entry.location)[:12]
     made = json.loads(note.read_text(encoding="utf-8"))
     recipe = made["recipe"]
     names = {"steps": "steps", "tokens_a_step": "tokens", "batch": "batch", "learning_rate": "rate", "max_pieces": "pieces", "seed": "seed"}

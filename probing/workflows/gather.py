@@ -11,7 +11,7 @@ from probing.core.registry import name_in_files
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import KEYS
 from probing.store.sources import files_of
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Run -> its row in the table of runs.
 Runs = Mapping[str, Mapping]

@@ -12,7 +12,7 @@ from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import ModelEntry, name_in_files
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 if TYPE_CHECKING:
     from probing.core.knowledge.run import RunConfig
@@ -32,9 +32,9 @@ def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     for folder, row in _stored_runs(folders):
         config = stored_configuration(row["config"])
         recorded = config.get("configuration") or encoder.configuration
-        if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.identity, encoder.configuration):
+        if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.weights_id, encoder.configuration):
             continue
-        what = "weights" if config.get("weights") != encoder.identity else "settings in its config.json, or another tokenizer"
+        what = "weights" if config.get("weights") != encoder.weights_id else "settings in its config.json, or another tokenizer"
         run_id = row["run_id"]
         raise ModelError(
             f"run {run_id} in {folder} is of a model called {encoder.name} with different {what}; give this model another name "
@@ -94,8 +94,8 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
             raise
         say(f"  no weight drift is stored: {error}")
         return []
-    if entry.base_weights and base.identity != entry.base_weights:
-        got = f"the base {family} has weights {base.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
+    if entry.base_weights and base.weights_id != entry.base_weights:
+        got = f"the base {family} has weights {base.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
         raise ModelError(f"{got}; name the folder of the original base ({spelled('base')})")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)

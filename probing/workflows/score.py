@@ -9,8 +9,8 @@ from probing.core.model_folders import FINETUNING, base_entry, find_entry
 from probing.core.tasks.objectives import task_named
 from probing.models.encoders.load import pick_device
 from probing.models.finetuning.setup import prepare, take_stored_weights
+from probing.workflows.output import Say
 from probing.workflows.requests.score import ScoreRequest
-from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
 from probing.workflows.executors import Who, executor, same_path
 from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.output import Say
 from probing.workflows.requests.model import LongWork, StoredRuns
-from probing.workflows.say import Say
 
 _log = logging.getLogger(__name__)
 
@@ -125,9 +125,9 @@ def setup_of(request: LongWork, encoder: Encoder, base: Encoder | None = None) -
         **reopening(encoder, same_path(request.model or encoder.name), request.base and same_path(request.base), base),
         "device": encoder.device.type,
         "threads": thread_count(),
-        "weights": encoder.identity,
+        "weights": encoder.weights_id,
         "configuration": encoder.configuration,
-        "base_weights": base.identity if base else "",
+        "base_weights": base.weights_id if base else "",
     }
 
 
@@ -141,7 +141,7 @@ def opened_again(setup: Mapping[str, Any], dtype: str = "float32") -> tuple[Enco
     set_threads(setup["threads"])
     entry = entry_again(setup)
     encoder = open_entry(entry, setup["device"], number_format(dtype))
-    here = {"version": __version__, "weights": encoder.identity, "configuration": encoder.configuration}
+    here = {"version": __version__, "weights": encoder.weights_id, "configuration": encoder.configuration}
     refuse_differing({name: (value, setup[name]) for name, value in here.items()})
     return encoder, entry
 

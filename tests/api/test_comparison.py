@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 import probing
 from probing.core.errors import OptionError
 from probing.core.knowledge.transitions import fate_of, part_of
-from probing.core.stats.paired import PairedCounts, paired_difference
+from probing.core.stats.paired_tests import PairedCounts, paired_difference
 from tests.commands.conftest import WORDS
 
 TEXTS = ("The capital of {} is [MASK].", "{} is in [MASK].", "It is {} and [MASK].", "{} was born in [MASK].", "The [MASK] is {}.")

@@ -12,7 +12,7 @@ from tests.test_architecture import PACKAGE
 FILES = sorted(path.relative_to(PACKAGE.parent).with_suffix("") for path in (PACKAGE / "api").rglob("*.py") if path.stem != "__init__")
 MODULES = ["probing", "probing.ui.page_figures", "probing.ui.widgets.paper.calls", *(".".join(path.parts) for path in FILES)]
 #: Modules whose examples store runs, which the tables of other examples would show.
-PROBES = ("probing.api.model", "probing.api.probed")
+PROBES = ("probing.api.model", "probing.api.probed_facts")
 
 
 @pytest.fixture()

@@ -68,7 +68,7 @@ def test_a_model_in_memory_answers_as_the_folder_it_is_saved_in(architecture, tm
         mine, saved = probing.load(model, kind, tokenizer=tokenizer, device="cpu"), probing.load(folder, kind, device="cpu")
         assert mine.head == saved.head == "logit_lens"
         pd.testing.assert_frame_equal(mine.ask(sentence).table, saved.ask(sentence).table)
-    assert (mine.name, saved.name) == (f"{model.config.model_type}-{mine.encoder.identity[:8]}", "saved")
+    assert (mine.name, saved.name) == (f"{model.config.model_type}-{mine.encoder.weights_id[:8]}", "saved")
     assert mine.encoder.configuration == saved.encoder.configuration
 
 
@@ -86,7 +86,7 @@ def test_loading_neither_changes_the_model_nor_follows_its_training(in_memory, c
     pd.testing.assert_frame_equal(loaded.ask(PROMPT).table, first)
     again = probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu")
     assert again.name != loaded.name and not again.ask(PROMPT).table.equals(first)
-    assert probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu").encoder.identity == again.encoder.identity
+    assert probing.load(model, "logit_lens", tokenizer=tokenizer, device="cpu").encoder.weights_id == again.encoder.weights_id
 
 
 def test_a_model_of_another_task_borrows_its_bases_head(in_memory, tiny_model, cache):
@@ -249,14 +249,14 @@ def test_a_base_that_is_needed_is_named_as_an_argument(tiny_model, tmp_path, cac
     with pytest.raises(NoOwnHead, match=r"\(base=\)"):
         probing.load(folder, "logit_lens")
     loaded = probing.load(folder, "logit_lens", base=str(tiny_model), name="my-body", device="cpu")
-    assert loaded.name == "my-body" and loaded.encoder.identity == load_same(folder, tiny_model)
+    assert loaded.name == "my-body" and loaded.encoder.weights_id == load_same(folder, tiny_model)
 
 
 def load_same(folder, base):
     """The identity that the commands know such a model by."""
     from probing.models.encoders.load import BaseSource
 
-    return load_encoder(folder, base=BaseSource(base), device="cpu").identity
+    return load_encoder(folder, base=BaseSource(base), device="cpu").weights_id
 
 
 def test_every_token_of_a_sentence_has_the_tokens_of_its_gap_and_is_drawn(nesia):

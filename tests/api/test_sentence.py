@@ -29,11 +29,11 @@ def folder(tmp_path_factory):
     right = np.array([[50, 80, 90, 90]] * 2)
     weights = np.random.default_rng(0).normal(size=(2, LAYERS + 1, 1, HIDDEN)).astype(np.float32)
     order = TaskProbes(
-        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.identity, "d" * 64, right, 100, 50,
+        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50,
         np.ones((2, LAYERS + 1)), weights, np.zeros((2, LAYERS + 1, 1), np.float32),
     )  # fmt: skip
     for probes in (order, replace(order, task="entails", title="Entails", pairs=True)):
-        write_probes(probes, probes_folder(root / "cache", encoder.identity, probes.task))
+        write_probes(probes, probes_folder(root / "cache", encoder.weights_id, probes.task))
     return root / "tiny"
 
 

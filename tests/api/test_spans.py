@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from probing.api.display import for_notebook
 from probing.api.model import Model
-from probing.api.shown import for_notebook
 from probing.api.spans import ask_spans
 from probing.commands.main import app
 from probing.core.errors import EdgeDataError, HeadError, OptionError
 from probing.figures.edges.span_bars import span_bars
-from probing.reports.edges.asked_spans import panel_rows
+from probing.reports.edges.span_answers import panel_rows
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
 

@@ -25,8 +25,8 @@ from probing.store.parquet import write_table
 from probing.store.rules.asking import ASKED, Rule, strays
 from probing.store.tables import columns as col
 from probing.workflows.executors import passed_on
+from probing.workflows.output import Say
 from probing.workflows.requests.model import StoredRuns
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import (
     RunFiles,
     Tasks,

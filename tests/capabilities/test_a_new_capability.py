@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import probing
-from probing.core.capabilities.listed import CAPABILITIES
+from probing.core.capabilities.registry import CAPABILITIES
 from probing.core.errors import HubError, OptionError, StoreError
 from probing.store.check import check_store
 from probing.store.kinds import KINDS

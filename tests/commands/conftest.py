@@ -64,7 +64,7 @@ def built_once(no_database_twice) -> Iterator[None]:
     """Stores that several tests open have one database, and ``check`` reads the shipped facts, models, heads and probes once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "_facts_problems", cached(check._facts_problems))
-        for name in ("weights_identity", "read_identity", "read_weights", "refuse_damage", "read_edge_probes", "read_sentence_probes"):
+        for name in ("weights_id_of", "read_identity", "read_weights", "refuse_damage", "read_edge_probes", "read_sentence_probes"):
             patch.setattr(check, name, once_if_shipped(getattr(check, name)))
         yield
 

@@ -22,11 +22,11 @@ def stored(cache, tiny_model):
     """A cache with a model, heads, probes of spans and of sentences, and a run of the model, all as they should be."""
     shutil.copytree(tiny_model, cache / "models" / "mine")
     encoder = plant_probes(cache / "models" / "mine", cache, ("pos", "srl"))
-    write_probes(planted(encoder), sentence_folder(cache, encoder.identity, "order"))
+    write_probes(planted(encoder), sentence_folder(cache, encoder.weights_id, "order"))
     for layer in range(2):
-        identity = HeadIdentity(encoder.name, encoder.identity, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration)
-        save_head(encoder.head, identity, cache / "heads" / encoder.identity[:16] / "full-seed0")
-    plant_runs(cache / "runs", [PlantedRun(model="mine", made=(("weights", encoder.identity),))])
+        identity = HeadIdentity(encoder.name, encoder.weights_id, layer, "full", "{}", "[[0, 1.0]]", configuration=encoder.configuration)
+        save_head(encoder.head, identity, cache / "heads" / encoder.weights_id[:16] / "full-seed0")
+    plant_runs(cache / "runs", [PlantedRun(model="mine", made=(("weights", encoder.weights_id),))])
     return encoder
 
 
@@ -57,9 +57,9 @@ def test_what_is_as_it_should_be_has_no_problem(stored):
 
 
 def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
-    heads, edges = cache / "heads" / stored.identity[:16] / "full-seed0", edge_folder(cache, stored.identity, "pos")
+    heads, edges = cache / "heads" / stored.weights_id[:16] / "full-seed0", edge_folder(cache, stored.weights_id, "pos")
     damaged = [flip(head_path(heads, 1)), flip(edges / "probes.safetensors")]
-    damaged.append(flip(sentence_folder(cache, stored.identity, "order") / "probes.safetensors"))
+    damaged.append(flip(sentence_folder(cache, stored.weights_id, "order") / "probes.safetensors"))
     shutil.copytree(cache / "models" / "mine", cache / "models" / "cut")
     weights = cache / "models" / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -81,16 +81,16 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
     text = "\n".join(problem for problems in found.values() for problem in problems)
     assert all(str(path) in text for path in [*damaged, weights])
     (other,) = (problem for problem in found["models"] if "cut" not in problem)
-    assert f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.identity[:12]})" in other
+    assert f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.weights_id[:12]})" in other
     assert sum(map(len, found.values())) == 7
 
 
 def test_what_lies_in_anothers_place_is_named(stored, cache):
-    heads = cache / "heads" / stored.identity[:16]
+    heads = cache / "heads" / stored.weights_id[:16]
     shutil.copytree(heads / "full-seed0", cache / "heads" / ("0" * 16) / "full-seed0")
     shutil.copytree(heads / "full-seed0", heads / "tied-seed0")
-    shutil.copytree(edge_folder(cache, stored.identity, "pos"), edge_folder(cache, stored.identity, "entities"))
-    shutil.copytree(edge_folder(cache, stored.identity, "srl"), edge_folder(cache, "0" * 64, "srl"))
+    shutil.copytree(edge_folder(cache, stored.weights_id, "pos"), edge_folder(cache, stored.weights_id, "entities"))
+    shutil.copytree(edge_folder(cache, stored.weights_id, "srl"), edge_folder(cache, "0" * 64, "srl"))
     found = problems_of()
     assert [len(found[title]) for title in ("models", "heads", "edge and sentence probes")] == [0, 4, 2]
     assert all("move or delete it" in problem for problems in found.values() for problem in problems)

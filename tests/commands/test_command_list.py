@@ -8,7 +8,7 @@ from typer.core import TyperCommand
 from typer.testing import CliRunner
 
 from probing.commands.main import COMMANDS, MAKERS, app, command, commands_of
-from probing.core.capabilities.listed import CAPABILITIES
+from probing.core.capabilities.registry import CAPABILITIES
 
 #: Group -> its commands.
 GROUPS = {name: commands_of(one) for name, one in CAPABILITIES.items() if one.line}

@@ -245,7 +245,7 @@ def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
     train_edges(again)
     assert bytes_of(tmp_path / "killed") == whole
     encoder = load_encoder(again.model, device="cpu")
-    found = [probes_folder(folder, encoder.identity, "words") / FILE for folder in (tmp_path / "cache", tmp_path / "other")]
+    found = [probes_folder(folder, encoder.weights_id, "words") / FILE for folder in (tmp_path / "cache", tmp_path / "other")]
     assert found[0].read_bytes() == found[1].read_bytes()
     assert not list((tmp_path / "other" / "edge-training").rglob("*"))
 
@@ -289,7 +289,7 @@ def test_answers_that_were_not_wanted_at_first_are_made_when_they_are(request_of
 def test_probes_that_are_asked_later_are_kept_and_lost_ones_are_trained_again(request_of, words, tmp_path):
     wanted = request_of(words, probe_bits=8)
     out = train_edges(wanted)
-    path = probes_folder(tmp_path / "cache", load_encoder(wanted.model, device="cpu").identity, "words") / FILE
+    path = probes_folder(tmp_path / "cache", load_encoder(wanted.model, device="cpu").weights_id, "words") / FILE
     probes, kept = read_probes(path), path.read_bytes()
     assert (probes.task, probes.labels, probes.counts) == ("words", ("colour", "other", "town"), (True, True, True))
     assert list(probes.f1) == [row["best"] for row in tables_of(out, "edge_training")]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from probing.core.registry import REPOSITORY
-from probing.reports.declared import KINDS
+from probing.reports.declarations import KINDS
 from probing.store.database import open_database
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA

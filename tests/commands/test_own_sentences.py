@@ -88,7 +88,7 @@ def trained(cache, tiny_model, tmp_path):
         {"text": "green paris", "targets": [{"span1": [0, 1], "label": "NN"}]},
     ]
     (asked / "pos.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    probes = probes_folder(cache, encoder.identity, "pos").parent
+    probes = probes_folder(cache, encoder.weights_id, "pos").parent
     return encoder, OwnRequest(str(tiny_model), probes, out, cache / "downloads", asked)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.core.knowledge.transitions import FATES
-from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from probing.commands.main import app
 from probing.core.sentences.example import OURS
 from probing.models.changes.ask import ask_attention
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences.files import TaskProbes, probes_folder, write_probes
 
@@ -40,10 +40,10 @@ def probes(tiny_model, cache):
     right = np.array([[50, 80, 90]] * 2)
     weights = np.random.default_rng(0).normal(size=(2, 3, 1, encoder.hidden)).astype(np.float32)
     planted = TaskProbes(
-        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.identity, "d" * 64, right, 100, 50,
+        "order", "Order", False, ("inverted", "original"), OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50,
         np.ones((2, 3)), weights, np.zeros((2, 3, 1), np.float32),
     )  # fmt: skip
-    write_probes(planted, probes_folder(cache, encoder.identity, "order"))
+    write_probes(planted, probes_folder(cache, encoder.weights_id, "order"))
 
 
 def ask(*words: str, code: int = 0):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from probing.reports.changes.measured import values
+from probing.reports.changes.measures import values
 from probing.reports.sentences.accuracy import accuracies
 from probing.store.database import open_database
 from tests.changes_planted import change_run_id, plant_changes

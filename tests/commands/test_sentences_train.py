@@ -16,7 +16,7 @@ from probing.jobs.worker import do_shards, take_back
 from probing.models.encoders.load import load_encoder
 from probing.models.runtime import checked_arrays
 from probing.models.sentences.files import FILE, probes_folder, read_probes
-from probing.models.sentences.training import answered, stored_states
+from probing.models.sentences.training import probe_predictions, stored_states
 from probing.workflows import stored_runs
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train, work
@@ -93,7 +93,7 @@ def undisturbed(trained_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_states, "SENTENCES_A_FILE", 128)
         trained = trained_once(alone=True, **FEW)
-    identity = load_encoder(trained.root / "tuned", device="cpu").identity
+    identity = load_encoder(trained.root / "tuned", device="cpu").weights_id
     return bytes_of(trained.out), (probes_folder(trained.root / "cache", identity, "parity") / FILE).read_bytes()
 
 
@@ -334,7 +334,7 @@ def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(
         path.write_bytes(path.read_bytes()[:-20])
     train_sentences(again)
     encoder = load_encoder(again.model, device="cpu")
-    probes = (probes_folder(tmp_path / "cache", encoder.identity, "parity") / FILE).read_bytes()
+    probes = (probes_folder(tmp_path / "cache", encoder.weights_id, "parity") / FILE).read_bytes()
     assert (bytes_of(tmp_path / "killed"), probes) == undisturbed
     assert not [path for path in (tmp_path / "cache" / "sentence-training").rglob("*") if path.is_file()]
 
@@ -363,7 +363,7 @@ def test_a_base_that_was_probed_before_gives_its_relatives_the_same_bytes(reques
     whole = bytes_of(train_sentences(beside(parity)))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     train_sentences(request_of(parity, out=tmp_path / "base"))
-    monkeypatch.setattr(answered, "fit_mlp", once := Calls(answered.fit_mlp))
+    monkeypatch.setattr(probe_predictions, "fit_mlp", once := Calls(probe_predictions.fit_mlp))
     assert bytes_of(train_sentences(beside(parity, out=tmp_path / "again"))) == whole
     assert once.number == 1, "the base's is read"
 
@@ -396,7 +396,7 @@ def test_the_second_call_does_nothing_and_lost_files_are_made_again(request_of, 
             path.write_bytes(path.read_bytes()[:-30])
         train_sentences(wanted)
         assert {name: content for name, content in bytes_of(out).items() if name in whole} == whole
-    kept = probes_folder(tmp_path / "cache", load_encoder(wanted.model, device="cpu").identity, "parity") / FILE
+    kept = probes_folder(tmp_path / "cache", load_encoder(wanted.model, device="cpu").weights_id, "parity") / FILE
     probes, content = read_probes(kept), kept.read_bytes()
     assert probes.right.tolist() == [
         [row["right"] for row in tables_of(out, "sentence_scores") if chosen(row, pooling)] for pooling in POOLINGS

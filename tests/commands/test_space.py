@@ -15,7 +15,7 @@ def listed(run) -> dict[tuple[str, str], int]:
 
 
 def test_runs_probe_sets_and_models_are_listed_with_their_space_and_deleted(run, cache, tiny_model, facts_file, monkeypatch, tmp_path):
-    monkeypatch.setattr("probing.store.space.kept.scan_cache_dir", no_hub)
+    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
     assert listed(run) == {}
     for name in ("one", "two"):
         run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--as", name)
@@ -46,6 +46,6 @@ def no_hub():
 
 @pytest.mark.parametrize(("what", "name"), [("run", "../x"), ("model", "."), ("facts", "trex")])
 def test_what_is_not_listed_cannot_be_deleted(run, cache, monkeypatch, what, name):
-    monkeypatch.setattr("probing.store.space.kept.scan_cache_dir", no_hub)
+    monkeypatch.setattr("probing.store.space.inventory.scan_cache_dir", no_hub)
     with pytest.raises(StoreError, match=f"no {what} .* there are: none"):
         run("delete", what, name, "--yes")

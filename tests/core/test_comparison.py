@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.core.stats.paired import (
+from probing.core.stats.paired_tests import (
     PairedCounts,
     benjamini_hochberg,
     macro_difference,

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from probing.core.knowledge.early_exit import ExitCounts, best_layer, early_exit
-from probing.core.stats.paired import PairedCounts, mcnemar_exact
+from probing.core.stats.paired_tests import PairedCounts, mcnemar_exact
 from tests.reference.knowledge import is_scored
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from probing.core.knowledge.forgetting import RelationLayers, doubles, forgetting, share_forgotten, unpaired_p
-from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact
+from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, mcnemar_exact
 
 
 def relation(name: str, last: int, n: int = 50, **inner: tuple[int, int]) -> RelationLayers:

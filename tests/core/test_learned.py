@@ -8,7 +8,8 @@ from scipy import stats
 
 from probing.core.registry import REPOSITORY
 from probing.core.stats.intervals import fisher, wilson, wilson_mean
-from probing.core.tasks.learned import (
+from probing.core.tasks.objectives import CALLED, TASKS
+from probing.core.tasks.task_success import (
     BEFORE,
     BM25,
     MAJORITY,
@@ -24,7 +25,6 @@ from probing.core.tasks.learned import (
     task_scores,
     verdict_of,
 )
-from probing.core.tasks.objectives import CALLED, TASKS
 
 
 def test_learned_lies_above_not_learned_could_gain_little_and_few_items_cannot_tell():

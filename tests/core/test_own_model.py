@@ -13,8 +13,8 @@ from probing.core.errors import JobError, ModelError
 from probing.core.files.locks import exclusive_lock, is_held
 from probing.core.model_folders import find_entry
 from probing.core.own_model import background
-from probing.core.own_model.checked import ARCHITECTURES, check_model_folder, in_bytes, in_minutes
 from probing.core.own_model.folders import named_folders, own_model_folders
+from probing.core.own_model.model_check import ARCHITECTURES, check_model_folder, in_bytes, in_minutes
 from probing.core.own_model.wish import Wish, placed
 
 BERT = {

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import Answers, can_be_swapped_subject, swapped_subjects
+from probing.core.knowledge.swapped_subjects import Answers, can_be_swapped_subject, swapped_subjects
 
 CAPITAL = "The capital of [X] is [Y]."
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from probing.core.knowledge.transitions import FATES, PARTS, Transitions, fate_of, first_known_by_both, part_of
-from probing.core.stats.paired import mcnemar_exact
+from probing.core.stats.paired_tests import mcnemar_exact
 
 
 def test_a_fact_is_known_up_to_rank_k_and_not_beyond():

@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.edges.traces import SpanTrace
 from probing.figures.edges.span_bars import COLOURS, span_bars
-from probing.reports.edges.asked_spans import panel_rows
+from probing.reports.edges.span_answers import panel_rows
 from probing.ui.live.spans.answers import table
 from probing.ui.live.spans.controls import SpanQuestion
 

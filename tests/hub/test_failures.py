@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.errors import HubError, ModelError, ProbingError
 from probing.models.encoders.load import load_encoder
-from probing.models.sources.located import without_the_hub
+from probing.models.sources.model_location import without_the_hub
 from tests.hub import contents
 from tests.hub.conftest import settings
 

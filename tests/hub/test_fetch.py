@@ -43,7 +43,7 @@ def test_the_weights_of_shards_are_identified_by_their_shards_in_order(online, b
     online.hub.repositories.add("org/tiny-bert", files)
     shards = sorted(name for name in files if name.endswith(".bin"))
     expected = hashlib.sha256(b"".join(name.encode() + files[name] for name in shards)).hexdigest()
-    assert len(shards) == 3 and load_encoder("org/tiny-bert", device="cpu").identity == expected
+    assert len(shards) == 3 and load_encoder("org/tiny-bert", device="cpu").weights_id == expected
 
 
 def test_a_model_of_the_registry_is_fetched_at_its_pinned_commit(online, run, bert, tmp_path, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_damaged_download_is_fetched_again_and_never_used(online, bert, caplog
     online.hub.faults.add("^GET /large/", corrupt=True, times=1)
     opened = load_encoder("org/tiny-bert", device="cpu")
     assert len(online.hub.asked("^GET /large/")) == 2 and "downloaded again" in caplog.text
-    assert opened.identity == hashlib.sha256(contents.SAFE.encode() + bert[contents.SAFE]).hexdigest()
+    assert opened.weights_id == hashlib.sha256(contents.SAFE.encode() + bert[contents.SAFE]).hexdigest()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -54,15 +54,15 @@ def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(onli
     """The owner pushes other weights between the configuration and the weights."""
     made = online.hub.repositories.add("org/tiny-bert", bert)
     first = made.refs["main"]
-    from probing.models.encoders import usable
+    from probing.models.encoders import model_checks
 
-    read = usable.AutoConfig.from_pretrained
+    read = model_checks.AutoConfig.from_pretrained
 
     def pushed_meanwhile(*given, **more):
         made.commit(contents.as_other_weights(bert))
         return read(*given, **more)
 
-    monkeypatch.setattr(usable.AutoConfig, "from_pretrained", pushed_meanwhile)
+    monkeypatch.setattr(model_checks.AutoConfig, "from_pretrained", pushed_meanwhile)
     opened = load_encoder("org/tiny-bert", device="cpu")
     assert made.refs["main"] != first == opened.revision
     files = online.hub.asked(r"/resolve/")
@@ -78,7 +78,7 @@ def test_the_identity_is_that_of_the_same_files_in_a_folder(online, tmp_path, be
     for name, content in bert.items():
         (folder / name).write_bytes(content)
     of_hub, of_folder = load_encoder("org/tiny-bert", device="cpu"), load_encoder(folder, device="cpu")
-    assert (of_hub.identity, of_hub.configuration) == (of_folder.identity, of_folder.configuration)
+    assert (of_hub.weights_id, of_hub.configuration) == (of_folder.weights_id, of_folder.configuration)
     assert (of_folder.revision, of_folder.hub_id, of_folder.commit) == ("local", "", None)
 
 
@@ -92,7 +92,7 @@ def test_offline_the_commit_comes_from_the_cache_and_a_second_load_asks_for_no_f
     assert len(online.hub.log) == asked + 1, "a commit needs no request"
     online.offline()
     again = load_encoder("org/tiny-bert", device="cpu")
-    assert (again.revision, again.hub_id, again.identity) == (commit, "org/tiny-bert", first.identity)
+    assert (again.revision, again.hub_id, again.weights_id) == (commit, "org/tiny-bert", first.weights_id)
     assert len(online.hub.log) == asked + 1
 
 
@@ -173,7 +173,7 @@ def test_a_worker_opens_the_commits_of_the_coordinator_without_asking_for_a_bran
     made.commit(contents.as_other_weights(bert))
     asked = len(online.hub.log)
     again = open_entry(entry_again(setup), "cpu")
-    assert (again.identity, again.name, again.revision) == (opened.identity, "tiny-bert", opened.revision)
+    assert (again.weights_id, again.name, again.revision) == (opened.weights_id, "tiny-bert", opened.revision)
     assert len(online.hub.log) == asked
 
 

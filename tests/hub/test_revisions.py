@@ -53,7 +53,7 @@ def test_the_api_opens_a_revision_and_offline_it_is_found_again(two, online):
     model = probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu")
     assert (model.name, model.encoder.revision, model.encoder.hub_id) == ("tiny-bert@step-100", two[0], "org/tiny-bert")
     online.offline()
-    assert probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu").encoder.identity == model.encoder.identity
+    assert probing.load("org/tiny-bert", "logit_lens", revision="step-100", device="cpu").encoder.weights_id == model.encoder.weights_id
     with pytest.raises(ModelError, match="in memory"):
         probing.load(model.encoder.body, revision="step-100")
     with pytest.raises(OptionError, match="revision"):

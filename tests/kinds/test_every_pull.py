@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from probing.core.capabilities.listed import CAPABILITIES
+from probing.core.capabilities.registry import CAPABILITIES
 from probing.core.errors import HubError
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES

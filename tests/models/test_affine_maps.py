@@ -174,10 +174,10 @@ def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_l
     parts = {}
     for source, layer in ((bert, bert.layers), (encoder, encoder.layers)):
         text = masked_states.masked_text_of(source, TRAIN, recipe(positions=0), 0, 0, tmp_path / "slow")
-        states = MaskedStates(source, text, [layer], torch.float32, tmp_path / "slow" / source.identity)
+        states = MaskedStates(source, text, [layer], torch.float32, tmp_path / "slow" / source.weights_id)
         states.compute()
-        parts[source.identity] = states.layer(layer).at(np.arange(len(text.labels))).astype(np.float64)
-    h, z = parts[encoder.identity], parts[bert.identity]
+        parts[source.weights_id] = states.layer(layer).at(np.arange(len(text.labels))).astype(np.float64)
+    h, z = parts[encoder.weights_id], parts[bert.weights_id]
     own = np.column_stack([h, np.ones(len(h))])
     squares = own.T @ own
     solved = np.linalg.solve(squares + 1e-3 * np.trace(squares) / len(squares) * np.eye(len(squares)), own.T @ z)
@@ -249,9 +249,9 @@ def test_a_base_that_has_its_states_already_is_not_run_again(bert, tuned_copy, f
     trained(bert, recipe(epochs=1), tmp_path)
     encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     computed, real = [], MaskedStates._compute
-    monkeypatch.setattr(MaskedStates, "_compute", lambda states, n: computed.append(states.encoder.identity) or real(states, n))
+    monkeypatch.setattr(MaskedStates, "_compute", lambda states, n: computed.append(states.encoder.weights_id) or real(states, n))
     train_heads(encoder, TRAIN, VALID, recipe("least_squares"), tmp_path / "tuned", StatesCache(tmp_path / "cache"))
-    assert set(computed) == {encoder.identity}
+    assert set(computed) == {encoder.weights_id}
 
 
 def test_a_closed_form_has_no_settings_of_steps_in_its_recipe_and_no_seed():

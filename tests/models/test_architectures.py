@@ -13,7 +13,7 @@ from probing.core.facts.fact import SEVERAL_TOKENS
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import load_encoder
-from probing.models.encoders.usable import longest_input, with_offsets
+from probing.models.encoders.model_checks import longest_input, with_offsets
 from probing.models.encoders.weight_drift import weight_drift
 from probing.models.knowledge.ask import load_live
 from tests.models import tiny_models

@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 from probing.core.errors import HeadError, ModelError
 from probing.models.encoders.hidden_states import all_hidden_states, tokenize
 from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.sources.weights import weights_identity
+from probing.models.sources.weights import weights_id_of
 from tests.models import tiny_models
 
 PROMPT = "Rocky was born in [MASK]."
@@ -195,11 +195,11 @@ def test_a_body_without_a_tokenizer_takes_its_bases(bert_copy, folder_of):
 
 
 def test_identity_follows_the_weights_and_not_the_place(bert_copy, folder_of):
-    assert weights_identity(bert_copy) == weights_identity(folder_of("bert"))
+    assert weights_id_of(bert_copy) == weights_id_of(folder_of("bert"))
     weights = load_file(bert_copy / "model.safetensors")
     weights["cls.predictions.bias"][0] += 1
     save_file(weights, bert_copy / "model.safetensors", metadata={"format": "pt"})
-    assert weights_identity(bert_copy) != weights_identity(folder_of("bert"))
+    assert weights_id_of(bert_copy) != weights_id_of(folder_of("bert"))
 
 
 def test_a_body_with_another_bases_head_has_another_identity(bert_copy, folder_of, tmp_path):
@@ -208,7 +208,7 @@ def test_a_body_with_another_bases_head_has_another_identity(bert_copy, folder_o
     weights["cls.predictions.bias"][0] += 1
     save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    identities = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").identity for base in (folder_of("bert"), other)}
+    identities = {load_encoder(bert_copy, base=BaseSource(base), device="cpu").weights_id for base in (folder_of("bert"), other)}
     assert len(identities) == 2
 
 

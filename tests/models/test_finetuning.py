@@ -21,7 +21,7 @@ from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.squad import Question
 from probing.models.encoders.head import own_head
 from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.encoders.usable import with_offsets
+from probing.models.encoders.model_checks import with_offsets
 from probing.models.encoders.weight_drift import layer_of, weight_drift
 from probing.models.finetuning import evaluation, examples
 from probing.models.finetuning.kinds import Base, Training
@@ -29,7 +29,7 @@ from probing.models.finetuning.sentence_classifier import SentenceClassifier, dr
 from probing.models.finetuning.setup import Prepared
 from probing.models.finetuning.trainer import PlannedSteps, finetune, masked_loss, plan_steps
 from probing.models.sources.delta_weights import FILE, apply_difference, parameters_of, save_difference
-from probing.models.sources.weights import weights_identity
+from probing.models.sources.weights import weights_id_of
 from tests.core.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(objective="mlm-squad", base_weights="x", data_sha256="y", learning_rate=1e-2, steps=6, batch=4, max_pieces=32)
@@ -327,7 +327,7 @@ def test_a_difference_from_another_base_or_torn_is_named(folder_of, tmp_path):
 
 def stored(folder_of, folder):
     """A folder with the difference of the changed model."""
-    save_difference(weights(mlm(folder_of)), weights(changed_model(folder_of)), weights_identity(folder_of("bert")), folder)
+    save_difference(weights(mlm(folder_of)), weights(changed_model(folder_of)), weights_id_of(folder_of("bert")), folder)
     mlm(folder_of).config.save_pretrained(folder)
     return folder
 
@@ -336,7 +336,7 @@ def test_a_difference_loads_as_an_encoder_with_its_bases_head(folder_of, tmp_pat
     folder = stored(folder_of, tmp_path / "tuned")
     found = load_encoder(folder, base=BaseSource(folder_of("bert")), device="cpu")
     base = load_encoder(folder_of("bert"), device="cpu")
-    assert found.base == "tiny-bert" and found.name == "tuned" and found.identity != base.identity
+    assert found.base == "tiny-bert" and found.name == "tuned" and found.weights_id != base.weights_id
     assert all(torch.equal(a, b) for a, b in zip(found.head.parameters(), base.head.parameters(), strict=True))
     assert not torch.equal(found.body.encoder.layer[1].output.dense.weight, base.body.encoder.layer[1].output.dense.weight)
     assert torch.equal(found.body.encoder.layer[0].output.dense.weight, base.body.encoder.layer[0].output.dense.weight)
@@ -351,9 +351,7 @@ def test_a_difference_holds_the_change_of_the_word_embeddings_wherever_they_are_
     before, tuned = AutoModelForMaskedLM.from_pretrained(folder), head.from_pretrained(folder)
     with torch.no_grad():
         tuned.get_input_embeddings().weight[7] += 1
-    ready = Prepared(
-        Training(tuned, "tags", [], [], "", list), before, load_encoder(folder).tokenizer, "", weights_identity(folder), "", 24
-    )
+    ready = Prepared(Training(tuned, "tags", [], [], "", list), before, load_encoder(folder).tokenizer, "", weights_id_of(folder), "", 24)
     ready.save(tmp_path, 8)
     found = load_encoder(tmp_path, base=BaseSource(folder), device="cpu").body.get_input_embeddings().weight
     assert torch.allclose(found, tuned.get_input_embeddings().weight, atol=1e-6)
@@ -363,7 +361,7 @@ def test_a_difference_holds_the_change_of_the_word_embeddings_wherever_they_are_
 def test_a_difference_that_trained_the_head_keeps_it(folder_of, tmp_path):
     base, tuned = weights(mlm(folder_of)), weights(changed_model(folder_of))
     tuned["cls.predictions.transform.dense.weight"] = tuned["cls.predictions.transform.dense.weight"] + 0.1
-    save_difference(base, tuned, weights_identity(folder_of("bert")), tmp_path)
+    save_difference(base, tuned, weights_id_of(folder_of("bert")), tmp_path)
     mlm(folder_of).config.save_pretrained(tmp_path)
     found = load_encoder(tmp_path, name="own", base=BaseSource(folder_of("bert")), device="cpu")
     assert found.base == "own"

@@ -33,7 +33,7 @@ def digest(folder) -> str:
 def save_heads(encoder, folder, configuration):
     """A tied head of every layer, as ``train-heads`` writes them."""
     for layer in range(encoder.layers + 1):
-        identity = HeadIdentity(encoder.name, encoder.identity, layer, "tied", "{}", "[[0, 2.5]]", configuration=configuration)
+        identity = HeadIdentity(encoder.name, encoder.weights_id, layer, "tied", "{}", "[[0, 2.5]]", configuration=configuration)
         save_head(fresh_copy(encoder.head, "tied"), identity, folder)
 
 
@@ -54,7 +54,7 @@ def test_a_setting_that_changes_the_computation_changes_the_digest(change, bert_
 
 def test_another_activation_with_the_same_weights_is_another_configuration_of_the_same_identity(bert_copy, folder_of):
     own, other = load_encoder(folder_of("bert"), device="cpu"), load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu")
-    assert own.identity == other.identity and own.configuration != other.configuration
+    assert own.weights_id == other.weights_id and own.configuration != other.configuration
 
 
 def test_another_tokenizer_with_the_same_weights_is_another_configuration_even_where_no_answer_is_another_token(bert_copy, folder_of):
@@ -139,7 +139,7 @@ def test_heads_say_their_configuration_and_are_refused_for_another(bert_copy, be
 
 
 def test_heads_of_version_0_2_are_found_and_taken_for_the_same_weights(bert, tmp_path):
-    old = tmp_path / "heads" / bert.identity[:16] / "tied-seed0"
+    old = tmp_path / "heads" / bert.weights_id[:16] / "tied-seed0"
     save_heads(bert, old, "")
     assert heads_folder(bert.name, bert, "tied", tmp_path) == old == trained_heads_folder(bert, "tied", 0, tmp_path)
     assert len(load_heads(old, bert, "tied")) == bert.layers + 1

@@ -10,7 +10,7 @@ from probing.models.encoders.hidden_states import all_hidden_states, tokenize
 from probing.models.encoders.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
 from probing.models.encoders.load import load_encoder
 from probing.models.knowledge.ask import load_live
-from probing.models.knowledge.ask_swapped import ask_replaced
+from probing.models.knowledge.layer_restoration import ask_replaced
 from tests.models import tiny_models
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -26,7 +26,7 @@ def changed(encoder, *, embeddings: bool = False):
         for part in (body.embeddings, layers_of(body)) if embeddings else (layers_of(body),):
             for parameter in part.parameters():
                 parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return replace(encoder, name="tuned", body=body.eval(), identity="tuned", base=encoder.name)
+    return replace(encoder, name="tuned", body=body.eval(), weights_id="tuned", base=encoder.name)
 
 
 @pytest.fixture(params=sorted(LAYERS))
@@ -84,7 +84,7 @@ def test_the_two_models_are_as_they_were_afterwards(pair):
     replaced_states(row, tuned, base)
     for states, encoder in zip(before, pair, strict=True):
         assert all(torch.equal(one, two) for one, two in zip(states, all_hidden_states([row], encoder), strict=True))
-    assert mixed.identity not in (tuned.identity, base.identity) and "last 1 of" in mixed.name
+    assert mixed.weights_id not in (tuned.weights_id, base.weights_id) and "last 1 of" in mixed.name
 
 
 def test_the_answer_is_read_by_the_fine_tuned_models_own_last_head(encoder_of):

@@ -7,7 +7,7 @@ from transformers import AutoModelForMaskedLM
 
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact, facts_sha256, fill
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.heads.files import load_heads
 from probing.models.knowledge import probe as probing_module
@@ -43,7 +43,7 @@ FACTS = [
 def config_for(encoder, facts, answers, **more):
     settings = {
         "model": encoder.name,
-        "weights": encoder.identity,
+        "weights": encoder.weights_id,
         "model_revision": "local",
         "base": "",
         "objective": "mlm",

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from probing.core.registry import REPOSITORY, read_registry
-from probing.core.tasks.learned import in_words
+from probing.core.tasks.task_success import in_words
 from probing.figures.model_looks import MARKS
 from probing.reports.runs import one_run_each
 from probing.store.database import open_database

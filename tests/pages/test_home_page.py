@@ -12,7 +12,7 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.ui.frame import navigation
 from probing.ui.home.examples import layers_in_words
-from probing.ui.home.known import above_majority_words, from_subject_words
+from probing.ui.home.knowledge_bars import above_majority_words, from_subject_words
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import ROOT, line_with, numbers_in, words
 from tests.pages.planted_family import FAMILY

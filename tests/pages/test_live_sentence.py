@@ -12,11 +12,11 @@ from transformers import AutoModelForMaskedLM
 from probing.core.changes.minimal_pairs import MinimalPair, read_minimal_pairs, two_words
 from probing.core.sentences.example import OURS
 from probing.models.changes.ask import ask_attention, pair_scores
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences.ask import ask_sentence
 from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.ui.live.sentence import asked, pairs
+from probing.ui.live.sentence import pairs, sentence_models
 from tests.models.tiny_models import HIDDEN, LAYERS, save
 from tests.pages.conftest import numbers_in, words
 from tests.pages.headlines import without_yardstick
@@ -32,7 +32,7 @@ def planted(encoder, task: str = "order", labels=("inverted", "original"), pairs
     draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
     right = np.array([[50, *[90] * encoder.layers]] * 2)
     return TaskProbes(
-        task, task.title(), pairs, labels, OURS, encoder.name, encoder.identity, "d" * 64, right, 100, 50, np.ones(right.shape),
+        task, task.title(), pairs, labels, OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50, np.ones(right.shape),
         draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32), np.zeros((*right.shape, outputs), np.float32),
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def cache(tmp_path_factory):
     (tuned / "finetuning.json").write_text(json.dumps(note))
     encoder = load_encoder(tiny, device="cpu")
     for probes in (planted(encoder), planted(encoder, "depth", ("one", "two", "three")), planted(encoder, "follows", pairs=True)):
-        write_probes(probes, probes_folder(root, encoder.identity, probes.task))
+        write_probes(probes, probes_folder(root, encoder.weights_id, probes.task))
     return root
 
 
@@ -258,7 +258,7 @@ def test_the_shipped_pairs_are_thirty():
 
 
 def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monkeypatch, pauses):
-    kept = asked._attention()
+    kept = sentence_models._attention()
     kept.kept.clear()
     ask()
     assert len(pauses) == 2 + 2 * LAYERS and len(kept.kept) == 1
@@ -276,12 +276,12 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
 def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache):
     from probing.ui.frame import live_models
 
-    asked._eager().clear()
+    sentence_models._eager().clear()
     live_models.model_cache().kept.clear()
     ask()
     kept = list(live_models.model_cache().kept.values())
-    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(asked._eager()) == 2
+    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(sentence_models._eager()) == 2
     for live in kept:
         own = {tensor.data_ptr() for tensor in live.encoder.body.parameters()}
-        assert {tensor.data_ptr() for tensor in asked._eager()[live].encoder.body.parameters()} == own
+        assert {tensor.data_ptr() for tensor in sentence_models._eager()[live].encoder.body.parameters()} == own
     assert kept[0].encoder.hidden == HIDDEN

@@ -13,7 +13,7 @@ from probing.figures.tokens import token_grid
 from probing.reports.citations import PAPERS, SOFTWARE
 from probing.store import parquet
 from probing.store.database import is_whole
-from probing.ui.frame import reads
+from probing.ui.frame import page_reads
 from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.pages.every_tab import EveryTab, links_to_tabs
@@ -92,7 +92,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     app = visit("home", "several")
     (path,) = (tmp_path / "cache" / "database").glob("*.duckdb")
     damage_in_place(path)
-    reads._read.clear()
+    page_reads._read.clear()
     app.switch_page("pages/9_Methods_and_data.py")
     app.run()
     assert not app.exception and not app.warning

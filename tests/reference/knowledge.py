@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from probing.core.knowledge.answer_types import piece, plain, words
-from probing.core.stats.paired import PairedCounts
+from probing.core.stats.paired_tests import PairedCounts
 
 
 def total_knowledge(any_hits: int, n: int) -> float | None:

@@ -9,7 +9,7 @@ from probing.core.stats.intervals import wilson
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence
-from probing.reports.reproduction.knowledge.measured import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
+from probing.reports.reproduction.knowledge.measurements import BY_LAYER_COLUMNS, DIFFERENCE_COLUMNS
 
 MODELS = (BASE, "QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL", CONTROL)
 PAPER = PublishedKnowledge.read()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.reports.knowledge.asked import asked
+from probing.reports.knowledge.typed_sentence import asked
 from probing.store.build import built_database
 from tests.store.planted import VARIANTS, plant_runs
 

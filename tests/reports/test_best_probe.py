@@ -3,7 +3,7 @@
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN
-from probing.reports.sentences.best import best_predicting, best_probes, best_read
+from probing.reports.sentences.best_probes import best_predicting, best_probes, best_read
 
 CELLS = [(FIRST, 0), (FIRST, 1), (MEAN, 0), (MEAN, 1)]
 MINE = pd.DataFrame(CELLS, columns=["pooling", "layer"], index=[10, 11, 12, 13]).assign(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from probing.core.changes.measures import MEASURES as KNOWN
-from probing.reports.changes.measured import SAME_IS_ONE, values
+from probing.reports.changes.measures import SAME_IS_ONE, values
 from probing.reports.changes.perplexity import epoch_perplexities, perplexities
 from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.changed import changes, group_means
-from probing.reports.sentences.gone import where_gone, where_gone_shares
+from probing.reports.sentences.accuracy_changes import changes, group_means
+from probing.reports.sentences.property_places import where_gone, where_gone_shares
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.tables.changes import ALL_HEADS

@@ -12,7 +12,7 @@ from probing.reports.reproduction.curve_shapes import Curve, correlations, misse
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED, VERDICTS, Interval, at_most, between, every, some
 from probing.reports.reproduction.findings import BASE, Evidence, Finding, judged_by
 from probing.reports.reproduction.knowledge.claims import RULES
-from probing.reports.reproduction.knowledge.measured import with_inner_intervals
+from probing.reports.reproduction.knowledge.measurements import with_inner_intervals
 from probing.reports.reproduction.knowledge.paper import BERTNESIA
 from probing.reports.reproduction.words import points
 from tests.reports.planted_claims import (

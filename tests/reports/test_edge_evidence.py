@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from probing.reports.reproduction.edges import tables
-from probing.reports.reproduction.edges.measured import evidence_of, places_of, runs_of
+from probing.reports.reproduction.edges.measurements import evidence_of, places_of, runs_of
 from probing.reports.reproduction.edges.paper import EDGE_PROBING
 from probing.store.database import open_database
 from tests.edges_planted import POS, RUNS, SRL, PlantedEdgeRun, answers, plant_edges, planted_part, planted_probabilities, run_rows

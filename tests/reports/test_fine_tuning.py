@@ -12,12 +12,12 @@ from probing.core.sentences.pairs import Cell
 from probing.core.stats.ranks import rank_correlation
 from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
 from probing.reports.fine_tuning.evidence import FactRuns, evidence
-from probing.reports.fine_tuning.kin import beside, kin, tuned_models
+from probing.reports.fine_tuning.families_of_models import beside, kin, tuned_models
 from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
 from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures, within_models
 from probing.reports.fine_tuning.paragraph import Names, paragraph
 from probing.reports.relatives import Relatives
-from probing.reports.sentences.gone import where_gone
+from probing.reports.sentences.property_places import where_gone
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from tests.changes_planted import block_sums, planted_value

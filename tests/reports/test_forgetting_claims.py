@@ -5,11 +5,11 @@ import pytest
 
 from probing.core.forgetting.excess import ABOVE, BELOW, UNKNOWN
 from probing.core.stats.intervals import wilson
-from probing.core.stats.paired import newcombe
+from probing.core.stats.paired_tests import newcombe
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.reports.reproduction.findings import judged_by
 from probing.reports.reproduction.forgetting.claims import BACK, PREVENTED, RULES, ForgettingEvidence
-from probing.reports.reproduction.forgetting.frozen import prevented
+from probing.reports.reproduction.forgetting.frozen_layers import prevented
 from probing.reports.reproduction.forgetting.paper import bases_here, measure
 from probing.store.database import open_database
 from tests import forgetting_planted as planted

@@ -7,7 +7,7 @@ import pytest
 from probing.core.forgetting.excess import ABOVE, BELOW, POOLED, UNKNOWN
 from probing.reports.forgetting import places
 from probing.reports.forgetting.outcome import KEPT, PARTS, by_confidence, outcome, ways
-from probing.reports.forgetting.stored import stored_runs
+from probing.reports.forgetting.runs import stored_runs
 from probing.reports.forgetting.story import ranks_by_layer
 from probing.store.database import open_database
 from probing.store.forgetting.queries import BACK_COLUMNS

@@ -13,7 +13,7 @@ from probing.core.knowledge.forgetting import AUTHORS_KEYS
 from probing.core.knowledge.transitions import FATES, PARTS, fate_of, part_of
 from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
+from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
 from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from probing.core.stats.intervals import wilson
-from probing.core.stats.paired import newcombe
-from probing.reports.knowledge.heads.lost import points_lost, read_out
+from probing.core.stats.paired_tests import newcombe
+from probing.reports.knowledge.heads.losses import points_lost, read_out
 from probing.reports.knowledge.heads.training import costs, losses
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.runs import one_run_each, pairs

@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.registry import REPOSITORY, read_registry
 from probing.core.stats.intervals import wilson_mean
-from probing.reports.learned import COLUMNS, SHORT, learned, scores
+from probing.reports.task_success import COLUMNS, SHORT, learned, scores
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.store.parquet import read_table, write_table

@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.stats.intervals import wilson
-from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference
+from probing.core.stats.paired_tests import PairedCounts, macro_difference, paired_difference
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.paper import BERTNESIA
 from probing.store.build import build_database

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from probing.core.stats.paired import PairedCounts, paired_difference
-from probing.reports.knowledge.pairs.paired import paired_by_layer
+from probing.core.stats.paired_tests import PairedCounts, paired_difference
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.store.database import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probing.core.stats.paired import mcnemar_exact
-from probing.reports.knowledge.pairs.paired import macro_paired_by_layer, paired_by_layer
+from probing.core.stats.paired_tests import mcnemar_exact
+from probing.reports.knowledge.pairs.paired_layers import macro_paired_by_layer, paired_by_layer
 from probing.store.database import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts, planted_rank
 

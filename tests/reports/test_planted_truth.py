@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from probing.core.knowledge.transitions import FATES, PARTS
-from probing.core.stats.paired import mcnemar_exact
+from probing.core.stats.paired_tests import mcnemar_exact
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database, open_database

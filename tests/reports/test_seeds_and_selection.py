@@ -8,7 +8,7 @@ import pytest
 
 from probing.core.errors import StoreError
 from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, identities, pairs

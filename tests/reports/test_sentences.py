@@ -15,8 +15,8 @@ from probing.core.sentences.example import ALIGNED, FIRST, MEAN, MLP, OURS, OWN,
 from probing.core.sentences.fates import FATES
 from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.changed import changes, group_means, turned_sentences, upper_against_lower
-from probing.reports.sentences.gone import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
+from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences, upper_against_lower
+from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from probing.figures.forgetting.prevention import prevention_points
-from probing.figures.forgetting.when import event_bars, kept_map, over_training, rank_map
+from probing.figures.forgetting.time_course import event_bars, kept_map, over_training, rank_map
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.build import build_database

@@ -7,11 +7,11 @@ import pytest
 
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import OWN, POOLINGS, READINGS
-from probing.reports.changes.measured import values
+from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.evidence import ENTROPY, evidence
 from probing.reports.sentences.accuracy import accuracies
-from probing.reports.sentences.gone import where_gone
+from probing.reports.sentences.property_places import where_gone
 from probing.reports.whole_runs import whole_runs
 from probing.store.build import build_database
 from probing.store.database import open_database

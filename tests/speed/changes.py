@@ -9,7 +9,7 @@ from transformers import pipeline
 
 from probing.core.changes.attention import movers_distance
 from probing.models.changes.ask import ask_attention
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.changes.perplexity import cross_entropy, masked_blocks, replaced_cross_entropy
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.layer_swap import layers_of

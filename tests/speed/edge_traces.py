@@ -66,7 +66,9 @@ def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:
     layers = encoder.layers + 1
     shape = Shape(layers, encoder.hidden, len(size.words), width, size.labels)
     flat = torch.stack([start_of(shape, seed) for seed in range(layers)])
-    return TaskProbes(size.task, size.task, tuple(size.names), (True,) * size.labels, encoder.identity, "{}", (0.0,) * layers, shape, flat)
+    return TaskProbes(
+        size.task, size.task, tuple(size.names), (True,) * size.labels, encoder.weights_id, "{}", (0.0,) * layers, shape, flat
+    )
 
 
 def _far(size: Size, probes: TaskProbes, encoder: Encoder, width: int) -> float:

@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 from transformers import AutoModelForTokenClassification, AutoTokenizer, Trainer, TrainingArguments
 
 import probing
-from probing.models.encoders.in_memory import identity_in_memory
+from probing.models.encoders.in_memory import weights_id_in_memory
 from tests.speed.measurement import SHIPPED_MODEL, Measurement, require_equal, seconds_of
 from tests.speed.trex_prompts import bench_folder
 
@@ -90,4 +90,4 @@ def _train(folder: Path, steps: int, callbacks: list) -> tuple[float, str]:
     )
     with contextlib.redirect_stdout(io.StringIO()):
         seconds = seconds_of(trainer.train)
-    return seconds, identity_in_memory(model)
+    return seconds, weights_id_in_memory(model)

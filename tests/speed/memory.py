@@ -131,7 +131,7 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     heads = [fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
     config = RunConfig(
         model=encoder.name,
-        weights=encoder.identity,
+        weights=encoder.weights_id,
         model_revision="local",
         base="",
         objective="mlm",

@@ -64,7 +64,7 @@ def measure(quick: bool = False) -> list[Measurement]:
 def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
     """Probes a shard like ``probing probe``, including tokenization and writing, and returns its columns."""
     config = RunConfig(
-        model=encoder.name, weights=encoder.identity, model_revision="local", base="", objective="mlm", head="bench", head_recipe="",
+        model=encoder.name, weights=encoder.weights_id, model_revision="local", base="", objective="mlm", head="bench", head_recipe="",
         seed=0, probe_set="trex", template_set="default", facts_sha256=facts_sha256(asked.facts, asked.answers), top_k=TOP,
         dtype="float32", threads=thread_count(), shard=len(asked.facts), code_version="",
     )  # fmt: skip

@@ -11,7 +11,7 @@ import duckdb
 
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import configured_head
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER, swapped_subjects
+from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
 from probing.store.parquet import write_table
 from probing.store.run_tables import RUN_TABLES

@@ -11,8 +11,8 @@ import pytest
 
 from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.forgotten import forgotten, relation_forgetting
-from probing.reports.knowledge.pairs.paired import macro_paired_by_layer
+from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
+from probing.reports.knowledge.pairs.paired_layers import macro_paired_by_layer
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
 from probing.reports.knowledge.total import total

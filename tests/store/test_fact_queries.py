@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts

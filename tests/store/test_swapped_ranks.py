@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
 from probing.store.check import check_store

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from probing.core.knowledge.forgetting import DEFINITIONS as CHOICES
-from probing.ui.relations.forgotten import DEFINITIONS, by_model
+from probing.ui.relations.relation_tables import DEFINITIONS, by_model
 
 
 def counted() -> pd.DataFrame:

@@ -21,7 +21,7 @@ def _page(folder: str, panel: str, model: str) -> None:
     import streamlit as st
 
     from probing.store.database import open_database
-    from probing.ui.forgetting import prevention, when
+    from probing.ui.forgetting import prevention, time_course
     from probing.ui.widgets.export import Stamp
 
     # Choices are those of a page.
@@ -32,8 +32,8 @@ def _page(folder: str, panel: str, model: str) -> None:
         return Stamp("planted", db.data_version, tuple(ids))
 
     if panel == "when":
-        assert set(when.trainings(db)["model"]) >= {model} or model == "none"
-        when.draw(when.Training(db, model, "trex", 1, lambda name: f"the {name}", stamp))
+        assert set(time_course.trainings(db)["model"]) >= {model} or model == "none"
+        time_course.draw(time_course.Training(db, model, "trex", 1, lambda name: f"the {name}", stamp))
     else:
         prevention.draw(db, model, 1, stamp)
 

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from probing.core.tasks.learned import Verdict
+from probing.core.tasks.task_success import Verdict
 from probing.figures.model_looks import MARKS, mark
-from probing.reports.learned import COLUMNS, SHORT
+from probing.reports.task_success import COLUMNS, SHORT
 from probing.ui.frame.page import View
 from probing.ui.frame.selection import RunChoice
-from probing.ui.widgets.learned import BADGES, badge, evidence, mark_key, task_sentence, task_words
+from probing.ui.widgets.task_marks import BADGES, badge, evidence, mark_key, task_sentence, task_words
 
 VERDICTS = {"qa *1*": "partly", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
 

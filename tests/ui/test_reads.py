@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from probing.store.database import Database
-from probing.ui.frame import reads
+from probing.ui.frame import page_reads
 
 CALLS: list[tuple] = []
 
@@ -19,15 +19,15 @@ def counted_here(db, *ids, limit=5):
 @pytest.fixture(autouse=True)
 def empty():
     CALLS.clear()
-    reads._read.clear()
-    reads._counted.clear()
+    page_reads._read.clear()
+    page_reads._counted.clear()
 
 
 def database(version: str) -> Database:
     return Database(SimpleNamespace(), None, version)
 
 
-@pytest.mark.parametrize("read", [reads.read, reads.counted])
+@pytest.mark.parametrize("read", [page_reads.read, page_reads.counted])
 def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
     first = read(counted_here, database("one"), "a", limit=3)
     assert read(counted_here, database("one"), "a", limit=3) == first
@@ -38,19 +38,19 @@ def test_a_read_is_made_once_for_each_state_of_the_data_and_each_argument(read):
 
 
 def test_functions_of_one_name_in_two_modules_are_distinguished(monkeypatch):
-    first = reads.read(counted_here, database("one"))
+    first = page_reads.read(counted_here, database("one"))
     monkeypatch.setattr(counted_here, "__module__", "elsewhere")
-    assert reads.read(counted_here, database("one")) != first
+    assert page_reads.read(counted_here, database("one")) != first
 
 
 def test_a_table_among_the_arguments_is_part_of_the_key():
     def given(*values):
-        return reads.counted(counted_here, database("one"), pd.DataFrame({"run_id": values}))
+        return page_reads.counted(counted_here, database("one"), pd.DataFrame({"run_id": values}))
 
     assert given("a", "b") == given("a", "b") != given("a", "c")
 
 
-@pytest.mark.parametrize("read", [reads.read, reads.counted])
+@pytest.mark.parametrize("read", [page_reads.read, page_reads.counted])
 def test_a_function_that_may_close_over_values_is_refused(read):
     limit = 3
 

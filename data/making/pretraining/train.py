@@ -22,7 +22,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
 from probing.core.files.atomic import atomic_file
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.nesia.corpus import Sentence
 from probing.models.encoders.head import masked_loss
 from probing.models.runtime.masking import mask_pieces

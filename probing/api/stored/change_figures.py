@@ -4,18 +4,18 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.stored.given import read_from, single
+from probing.api.stored.argument_values import read_from, single
 from probing.api.stored.looks import ModelLooks
 from probing.api.stored.shown_runs import in_menu_order
 from probing.core.errors import FigureError, OptionError
 from probing.figures import theme
 from probing.figures.changes.panels import evidence_panels
 from probing.figures.shown_runs import RunNames, fit
-from probing.reports.changes.declared import CHANGES
+from probing.reports.changes.declarations import CHANGES
 from probing.reports.fine_tuning.evidence import MEASURED, PERPLEXITY, FactRuns, TuningPanels
 from probing.reports.fine_tuning.facts_kept import fact_pairs
-from probing.reports.fine_tuning.kin import tuned_models
-from probing.reports.knowledge.stored import RunSelection
+from probing.reports.fine_tuning.families_of_models import tuned_models
+from probing.reports.knowledge.runs import RunSelection
 from probing.reports.report import Choice
 from probing.reports.runs import one_run_each
 from probing.store.database import Database

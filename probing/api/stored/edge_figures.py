@@ -3,14 +3,14 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from probing.api.stored.given import at_most, read_from, single
+from probing.api.stored.argument_values import at_most, read_from, single
 from probing.api.stored.looks import ModelLooks
 from probing.core.edges.encoders import AT, CUMULATIVE
 from probing.core.errors import FigureError
 from probing.figures.edges.order_matrix import order_matrix
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.task_curves import axis_of, task_curves
-from probing.reports.edges.declared import EDGES
+from probing.reports.edges.declarations import EDGES
 from probing.reports.edges.panels import MAX_MODELS, EdgePanels, usual_models
 from probing.reports.edges.summary import PARTS
 from probing.reports.report import Choice

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from probing.api.stored.argument_values import only
 from probing.api.stored.facts import OneFact, refuse_counted
-from probing.api.stored.given import only
 from probing.api.stored.looks import ModelLooks
 from probing.api.stored.shown_runs import laid_over, one_run, tuned_pair
 from probing.core.errors import FigureError, OptionError
@@ -16,9 +16,9 @@ from probing.figures.shown_runs import set_name
 from probing.figures.tokens.rank_lines import run_rank_lines
 from probing.figures.tokens.stored_fact import compared_runs, rank_table, ranks_by_layer, token_rows
 from probing.figures.tokens.token_grid import token_grid
-from probing.reports.knowledge.forgotten import forgotten
+from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.precision import by_layer, precision_by_relation
-from probing.reports.knowledge.stored import RunSelection
+from probing.reports.knowledge.runs import RunSelection
 from probing.reports.knowledge.total import in_bar_order, total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import base_of

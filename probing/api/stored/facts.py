@@ -12,7 +12,7 @@ from probing.core.errors import OptionError, StoreError
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.core.metrics import RANKS
 from probing.core.nesia.corpus import EXPOSURES
-from probing.reports.knowledge.stored import RunSelection
+from probing.reports.knowledge.runs import RunSelection
 from probing.reports.report import refuse_unknown_words
 from probing.reports.runs import base_of
 from probing.store.database import Database

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.model_looks import looks_of, marked
-from probing.reports.learned import learned, verdicts_by_model
+from probing.reports.task_success import learned, verdicts_by_model
 from probing.store.database import Database
 from probing.store.run_queries import stored_models
 

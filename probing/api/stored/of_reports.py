@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from probing.api.stored.checked import checked
-from probing.api.stored.given import Numbers, Words
+from probing.api.stored.argument_checks import checked
+from probing.api.stored.argument_values import Numbers, Words
 from probing.reports.report import Filter, Reports
 
 T = TypeVar("T")

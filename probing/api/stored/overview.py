@@ -4,10 +4,10 @@ import pandas as pd
 
 from probing.core.head_kinds import HEADS
 from probing.core.provenance import commit_in_words
-from probing.core.tasks.learned import in_words
+from probing.core.tasks.task_success import in_words
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import set_order
-from probing.reports.learned import learned, verdicts_by_model
+from probing.reports.task_success import learned, verdicts_by_model
 from probing.store.changes.queries import change_runs
 from probing.store.database import Database
 from probing.store.edges.queries import edge_runs

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probing.api.stored.given import at_most, only, read_from, single
+from probing.api.stored.argument_values import at_most, only, read_from, single
 from probing.api.stored.looks import ModelLooks
 from probing.core.errors import FigureError
 from probing.core.sentences.example import OWN, POOLINGS
@@ -13,7 +13,7 @@ from probing.figures.sentences.fate_bars import fate_bars
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.figures.sentences.learning_lines import learning_lines
 from probing.reports.report import Choice
-from probing.reports.sentences.declared import SENTENCES
+from probing.reports.sentences.declarations import SENTENCES
 from probing.reports.sentences.panels import MAX_MODELS, SentencePanels, compared_models, tasks_of_runs, usual_models
 from probing.store.database import Database
 from probing.store.sentences.queries import sentence_runs, sentence_tasks

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from probing.api.stored.given import several
+from probing.api.stored.argument_values import several
 from probing.core.errors import FigureError, OptionError, StoreError
 from probing.core.head_kinds import HEADS
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import RunNames, fit, in_line_order, overlaid, set_order
-from probing.reports.knowledge.stored import RunSelection
+from probing.reports.knowledge.runs import RunSelection
 from probing.reports.runs import base_of, nothing_common, one_run_each, pairs
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from probing.commands.options import command
-from probing.reports.edges.asked_spans import label_rows
+from probing.reports.edges.span_answers import label_rows
 from probing.reports.table_text import as_json
 from probing.workflows.requests.edges import TraceRequest
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.own_model.checked import in_bytes
+from probing.core.own_model.model_check import in_bytes
 
 
 class What(StrEnum):
@@ -25,8 +25,8 @@ def delete(
 
     The pages leave out deleted results at once. What ships with the project cannot be deleted.
     """
-    from probing.store.space.kept import Kept
-    from probing.store.space.kept import delete as workflow
+    from probing.store.space.inventory import Kept
+    from probing.store.space.inventory import delete as workflow
 
     def sure(one: Kept) -> bool:
         return yes or typer.confirm(f"delete the {one.what} {one.name} ({one.said}, {in_bytes(one.size)})?")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.own_model.checked import in_bytes
+from probing.core.own_model.model_check import in_bytes
 
 
 def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with bytes.")] = False) -> None:
@@ -13,7 +13,7 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
 
     What ships with the project is not listed. `delete` deletes any of them.
     """
-    from probing.store.space.kept import WHAT, kept
+    from probing.store.space.inventory import WHAT, kept
 
     found = kept()
     if as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from probing.commands.options import RevisionOption
-from probing.core.capabilities.listed import everything_shared
+from probing.core.capabilities.registry import everything_shared
 from probing.core.head_kinds import canonical_head
 
 

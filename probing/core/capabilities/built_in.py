@@ -6,14 +6,14 @@ KNOWLEDGE = Capability(
     "knowledge",
     kind="probing.store.declared.knowledge:FACTS",
     shared="predictions",
-    reports="probing.reports.knowledge.declared:KNOWLEDGE",
-    sections={"home": ("probing.ui.home.known:draw", "probing.ui.home.forgetting:draw")},
+    reports="probing.reports.knowledge.declarations:KNOWLEDGE",
+    sections={"home": ("probing.ui.home.knowledge_bars:draw", "probing.ui.home.forgetting:draw")},
 )
 EDGES = Capability(
     "edges",
     kind="probing.store.declared.edges:EDGES",
     shared="edges",
-    reports="probing.reports.edges.declared:EDGES",
+    reports="probing.reports.edges.declarations:EDGES",
     line="Edge probing: which layers encode syntax and meaning.",
     commands={
         "tasks": Command(
@@ -34,7 +34,7 @@ SENTENCES = Capability(
     "sentences",
     kind="probing.store.declared.sentences:SENTENCES",
     shared="sentences",
-    reports="probing.reports.sentences.declared:SENTENCES",
+    reports="probing.reports.sentences.declarations:SENTENCES",
     line="Sentence probing: which layers encode a property of the whole sentence, before and after fine-tuning.",
     commands={
         "train": Command(
@@ -57,7 +57,7 @@ CHANGES = Capability(
     "changes",
     kind="probing.store.declared.changes:CHANGES",
     shared="sentences",
-    reports="probing.reports.changes.declared:CHANGES",
+    reports="probing.reports.changes.declarations:CHANGES",
     line="Effects of fine-tuning, layer by layer.",
     commands={
         "measure": Command(
@@ -71,7 +71,7 @@ FORGETTING = Capability(
     "forgetting",
     kind="probing.store.declared.forgetting:FORGETTING",
     shared="forgetting",
-    reports="probing.reports.forgetting.declared:FORGETTING",
+    reports="probing.reports.forgetting.declarations:FORGETTING",
     line="Facts that fine-tuning lost: forgotten, or only out of reach?",
     commands={
         "recover": Command(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE
-from probing.core.stats.paired import holm
+from probing.core.stats.paired_tests import holm
 
 EARLIER, LATER, UNRESOLVED = VERDICTS = ("earlier", "later", "order not resolved")
 #: Why an order is not resolved.

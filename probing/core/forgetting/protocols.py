@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, SWAPPED, WRONG, Answered, drawn, matched, subject_folds
-from probing.core.knowledge.swapped import Asked, swapped_subjects
+from probing.core.knowledge.swapped_subjects import Asked, swapped_subjects
 
 #: Training on right answers of lost facts, from the fine-tuned model.
 RIGHT = "right answers"
@@ -84,10 +84,10 @@ def split(asked: Answered, facts: Sequence[Asked], k: int, sizes: Sizes, seed: i
         pairs.append(matched(asked, np.intersect1d(lost, inside), np.intersect1d(never, inside), seed, each))
         kept.append(drawn(np.intersect1d(wrong, inside), each, seed))
         found = zip(inside.tolist(), swapped_subjects([facts[n] for n in inside.tolist()]), strict=True)
-        lenders = {n: int(inside[place]) for n, place in found if place is not None}
-        able = [n for n in np.intersect1d(lost, inside).tolist() if n in lenders]
+        other_of = {n: int(inside[place]) for n, place in found if place is not None}
+        able = [n for n in np.intersect1d(lost, inside).tolist() if n in other_of]
         chosen = drawn(np.array(able, np.int64), each, seed)
-        swapped.append(np.array([(n, lenders[n]) for n in chosen.tolist()], np.int64).reshape(-1, 2))
+        swapped.append(np.array([(n, other_of[n]) for n in chosen.tolist()], np.int64).reshape(-1, 2))
     paired, errors, lent = np.concatenate(pairs), np.concatenate(kept), np.concatenate(swapped)
     groups = {
         LOST: Group(lost, lost, asked.answers[lost]),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from probing.core.facts.fact import Fact
 from probing.core.forgetting.progress import Progress
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.core.stats.rank_buckets import KNOWN_UP_TO, buckets
 
 #: Counts of a state, layer and relation, in the order of the stored columns.

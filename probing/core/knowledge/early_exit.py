@@ -6,7 +6,7 @@ Ours: BERTnesia (Wallat et al. 2020) reports a union over layers, which is out o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from probing.core.stats.paired import Difference, PairedCounts, paired_difference
+from probing.core.stats.paired_tests import Difference, PairedCounts, paired_difference
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import scipy
 
-from probing.core.stats.paired import PairedCounts, benjamini_hochberg, mcnemar_exact_many
+from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, mcnemar_exact_many
 
 DEFINITIONS = ("caption", "authors", "strict")
 SIGNIFICANT = 0.05

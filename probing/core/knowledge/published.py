@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from probing.core import published
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.published import refuse_twice, refuse_unknown
 
 

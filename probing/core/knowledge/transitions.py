@@ -6,7 +6,7 @@ Ours, after the fate of single facts in BERTnesia (Wallat et al. 2020), which co
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.core.stats.paired import Difference, PairedCounts, paired_difference
+from probing.core.stats.paired_tests import Difference, PairedCounts, paired_difference
 
 #: Known by both, by the fine-tuned model only, by its base only, by neither.
 PARTS = ("kept", "gained", "lost", "never")

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 
 from probing.core.errors import JobError, LockError
 from probing.core.files.atomic import atomic_text
-from probing.core.files.frozen import Frozen
 from probing.core.files.locks import exclusive_lock, is_held
+from probing.core.files.records import Frozen
 from probing.core.options import spelled
 from probing.core.own_model.wish import Step, Wish
 from probing.core.paths import cache_folder

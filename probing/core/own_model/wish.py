@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.model_folders import find_entry
 from probing.core.own_model.folders import own_model_folders

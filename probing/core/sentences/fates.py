@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from scipy import special
 
 from probing.core.sentences.example import FIRST
-from probing.core.stats.paired import PairedCounts, paired_interval
+from probing.core.stats.paired_tests import PairedCounts, paired_interval
 
 UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER = "unmoved", "rescaled", "turned", "re-encoded", "dearer"
 OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR = "other tokens", "other layer", "not linear"

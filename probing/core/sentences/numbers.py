@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE, wilson
-from probing.core.stats.paired import PairedCounts, benjamini_hochberg, paired_difference
+from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, paired_difference
 
 #: Draws of a bootstrap over test sentences.
 _DRAWS = 4_000

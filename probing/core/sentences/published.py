@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.published import Published, PublishedFigure, refuse_twice, refuse_unknown
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.numbers import LOWER, UPPER

@@ -8,7 +8,7 @@ from dataclasses import replace
 from probing.core.errors import SentenceDataError
 from probing.core.options import spelled
 from probing.core.sentences.example import MAX_EXAMPLES, OURS, PARTS, SENTEVAL, Example, SentenceData
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 
 #: Shares of training, development and test sentences.
 SHARES = (0.6, 0.1, 0.3)

@@ -9,7 +9,7 @@ from probing.core.errors import OptionError, SentenceDataError
 from probing.core.sentences.example import OURS, PROTOCOLS, SENTEVAL, SentenceData
 from probing.core.sentences.odd_man_out import NO_CANDIDATE, odd_man_out
 from probing.core.sentences.readers.glue_files import GLUE, read_glue
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.sentences.readers.own_files import SUFFIXES, check_classes, parse_own_file, read_own_file
 from probing.core.sentences.readers.probing_files import read_probing_file
 from probing.core.sentences.splits import cleaned, pooled, split

@@ -29,7 +29,7 @@ def loss_points(
     if there are several; open points are P@k, filled ones P@k minus the swapped subject.
 
     Args:
-        lost: columns of ``reports.knowledge.heads.lost.points_lost``, shares.
+        lost: columns of ``reports.knowledge.heads.losses.points_lost``, shares.
         k: the rank up to which a fact counts as known.
         colours: model -> colour.
         labels: model -> displayed name.

@@ -17,7 +17,8 @@ def best_points(best: pd.DataFrame, *, colour: str, titles: Mapping[str, str] | 
     """One row per task: the accuracy of the best layer's probe, filled if it is above both baselines, and the baselines.
 
     Args:
-        best: one row per task, of ``reports.sentences.best.best_read``: ``task, layer, accuracy, low, high, majority, surface, read``.
+        best: one row per task, of ``reports.sentences.best_probes.best_read``: ``task, layer, accuracy, low, high, majority, surface,
+            read``.
         colour: of the model.
         titles: task -> displayed name.
     """

@@ -14,7 +14,7 @@ from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
 from probing.core.facts.fact import MASK
 from probing.core.questions import TooLong
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.token_text import token_texts

@@ -11,7 +11,7 @@ from probing.core.changes.measures import BY_HEAD
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import MAX_IN_MATRIX, jackknife, linear_cka, rsa
 from probing.core.errors import ModelError, TextError
-from probing.models.changes.attending import Attending, Passed
+from probing.models.changes.attention_passes import Attending, Passed
 from probing.models.changes.words import WordStates, word_places
 from probing.models.encoders.catalogue import check_comparable
 from probing.models.encoders.load import Encoder

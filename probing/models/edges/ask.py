@@ -74,7 +74,7 @@ def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[st
     """
     number = 1 if span2 is None else 2
     fitting = [one for one in probes if one.shape.spans == number]
-    return [answers[0] for answers in _answers(encoder, fitting, words, {number: [Target(span1, span2, ())]}, encoder.identity)]
+    return [answers[0] for answers in _answers(encoder, fitting, words, {number: [Target(span1, span2, ())]}, encoder.weights_id)]
 
 
 def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
@@ -84,7 +84,7 @@ def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarr
         As ``ask_spans`` does.
     """
     targets = {probes.shape.spans: record.targets}
-    (answers,) = _answers(encoder, [probes], record.words, targets, encoder.identity)
+    (answers,) = _answers(encoder, [probes], record.words, targets, encoder.weights_id)
     return np.stack([answer.p for answer in answers], 1)
 
 
@@ -109,7 +109,7 @@ def ask_sentence(
     if span2 is not None:
         targets = {1: [*targets[1], Target(span2, None, ())] if span2 != span1 else targets[1], 2: [Target(span1, span2, ())]}
     fitting = [one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))]
-    answers = _answers(encoder, fitting, words, targets, weights or encoder.identity)
+    answers = _answers(encoder, fitting, words, targets, weights or encoder.weights_id)
     return [
         SpanTrace(one.task, one.title, _spans(target), one.labels, answer.p.astype(np.float64), one.f1)
         for one, of_targets in zip(fitting, answers, strict=True)

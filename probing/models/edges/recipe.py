@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from probing.core.errors import OptionError
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.options import Option, refuse_out_of_range
 from probing.core.provenance import canonical_json
 

@@ -17,7 +17,7 @@ from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
-from probing.models.sources.weights import joint_identity
+from probing.models.sources.weights import joint_weights_id
 
 #: Increased when the layout of the files changes; older files are then made again.
 VERSION = 1
@@ -177,10 +177,10 @@ def word_states(
     kept = {name: _pieces_of_words(cuts[name], asked[name][1]) for name in order}
     order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(kept[name])]
     decides = json.dumps(
-        [VERSION, encoder.identity, encoder.configuration, dtype, [[name, [int(piece) for piece in kept[name]]] for name in order]]
+        [VERSION, encoder.weights_id, encoder.configuration, dtype, [[name, [int(piece) for piece in kept[name]]] for name in order]]
     )
     fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
-    home = folder / f"{joint_identity(encoder.identity, encoder.configuration)[:16]}-{fingerprint}"
+    home = folder / f"{joint_weights_id(encoder.weights_id, encoder.configuration)[:16]}-{fingerprint}"
     groups = _groups(order, kept)
     shape = (encoder.layers + 1, encoder.hidden)
     files, done, total = [], 0, sum(len(found) for found in kept.values())

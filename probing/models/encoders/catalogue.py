@@ -13,10 +13,10 @@ from probing.core.model_folders import base_entry, find_entry, variant_and_seed
 from probing.core.options import spelled
 from probing.core.registry import ModelEntry, read_registry, where_data_are
 from probing.models.encoders.load import BaseSource, Encoder, load_encoder
-from probing.models.encoders.usable import read_configuration
-from probing.models.sources.located import locate_configuration
+from probing.models.encoders.model_checks import read_configuration
+from probing.models.sources.model_location import locate_configuration
 from probing.models.sources.reasons import HUB_ERRORS
-from probing.models.sources.weights import joint_identity
+from probing.models.sources.weights import joint_weights_id
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
         ) from error
     found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
     found = replace(found, name=origin.name, device=encoder.device)
-    if entry.base_weights and found.identity != entry.base_weights:
+    if entry.base_weights and found.weights_id != entry.base_weights:
         raise ModelError(
-            f"the base {origin.name} has weights {found.identity[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
+            f"the base {origin.name} has weights {found.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "
             f"name the folder of the original base ({spelled('base')})"
         )
     check_comparable(encoder, found)
@@ -210,4 +210,4 @@ def require_base(entry: ModelEntry) -> None:
 
 def heads_of(encoder: Encoder, cache: Path) -> tuple[Path, Path]:
     """The two folders of an encoder's trained heads: by its weights, and by weights and configuration."""
-    return cache / "heads" / encoder.identity[:16], cache / "heads" / joint_identity(encoder.identity, encoder.configuration)[:16]
+    return cache / "heads" / encoder.weights_id[:16], cache / "heads" / joint_weights_id(encoder.weights_id, encoder.configuration)[:16]

@@ -14,7 +14,7 @@ from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import computation_digest
 from probing.models.encoders.head import DecodingHead, pretrained_head
 from probing.models.encoders.load import Encoder, pick_device
-from probing.models.encoders.usable import (
+from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
     check_architecture,
@@ -25,7 +25,7 @@ from probing.models.encoders.usable import (
     longest_input,
     with_offsets,
 )
-from probing.models.sources.weights import joint_identity
+from probing.models.sources.weights import joint_weights_id
 
 
 def encoder_of(
@@ -81,7 +81,7 @@ def encoder_of(
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
-        identity = identity_in_memory(body, head) if lent is None else joint_identity(identity_in_memory(body), lent.identity)
+        identity = weights_id_in_memory(body, head) if lent is None else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(model.config.model_type)
         name = name or f"{origin}-{identity[:8]}"
         configs = (model.config, lent.body.config if lent is not None else model.config)
@@ -90,7 +90,7 @@ def encoder_of(
             body=body,
             head=head,
             tokenizer=tokenizer,
-            identity=identity,
+            weights_id=identity,
             configuration=computation_digest(configs, tokenizer),
             revision=LOCAL,
             base=lent.name if lent is not None else name,
@@ -120,10 +120,10 @@ def _check_weights(source: str, model: PreTrainedModel) -> None:
             raise ModelError(f"{name} of {source} {got}, expected floating-point weights; load the original weights")
 
 
-def identity_in_memory(*modules: torch.nn.Module) -> str:
+def weights_id_in_memory(*modules: torch.nn.Module) -> str:
     """sha256 over the name, shape and float32 bytes of every weight.
 
-    A folder's identity is that of its files (``sources.weights.identity_of``), so the same weights in a folder have a different identity.
+    A folder's identity is that of its files (``sources.weights.weights_id_of``), so the same weights in a folder have a different identity.
     """
     digest = hashlib.sha256(b"in memory")
     for module in modules:

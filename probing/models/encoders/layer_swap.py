@@ -116,12 +116,12 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
     layers, donors = layers_of(body), layers_of(base.body)
     for place in places:
         layers[place] = donors[place]
-    recipe = f"{fine_tuned.identity}+{where} {n} of {base.identity} as {base.configuration}"
+    recipe = f"{fine_tuned.weights_id}+{where} {n} of {base.weights_id} as {base.configuration}"
     return replace(
         fine_tuned,
         name=f"{fine_tuned.name} ({where} {n} of {base.name})",
         body=body,
-        identity=hashlib.sha256(recipe.encode()).hexdigest() if places else fine_tuned.identity,
+        weights_id=hashlib.sha256(recipe.encode()).hexdigest() if places else fine_tuned.weights_id,
     )
 
 

@@ -16,7 +16,7 @@ from probing.core.options import spelled
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
 from probing.models.encoders.head import DecodingHead, has_other_layout, pretrained_head
-from probing.models.encoders.usable import (
+from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
     check_finite,
@@ -30,8 +30,8 @@ from probing.models.encoders.usable import (
 )
 from probing.models.runtime.quiet_loading import quiet_loading
 from probing.models.sources.delta_weights import apply_difference, is_difference
-from probing.models.sources.located import Located, locate
-from probing.models.sources.weights import joint_identity
+from probing.models.sources.model_location import Located, locate
+from probing.models.sources.weights import joint_weights_id
 
 #: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
 _READ_BY_NO_LAYER = ("pooler", "contact_head")
@@ -46,7 +46,7 @@ class Encoder:
         body: the encoder without any head.
         head: its own pre-trained masked-LM head, or its base's.
         tokenizer: the tokenizer of both.
-        identity: sha256 over the weights of body and head source; trained heads and runs belong to it.
+        weights_id: sha256 over the weights of body and head source; trained heads and runs belong to it.
         configuration: digest of the configurations of body and head source and of the tokenizer, because the same weights have
             another output under another configuration.
         revision: commit on the hub, or ``local``.
@@ -64,7 +64,7 @@ class Encoder:
     body: PreTrainedModel
     head: DecodingHead
     tokenizer: PreTrainedTokenizerBase
-    identity: str
+    weights_id: str
     configuration: str
     revision: str
     base: str
@@ -92,7 +92,7 @@ class Encoder:
         """The fields of ``core.provenance.Provenance`` that say which model it is."""
         return {
             "model": self.name,
-            "weights": self.identity,
+            "weights": self.weights_id,
             "configuration": self.configuration,
             "casing": self.casing,
             "model_revision": self.revision,
@@ -181,12 +181,12 @@ def load_encoder(
     name = name or name_of_model(source)
     with broken_files_named(source):
         found = tokenizer_source = locate(source, revision, partial(read_configuration, lent_head=base is not None))
-        base_found, opens_base, used_base, base_identity = None, None, name, ""
+        base_found, opens_base, used_base, base_weights_id = None, None, name, ""
         if base is not None and (is_difference(found.folder) or not found.has_tokenizer):
             base_found = tokenizer_source = _locate_base(source, base)
         if is_difference(found.folder):
             model, lacks_head = _load_difference(found, base_found, dtype)
-            base_identity = base_found.identity if base_found else ""
+            base_weights_id = base_found.weights_id if base_found else ""
         else:
             model, missing = _load(found, dtype, lent_head=base is not None)
             lacks_head = _lacks_head(source, model, missing)
@@ -197,10 +197,10 @@ def load_encoder(
             base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
                 head_source = _load_base(base_found, dtype, source, model)
-            base_identity = base_found.identity
-            _check_base(source, base, base_identity)
+            base_weights_id = base_found.weights_id
+            _check_base(source, base, base_weights_id)
             used_base = base.name or name_of_model(base.source)
-            same_base = replace(base, name=used_base, weights=base_identity, revision=base_found.revision if base_found.hub_id else None)
+            same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
             opens_base = partial(_open_base, same_base, source, device, dtype)
         tokenizer = _load_tokenizer(tokenizer_source if not found.has_tokenizer else found)
         check_tokenizer(tokenizer_source.title, tokenizer, head_source.config.vocab_size)
@@ -214,7 +214,7 @@ def load_encoder(
             body=body,
             head=head,
             tokenizer=tokenizer,
-            identity=joint_identity(found.identity, base_identity) if base_identity else found.identity,
+            weights_id=joint_weights_id(found.weights_id, base_weights_id) if base_weights_id else found.weights_id,
             # A base's configuration counts if its head is used and its configuration differs.
             configuration=computation_digest((model.config, head_source.config), tokenizer),
             revision=found.revision,
@@ -252,7 +252,7 @@ def _open_base(base: BaseSource, source: str | Path, device: str, dtype: torch.d
     """The base of ``source`` as an encoder; it must have the weights that it had when its head was first used."""
     with _as_base_of(source, base.source):
         opened = load_encoder(base.source, name=base.name, revision=base.revision, device=device, dtype=dtype)
-    _check_base(source, base, opened.identity)
+    _check_base(source, base, opened.weights_id)
     return opened
 
 
@@ -292,7 +292,7 @@ def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -
         model, missing = _load(base, dtype)
         if missing:
             raise ModelError(f"the base {base.title} lacks {sorted(missing)[0]}; a difference needs its complete base")
-    changed = apply_difference(model, found.folder, base.identity)
+    changed = apply_difference(model, found.folder, base.weights_id)
     return model, not changed & _head_parameters(model)
 
 

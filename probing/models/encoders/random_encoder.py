@@ -44,8 +44,8 @@ def encoder_of_kind(encoder: Encoder, kind: str) -> Encoder:
         for name in embedding_modules(encoder.body):
             attrgetter(name)(body).load_state_dict(attrgetter(name)(encoder.body).state_dict())
     body = body.eval().requires_grad_(False).to(encoder.device)
-    identity = hashlib.sha256(f"{encoder.identity}+{kind}+{SEED}".encode()).hexdigest()
-    return replace(encoder, body=body, identity=identity)
+    identity = hashlib.sha256(f"{encoder.weights_id}+{kind}+{SEED}".encode()).hexdigest()
+    return replace(encoder, body=body, weights_id=identity)
 
 
 def embedding_modules(body: PreTrainedModel) -> tuple[str, ...]:

@@ -9,18 +9,6 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.tasks.conll import TaggedSentence
-from probing.core.tasks.learned import (
-    BEFORE,
-    BM25,
-    COMMONEST_TOKEN,
-    MAJORITY,
-    NO_ANSWER,
-    NO_CORRELATION,
-    NO_ENTITY,
-    RANDOM_ORDER,
-    RANDOM_SPAN,
-    WORDS_TAG,
-)
 from probing.core.tasks.msmarco import RankedList
 from probing.core.tasks.objectives import ACCURACY, MATTHEWS
 from probing.core.tasks.scores import (
@@ -37,6 +25,18 @@ from probing.core.tasks.scores import (
     words_tagged_right,
 )
 from probing.core.tasks.squad import Question
+from probing.core.tasks.task_success import (
+    BEFORE,
+    BM25,
+    COMMONEST_TOKEN,
+    MAJORITY,
+    NO_ANSWER,
+    NO_CORRELATION,
+    NO_ENTITY,
+    RANDOM_ORDER,
+    RANDOM_SPAN,
+    WORDS_TAG,
+)
 from probing.models.encoders.head import masked_logits
 from probing.models.finetuning.examples import IGNORED, Row, collate, mask_tokens, pair_rows, question_rows, tag_rows
 from probing.models.finetuning.sentence_classifier import SentenceClassifier
@@ -50,7 +50,8 @@ _TOKENS = 8_000
 class Score:
     """A task metric with one other value, a baseline or a comparison; ``chance_name`` is the name of that value.
 
-    ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.learned`` decides which value the metric has to exceed.
+    ``n`` counts the scored sentences, questions, queries or tokens. ``core.tasks.task_success`` decides which value the metric has to
+    exceed.
     """
 
     metric: str

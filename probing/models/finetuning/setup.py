@@ -17,13 +17,13 @@ from probing.core.registry import ModelEntry
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.head import layout_of
 from probing.models.encoders.load import load_encoder
-from probing.models.encoders.usable import read_configuration
+from probing.models.encoders.model_checks import read_configuration
 from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
 from probing.models.finetuning.protection import Replay
 from probing.models.sources.delta_weights import FILE as DIFFERENCE
 from probing.models.sources.delta_weights import apply_difference, parameters_of, save_difference
-from probing.models.sources.located import locate
+from probing.models.sources.model_location import locate
 
 #: The weights of a task's head, next to a model; without a file for masked language modelling, which has no such head.
 TASK_HEAD = "task_head.safetensors"
@@ -147,7 +147,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     training = KINDS[task.kind](base, data, parts)
     if settings.get("shuffled_labels"):
         training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))
-    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.identity, found.at_commit, longest, dev)
+    return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.weights_id, found.at_commit, longest, dev)
 
 
 def rows_sha256(rows: Iterable[Any]) -> str:

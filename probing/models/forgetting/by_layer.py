@@ -43,7 +43,7 @@ class Questions:
         gold: (facts,) token id of each right answer.
         rows: token ids of each prompt.
         positions: position of the mask in each.
-        guests: for each fact the numbers of the facts that have it as swapped subject.
+        swapped: for each fact the numbers of the facts that have it as swapped subject.
         left_out: reason -> number of facts that are not asked; those that a sample lacks are none of them.
     """
 
@@ -53,7 +53,7 @@ class Questions:
     gold: Sequence[int]
     rows: Sequence[Sequence[int]]
     positions: Sequence[int]
-    guests: Sequence[Sequence[int]]
+    swapped: Sequence[Sequence[int]]
     left_out: Mapping[str, int]
 
     @classmethod
@@ -104,9 +104,9 @@ def ranks_by_layer(encoder: Encoder, questions: Questions, layers: Sequence[int]
     for first in range(0, size, SHARD):
         some = range(first, min(first + SHARD, size))
         states = states_at([questions.rows[n] for n in some], [questions.positions[n] for n in some], encoder)
-        gold, guests = [questions.gold[n] for n in some], [questions.guests[n] for n in some]
-        asking = [guest for numbers in guests for guest in numbers]
-        answers = [[questions.gold[guest] for guest in numbers] for numbers in guests]
+        gold, asked_by = [questions.gold[n] for n in some], [questions.swapped[n] for n in some]
+        asking = [number for numbers in asked_by for number in numbers]
+        answers = [[questions.gold[number] for number in numbers] for numbers in asked_by]
         # Ranks among a relation's answers are not needed; one list for all facts makes them cheap.
         among = [gold[:1]] * len(gold)
         for place, layer in enumerate(layers):

@@ -21,7 +21,7 @@ from probing.core.facts.fact import FactSet
 from probing.core.forgetting.series import COUNTS, AskedStates, counts
 from probing.core.options import in_python
 from probing.models.encoders.head import own_head
-from probing.models.encoders.in_memory import encoder_of, identity_in_memory
+from probing.models.encoders.in_memory import encoder_of, weights_id_in_memory
 from probing.models.encoders.load import Encoder
 from probing.models.forgetting.by_layer import Questions, Ranks, affordable, ranks_by_layer
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
@@ -150,7 +150,7 @@ class AskingCallback(TrainerCallback):
         if state.global_step not in self._found and not args.load_best_model_at_end:
             self._ask(model, args, state, control, log=False)
         body, head = _parts(model)
-        last = identity_in_memory(body, head or self._encoder.head)
+        last = weights_id_in_memory(body, head or self._encoder.head)
         metric = args.metric_for_best_model
         output, asked = Path(args.output_dir), self.asked
         taken = time.perf_counter() - self._began

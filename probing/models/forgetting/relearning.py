@@ -16,7 +16,7 @@ from probing.core.errors import ModelError
 from probing.core.forgetting.ways import STEPS
 from probing.models.encoders.hidden_states import padded_inputs
 from probing.models.encoders.load import Encoder
-from probing.models.forgetting.asking import Prompts
+from probing.models.forgetting.answer_ranks import Prompts
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Readout:
     Attributes:
         gold_rank: (facts,) rank of the right answer in the vocabulary, from 1.
         answer_rank: (facts,) its rank among the relation's answers.
-        swapped_rank: (guests,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its swapped subject;
+        swapped_rank: (swapped,) rank, at the fact's prompt, of the answer of each fact that has this prompt as its swapped subject;
             fact by fact.
         gold_logp: (facts,) natural log-probability of the right answer.
         top_ids: (facts, k) best tokens, by score, then id.
@@ -120,7 +120,7 @@ def read_out(
     head: DecodingHead,
     states: np.ndarray,
     gold: Sequence[int],
-    guests: Sequence[Sequence[int]],
+    swapped: Sequence[Sequence[int]],
     answers: Sequence[Sequence[int]],
     top_k: int,
     device: torch.device,
@@ -132,7 +132,7 @@ def read_out(
         head: the layer's head.
         states: (facts, hidden) hidden states at the mask.
         gold: token id of each right answer.
-        guests: for each fact the answers of the facts that have its prompt as their swapped subject, as token ids.
+        swapped: for each fact the answers of the facts that have its prompt as their swapped subject, as token ids.
         answers: for each fact the token ids of its relation's answers, its own among them.
         top_k: number of best tokens to keep.
         device: device of the computation.
@@ -156,7 +156,7 @@ def read_out(
             columns = (
                 _at_least(logits, own),
                 _ranks_among(logits, own, answers[rows]),
-                _swapped_ranks(logits, guests[rows]),
+                _swapped_ranks(logits, swapped[rows]),
                 (own - norm)[:, 0],
                 ids,
                 values - norm,
@@ -173,10 +173,10 @@ def _at_least(scores: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     return (scores >= wanted).sum(1, dtype=torch.int32)
 
 
-def _swapped_ranks(logits: torch.Tensor, guests: Sequence[Sequence[int]]) -> torch.Tensor:
-    """(guests,) ranks of the tokens in ``guests`` in each row, row by row; a token that occurs several times is ranked once."""
-    asking = np.repeat(np.arange(len(guests)), [len(tokens) for tokens in guests])
-    tokens = np.array([token for some in guests for token in some], dtype=np.int64)
+def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> torch.Tensor:
+    """(swapped,) ranks of the tokens in ``swapped`` in each row, row by row; a token that occurs several times is ranked once."""
+    asking = np.repeat(np.arange(len(swapped)), [len(tokens) for tokens in swapped])
+    tokens = np.array([token for some in swapped for token in some], dtype=np.int64)
     different, where = np.unique(asking * logits.shape[1] + tokens, return_inverse=True)
     rows, ids = np.divmod(different, logits.shape[1])
     # Number of tokens before it in the same row.

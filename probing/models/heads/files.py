@@ -31,7 +31,7 @@ class HeadIdentity:
 
     Attributes:
         model: name of the model.
-        weights: identity of the encoder's weights (``Encoder.identity``).
+        weights: identity of the encoder's weights (``Encoder.weights_id``).
         layer: layer of its input states.
         kind: one of ``STORED``.
         recipe: canonical JSON of the training recipe.
@@ -143,7 +143,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     """
     path = head_path(folder, layer)
     identity = read_identity(path)
-    wanted = {"weights": encoder.identity, "configuration": encoder.configuration, "layer": layer, "kind": kind}
+    wanted = {"weights": encoder.weights_id, "configuration": encoder.configuration, "layer": layer, "kind": kind}
     for key, value in wanted.items():
         got = getattr(identity, key)
         if got != value and not (key == "configuration" and not got):

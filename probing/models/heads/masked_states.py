@@ -243,7 +243,7 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
 
 def place_of(encoder: Encoder, recipe: HeadRecipe, positions: int, seed: int, cache: Path) -> Path:
     """Folder of the cached states of one masking of one text for one model."""
-    key = [encoder.identity, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_per_block, seed, WINDOW]
+    key = [encoder.weights_id, recipe.text_sha256, positions, recipe.masked_share, recipe.max_pieces, recipe.pieces_per_block, seed, WINDOW]
     key.append(encoder.configuration)
     # Sums depend on device and number of threads, and a head's bytes must not depend on the process that computed the states.
     key += [encoder.device.type, torch.get_num_threads()]

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from transformers import get_linear_schedule_with_warmup
 
 from probing.core.errors import HeadError
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.head_kinds import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
 from probing.core.options import spelled
 

@@ -124,7 +124,7 @@ def train_head(
     step.put(progress.best)
     rounded = json.dumps([[number, round(loss, 5)] for number, loss in progress.curve])
     starts = json.dumps({way: round(loss, 5) for way, loss in progress.starts.items()}) if progress.starts else ""
-    made = (encoder.name, encoder.identity, layer, recipe.kind, recipe.canonical(), rounded)
+    made = (encoder.name, encoder.weights_id, layer, recipe.kind, recipe.canonical(), rounded)
     identity = HeadIdentity(*made, configuration=encoder.configuration, starts=starts)
     write_seconds(folder, layer, identity.recipe, time.monotonic() - began)
     save_head(step.trained(), identity, folder, dtype)
@@ -167,7 +167,7 @@ def finished(path: Path, recipe: HeadRecipe, encoder: Encoder, dtype: torch.dtyp
     if not path.is_file():
         return False
     found = read_identity(path)
-    if (found.recipe, found.weights) == (recipe.canonical(), encoder.identity) and found.configuration in ("", encoder.configuration):
+    if (found.recipe, found.weights) == (recipe.canonical(), encoder.weights_id) and found.configuration in ("", encoder.configuration):
         if (stored := stored_dtype(path)) != dtype:
             got = f"{path} is stored in {stored}, expected {dtype}".replace("torch.", "")
             raise HeadError(f"{got}; choose another folder or delete it")
@@ -181,7 +181,7 @@ def _save(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep, p
     parts = {"now": step.weights(), "best": progress.best}
     parts |= {f"optimiser {number}": state for number, state in step.optimiser.state_dict()["state"].items()}
     arrays = {f"{part}/{name}": tensor.cpu().numpy() for part, tensors in parts.items() for name, tensor in tensors.items()}
-    note = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration, "step": progress.step}
+    note = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration, "step": progress.step}
     note |= {"curve": progress.curve, "starts": progress.starts, "seconds": progress.seconds}
     write_sealed(arrays | {"note": np.frombuffer(json.dumps(note).encode(), np.uint8)}, partial)
 
@@ -192,7 +192,7 @@ def unfinished_recipe(folder: Path, layer: int, encoder: Encoder) -> str | None:
         note = json.loads(read_sealed(checkpoint_path(folder, layer))["note"].tobytes())
     except (OSError, KeyError, ValueError):
         return None
-    same = (note.get("weights"), note.get("configuration")) == (encoder.identity, encoder.configuration)
+    same = (note.get("weights"), note.get("configuration")) == (encoder.weights_id, encoder.configuration)
     return str(note.get("recipe")) if same else None
 
 
@@ -206,7 +206,7 @@ def _saved(partial: Path, recipe: HeadRecipe, encoder: Encoder, step: HeadStep) 
         log.warning("%s; the head is trained from the start", error)
         return None
     note = json.loads(arrays.pop("note").tobytes())
-    wanted = {"recipe": recipe.canonical(), "weights": encoder.identity, "configuration": encoder.configuration}
+    wanted = {"recipe": recipe.canonical(), "weights": encoder.weights_id, "configuration": encoder.configuration}
     if any(note.get(key) != value for key, value in wanted.items()):
         return None
     parts: dict[str, dict[str, torch.Tensor]] = defaultdict(dict)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.run import RunConfig
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.models.encoders.head import DecodingHead
 from probing.models.encoders.hidden_states import cached_states, tokenize
 from probing.models.encoders.load import Encoder
@@ -100,7 +100,7 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
     chosen = list(there if numbers is None else numbers)
     if strange := [number for number in chosen if number not in there]:
         raise ModelError(f"{encoder.name}: got shard {strange[0]}, expected 0 to {there[-1]}: there are {len(facts)} facts")
-    guests_of = _guests(facts, config)
+    swapped_of = _swapped(facts, config)
     among = _answers_of_relations(facts, answers)
     buffer = LogitsBuffer()
 
@@ -128,11 +128,11 @@ def probe_shards(work: ProbeWork, numbers: Iterable[int] | None = None, finished
                 prompts = [facts[n].prompt for n in some]
                 kept = _states_path(work.states_cache, encoder, config, rows)
                 states = cached_states(prompts, encoder, kept, rows, writing.later, done.passed)
-                gold, guests = [answers[n] for n in some], [[answers[guest] for guest in guests_of[n]] for n in some]
+                gold, swapped = [answers[n] for n in some], [[answers[number] for number in swapped_of[n]] for n in some]
                 right = [among[facts[n].probe_set, facts[n].relation] for n in some]
                 readings = []
                 for layer, head in zip(wanted, heads, strict=True):
-                    readings.append(read_out(head, states[layer], gold, guests, right, config.top_k, encoder.device, buffer))
+                    readings.append(read_out(head, states[layer], gold, swapped, right, config.top_k, encoder.device, buffer))
                     done.to(ENCODING + (1 - ENCODING) * len(readings) / len(heads))
                 part = {name: np.stack([getattr(reading, name) for reading in readings]) for name in COLUMNS}
             writing.later(keep, number, part)
@@ -159,7 +159,7 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
         parts.append(part)
     result = {name: np.concatenate([part[name] for part in parts], axis=1) for name in COLUMNS}
     result["other_rank"] = np.zeros_like(result["gold_rank"])
-    result["other_rank"][:, [guest for guests in _guests(work.facts, work.config) for guest in guests]] = result.pop("swapped_rank")
+    result["other_rank"][:, [number for swapped in _swapped(work.facts, work.config) for number in swapped]] = result.pop("swapped_rank")
     return result
 
 
@@ -194,14 +194,14 @@ class _Done:
         self._shown = whole
 
 
-def _guests(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
+def _swapped(facts: Sequence[Fact], config: RunConfig) -> list[list[int]]:
     """For each fact the numbers of the facts that have it as swapped subject, in order; a compact run keeps no swapped ranks."""
     found: list[list[int]] = [[] for _ in facts]
     if config.compact:
         return found
-    for borrower, lender in enumerate(swapped_subjects(facts)):
-        if lender is not None:
-            found[lender].append(borrower)
+    for number, other in enumerate(swapped_subjects(facts)):
+        if other is not None:
+            found[other].append(number)
     return found
 
 
@@ -231,5 +231,5 @@ def _states_path(cache: Path | None, encoder: Encoder, config: RunConfig, rows: 
     # Sums depend on precision, device, number of threads and the batching of a version; a run's bytes must not depend on the cache.
     computed = [str(next(encoder.body.parameters()).dtype), encoder.device.type, thread_count(), config.code_version]
     # A checksum of token ids, not of prompts, because the same words may be different tokens.
-    text = json.dumps([encoder.identity, encoder.configuration, computed, *rows])
+    text = json.dumps([encoder.weights_id, encoder.configuration, computed, *rows])
     return cache / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"

@@ -118,7 +118,7 @@ def ask_sentence(encoder: Encoder, probes: Sequence[TaskProbes], text: str, pair
         ModelError: if probes were trained on another encoder.
         PromptError: as ``sentence_vectors`` does.
     """
-    if strange := [one for one in probes if one.identity != encoder.identity]:
+    if strange := [one for one in probes if one.weights_id != encoder.weights_id]:
         raise ModelError(f"the probes of {strange[0].task} were trained on other weights than {encoder.name} has; train them again")
     vectors = sentence_vectors(encoder, text, pair)
     return [verdicts(one, vectors) for one in probes if one.pairs == bool(pair)]

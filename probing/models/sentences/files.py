@@ -33,7 +33,7 @@ class TaskProbes:
         labels: labels that they predict, in order of number.
         protocol: one of ``PROTOCOLS``.
         model: name of the encoder that they were trained on.
-        identity: identity of its weights.
+        weights_id: identity of its weights.
         data: sha256 of the task's data (``SentenceData.sha256``).
         right: (poolings, layers), number of correct test sentences.
         tested: number of test sentences.
@@ -49,7 +49,7 @@ class TaskProbes:
     labels: tuple[str, ...]
     protocol: str
     model: str
-    identity: str
+    weights_id: str
     data: str
     right: np.ndarray
     tested: int
@@ -70,28 +70,28 @@ def folded(probes: Probes) -> tuple[np.ndarray, np.ndarray]:
     return rounded, bias.astype(np.float32)
 
 
-def probes_folder(cache: Path, identity: str, task: str) -> Path:
+def probes_folder(cache: Path, weights_id: str, task: str) -> Path:
     """Folder of the probes of a task that were trained on an encoder with these weights."""
-    return cache / "sentences" / identity[:16] / task
+    return cache / "sentences" / weights_id[:16] / task
 
 
-def found_probes(model: str, identity: str, cache: Path) -> dict[str, Path]:
+def found_probes(model: str, weights_id: str, cache: Path) -> dict[str, Path]:
     """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
 
     Args:
         model: name of the encoder.
-        identity: identity of its weights; files for other weights are left out, unreadable files are not.
+        weights_id: identity of its weights; files for other weights are left out, unreadable files are not.
         cache: the cache folder.
     """
     found: dict[str, Path] = {}
-    for folder in (probes_folder(cache, identity, "any").parent, SHIPPED / model):
+    for folder in (probes_folder(cache, weights_id, "any").parent, SHIPPED / model):
         for path in sorted(folder.glob(f"*/{FILE}")):
-            if path.parent.name not in found and _identity_of(path) in (identity, ""):
+            if path.parent.name not in found and _weights_id_of(path) in (weights_id, ""):
                 found[path.parent.name] = path
     return dict(sorted(found.items()))
 
 
-def _identity_of(path: Path) -> str:
+def _weights_id_of(path: Path) -> str:
     """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
     try:
         with safe_open(path, framework="numpy") as stream:
@@ -106,7 +106,7 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     arrays = {"weights": weights, "size": size, "bias": np.ascontiguousarray(probes.bias, np.float32)}
     about = {
         "version": _VERSION, "task": probes.task, "title": probes.title, "pairs": probes.pairs, "labels": list(probes.labels),
-        "protocol": probes.protocol, "model": probes.model, "identity": probes.identity, "data": probes.data,
+        "protocol": probes.protocol, "model": probes.model, "identity": probes.weights_id, "data": probes.data,
         "right": probes.right.tolist(), "tested": int(probes.tested), "majority": int(probes.majority), "c": probes.c.tolist(),
     }  # fmt: skip
     about["crc32"] = _sum_of(arrays, about)
@@ -117,12 +117,12 @@ def write_probes(probes: TaskProbes, folder: Path) -> Path:
     return path
 
 
-def read_probes(path: Path, identity: str = "") -> TaskProbes:
+def read_probes(path: Path, weights_id: str = "") -> TaskProbes:
     """The probes of a file.
 
     Args:
         path: the file.
-        identity: identity of the weights that they must have been trained on; empty: any.
+        weights_id: identity of the weights that they must have been trained on; empty: any.
 
     Raises:
         HeadError: if the file is missing, damaged, not a file of sentence probes, or belongs to another encoder.
@@ -146,9 +146,9 @@ def read_probes(path: Path, identity: str = "") -> TaskProbes:
         )  # fmt: skip
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise HeadError(f"cannot read the sentence probes in {path}: {error}; delete the file and train them again") from error
-    if identity and found.identity != identity:
+    if weights_id and found.weights_id != weights_id:
         raise HeadError(
-            f"the probes in {path} were trained on weights {found.identity[:12]} ({found.model}), expected {identity[:12]}; "
+            f"the probes in {path} were trained on weights {found.weights_id[:12]} ({found.model}), expected {weights_id[:12]}; "
             "train them again"
         )
     return found

@@ -53,11 +53,11 @@ def identity_of(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def weights_identity(folder: str | Path) -> str:
+def weights_id_of(folder: str | Path) -> str:
     """``identity_of`` the weight files of a folder."""
     return identity_of(weight_files(folder))
 
 
-def joint_identity(weights: str, base_weights: str) -> str:
+def joint_weights_id(weights: str, base_weights: str) -> str:
     """Identity of a model with two sets of weights: its own and its base's."""
     return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()

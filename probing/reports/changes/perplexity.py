@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from probing.core.stats.intervals import CONFIDENCE
-from probing.reports.changes.stored import stored
+from probing.reports.changes.runs import stored
 from probing.reports.relatives import named, relatives
 from probing.store.changes import queries
 from probing.store.database import Database

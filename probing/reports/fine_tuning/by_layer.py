@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN
-from probing.reports.changes.measured import values
+from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.evidence import FactRuns
 from probing.reports.fine_tuning.facts_kept import facts_kept
-from probing.reports.fine_tuning.kin import tuned_models
-from probing.reports.sentences.changed import changes
+from probing.reports.fine_tuning.families_of_models import tuned_models
+from probing.reports.sentences.accuracy_changes import changes
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 

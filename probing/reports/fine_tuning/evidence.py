@@ -8,14 +8,14 @@ import pandas as pd
 
 from probing.core.changes.measures import MEASURES
 from probing.core.sentences.example import OURS, PROTOCOLS
-from probing.reports.changes.measured import no_change, values
+from probing.reports.changes.measures import no_change, values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.edge_scores import edge_scores
 from probing.reports.fine_tuning.facts_kept import facts_kept
-from probing.reports.fine_tuning.kin import beside, control_beside, kin, relatives_of, tuned_models
+from probing.reports.fine_tuning.families_of_models import beside, control_beside, kin, relatives_of, tuned_models
 from probing.reports.report import Read
-from probing.reports.sentences.changed import changes
-from probing.reports.sentences.gone import where_gone
+from probing.reports.sentences.accuracy_changes import changes
+from probing.reports.sentences.property_places import where_gone
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.store.sentences.queries import sentence_runs, sentence_tasks

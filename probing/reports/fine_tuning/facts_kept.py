@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from probing.core.stats.intervals import wilson
-from probing.reports.knowledge.pairs.paired import paired_by_layer
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.runs import one_run_each, pairs
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from probing.core.sentences.numbers import layer_group
-from probing.core.stats.paired import benjamini_hochberg
+from probing.core.stats.paired_tests import benjamini_hochberg
 from probing.core.stats.ranks import FEWEST, rank_correlation
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.fine_tuning.by_layer import by_layer
 from probing.reports.fine_tuning.evidence import FactRuns
-from probing.reports.learned import learned
+from probing.reports.task_success import learned
 from probing.store.database import Database
 
 #: Measures of a model, in the order of tables.

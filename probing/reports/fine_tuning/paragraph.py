@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN
 from probing.core.sentences.fates import CANNOT_TELL, ELSEWHERE, LEVEL, LINEAR_HERE, NOT_READ, above_majority, majority_p
-from probing.core.stats.paired import benjamini_hochberg
+from probing.core.stats.paired_tests import benjamini_hochberg
 from probing.reports.fine_tuning.evidence import DISTANCE, DRIFT, EDGES, ENTROPY, FACTS, LIKENESS, PERPLEXITY, PROBE
 
 #: Maximum number of layers put back in the sentence on perplexity; half of all layers if that is less.
@@ -36,7 +36,7 @@ def paragraph(found: pd.DataFrame, gone: pd.DataFrame, names: Names) -> tuple[st
 
     Args:
         found: of ``evidence``.
-        gone: of ``reports.sentences.gone.where_gone``, of the model.
+        gone: of ``reports.sentences.property_places.where_gone``, of the model.
         names: of the models and tasks.
 
     Returns:

@@ -6,7 +6,7 @@ from probing.core.forgetting.excess import UNKNOWN, verdict
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
 from probing.core.forgetting.protocols import RANDOM_BODY, RIGHT
 from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
-from probing.reports.forgetting.stored import KEYS, usual, with_keys
+from probing.reports.forgetting.runs import KEYS, usual, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
 

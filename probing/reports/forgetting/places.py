@@ -6,7 +6,7 @@ from probing.core.forgetting.excess import POOLED
 from probing.core.forgetting.groups import WRONG
 from probing.core.forgetting.protocols import RIGHT
 from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER, RELEARNED
-from probing.reports.forgetting.stored import usual, with_keys
+from probing.reports.forgetting.runs import usual, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.knowledge import early_exit as core
-from probing.core.stats.paired import PairedCounts
+from probing.core.stats.paired_tests import PairedCounts
 from probing.reports.runs import identities
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import exit_counts, layers_stored

@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
-from probing.core.stats.paired import PairedCounts, macro_difference, paired_difference, together_counted
+from probing.core.stats.paired_tests import PairedCounts, macro_difference, paired_difference, together_counted
 from probing.reports.bootstrap import parallel_map
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries

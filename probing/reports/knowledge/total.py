@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.knowledge.total import KnowledgeCounts, knowledge
 from probing.core.metrics import RANKS
 from probing.core.stats.intervals import AVERAGES, RelationCounts, macro, micro
-from probing.core.stats.paired import mcnemar_exact_many
+from probing.core.stats.paired_tests import mcnemar_exact_many
 from probing.reports.bootstrap import parallel_map
 from probing.reports.knowledge.precision import precision
 from probing.reports.runs import IDENTITY, identities

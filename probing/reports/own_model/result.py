@@ -10,8 +10,8 @@ from probing.core.head_kinds import HEADS
 from probing.core.stats.baselines import MIN_FACTS
 from probing.core.stats.intervals import wilson_mean
 from probing.reports.forgetting.outcome import outcome
-from probing.reports.forgetting.stored import stored_runs
-from probing.reports.knowledge.pairs.listed import listed_facts
+from probing.reports.forgetting.runs import stored_runs
+from probing.reports.knowledge.pairs.fact_lists import listed_facts
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.runs import choose

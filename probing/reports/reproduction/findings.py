@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 
 from probing.core.published import Claim
-from probing.core.tasks.learned import TRAINED_NOT_LEARNED
+from probing.core.tasks.task_success import TRAINED_NOT_LEARNED
 from probing.reports.reproduction.decisions import UNTESTED
 
 #: The base, where models are named by their objective.

@@ -7,7 +7,7 @@ import pandas as pd
 from probing.core.sentences import numbers
 from probing.core.sentences.example import OURS, OWN
 from probing.core.sentences.fates import above_majority
-from probing.reports.sentences.stored import CELL, in_order, only, stored, tasks_of
+from probing.reports.sentences.runs import CELL, in_order, only, stored, tasks_of
 from probing.store.database import Database
 from probing.store.sentences import queries
 

@@ -7,8 +7,8 @@ import pandas as pd
 
 from probing.core.sentences.example import OWN
 from probing.core.sentences.pairs import Cell, right_and_right
-from probing.core.stats.paired import PairedCounts
-from probing.reports.sentences.stored import cell_of, counted
+from probing.core.stats.paired_tests import PairedCounts
+from probing.reports.sentences.runs import cell_of, counted
 from probing.store.database import Database
 from probing.store.sentences import queries
 

@@ -11,9 +11,9 @@ from probing.core.tasks.objectives import CONTROL
 from probing.reports.relatives import named, relatives
 from probing.reports.report import Panel, Read
 from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.best import best_probes
-from probing.reports.sentences.changed import changes
-from probing.reports.sentences.gone import where_gone_shares
+from probing.reports.sentences.accuracy_changes import changes
+from probing.reports.sentences.best_probes import best_probes
+from probing.reports.sentences.property_places import where_gone_shares
 
 #: More models than this cannot be distinguished in a panel: each has one line per pooling.
 MAX_MODELS = 4

@@ -181,12 +181,12 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
     """The prompt of the swapped subject of each of a run's facts."""
     if not fact_ids:
         return []
-    lent = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
-    lender_of = dict(zip(lent["fact_id"], lent["lender_id"], strict=True))
-    lenders = [lender_of[fact_id] for fact_id in fact_ids]
-    prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": lenders})
+    swapped = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
+    swapped_of = dict(zip(swapped["fact_id"], swapped["lender_id"], strict=True))
+    others = [swapped_of[fact_id] for fact_id in fact_ids]
+    prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": others})
     by_id = dict(zip(prompts["fact_id"], prompts["prompt"], strict=True))
-    return [by_id[lender] for lender in lenders]
+    return [by_id[other] for other in others]
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:

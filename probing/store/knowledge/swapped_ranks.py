@@ -7,7 +7,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from probing.core.knowledge.swapped import Answers, Asked, can_be_swapped_subject
+from probing.core.knowledge.swapped_subjects import Answers, Asked, can_be_swapped_subject
 from probing.core.provenance import stored_configuration
 from probing.store.schema import NUMBERS, rows_table
 
@@ -25,7 +25,7 @@ class StoredFact(NamedTuple):
     template: str
 
 
-def names_lenders(config: str) -> bool:
+def names_swapped(config: str) -> bool:
     """Whether a run's configuration states that its swapped subjects are stored; that of a compact run does not."""
     return bool(stored_configuration(config).get("lenders"))
 
@@ -36,27 +36,27 @@ def stored_facts(facts: pa.Table) -> dict[str, StoredFact]:
     return {row[0]: StoredFact(*row) for row in zip(*columns, strict=True)}
 
 
-def lender_problem(facts: Sequence[Asked], lender_of: Mapping[str, str], swapped: Collection[str]) -> str | None:
+def swapped_problem(facts: Sequence[Asked], swapped_of: Mapping[str, str], swapped: Collection[str]) -> str | None:
     """What is wrong with the swapped subjects of a run that stores them; None if nothing.
 
     Args:
         facts: all facts of the run.
-        lender_of: fact id -> id of the fact whose prompt was used with the swapped subject.
+        swapped_of: fact id -> id of the fact whose prompt was used with the swapped subject.
         swapped: ids of the facts that have a swapped rank.
     """
-    if missing := set(swapped) - lender_of.keys():
+    if missing := set(swapped) - swapped_of.keys():
         return f"{len(missing)} facts have a rank with a swapped subject, but no row of lenders"
-    if strange := (lender_of.keys() | set(lender_of.values())) - {fact.fact_id for fact in facts}:
+    if strange := (swapped_of.keys() | set(swapped_of.values())) - {fact.fact_id for fact in facts}:
         return f"its rows of lenders name {len(strange)} facts that it was not asked"
-    if wrong := lender_of.keys() & set(unfit(facts, lender_of)):
+    if wrong := swapped_of.keys() & set(unfit(facts, swapped_of)):
         return f"{len(wrong)} facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"
     return None
 
 
-def lender_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
+def swapped_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """Complete runs that store their swapped subjects, and what is wrong with these; the runs are in ``asked_runs``."""
     runs = connection.execute("SELECT run_id, n_probed, config FROM asked_runs WHERE NOT counted ORDER BY run_id").fetchall()
-    naming = [(run_id, n_probed) for run_id, n_probed, config in runs if names_lenders(config)]
+    naming = [(run_id, n_probed) for run_id, n_probed, config in runs if names_swapped(config)]
     facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table()) if naming else {}
     for run_id, n_probed in naming:
         asked = connection.execute(
@@ -66,22 +66,22 @@ def lender_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str
         if not len(known) == len(asked) == n_probed:
             continue
         named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
-        if problem := lender_problem(known, dict(named), [fact_id for fact_id, swapped in asked if swapped]):
+        if problem := swapped_problem(known, dict(named), [fact_id for fact_id, swapped in asked if swapped]):
             yield run_id, problem
 
 
-def unfit(facts: Sequence[Asked], lender_of: Mapping[str, str]) -> list[str]:
+def unfit(facts: Sequence[Asked], swapped_of: Mapping[str, str]) -> list[str]:
     """Ids of the facts whose swapped rank is no baseline: there is no swapped subject, or it has the fact's answer.
 
     Args:
         facts: all facts of a run.
-        lender_of: fact id -> id of the fact whose prompt was used.
+        swapped_of: fact id -> id of the fact whose prompt was used.
     """
     by_id = {fact.fact_id: fact for fact in facts}
-    lending = [by_id.get(lender_of.get(fact.fact_id, "")) for fact in facts]
+    others = [by_id.get(swapped_of.get(fact.fact_id, "")) for fact in facts]
     answers = Answers(facts)
-    pairs = zip(facts, lending, strict=True)
-    return [fact.fact_id for fact, lender in pairs if lender is None or not can_be_swapped_subject(fact, lender, answers)]
+    pairs = zip(facts, others, strict=True)
+    return [fact.fact_id for fact, other in pairs if other is None or not can_be_swapped_subject(fact, other, answers)]
 
 
 def empty_unfit_ranks(connection: duckdb.DuckDBPyConnection) -> None:

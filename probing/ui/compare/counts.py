@@ -5,10 +5,10 @@ import streamlit as st
 
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.shown_runs import set_name
-from probing.reports.knowledge.heads.lost import points_lost
+from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.precision import by_layer
 from probing.ui.compare.model_pair import Pair
-from probing.ui.frame import counted, yardsticks
+from probing.ui.frame import count_messages, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import majority_words, swapped_words
@@ -20,7 +20,7 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 def draw(view: View, pair: Pair) -> None:
     """Reports what is not stored, and draws what can be drawn from counts."""
     k, probe_set = view.chosen.k, pair.model["probe_set"]
-    counted.say(view, pair.base, pair.model)
+    count_messages.say(view, pair.base, pair.model)
     table = view.report(by_layer, pair.run_ids, f"p_at_{k}", "micro")
     lost = view.report(points_lost, pair.frame, k)
     if lost.empty or table["value"].isna().all():

@@ -15,7 +15,7 @@ from probing.figures.knowledge.paired_curve import p_words
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
-from probing.reports.knowledge.heads.lost import points_lost
+from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import pairs
@@ -26,9 +26,9 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import marks_once
 
 PARTS = {
     "kept": "both know it",

@@ -10,7 +10,7 @@ from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.drift_and_loss import drift_and_loss
 from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.transitions import transitions
-from probing.reports.learned import scores as task_scores
+from probing.reports.task_success import scores as task_scores
 from probing.store.knowledge.forgetting_queries import weight_drift
 from probing.ui.compare.flow import IN_THE_TABLE, family, of_other_tasks
 from probing.ui.compare.model_pair import Pair, family_stamp
@@ -19,7 +19,7 @@ from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import marks_once, task_table
+from probing.ui.widgets.task_marks import marks_once, task_table
 
 
 def draw_answers(view: View, pair: Pair) -> None:

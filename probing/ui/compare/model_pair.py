@@ -16,15 +16,15 @@ from probing.reports.comparability import Check, badge, comparability, differenc
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
-from probing.ui.frame.counted import counts_only
+from probing.ui.frame.count_messages import counts_only
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.cards import Card
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
-from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.task_marks import marks_once
 
 
 @dataclass(frozen=True)

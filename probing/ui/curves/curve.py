@@ -15,15 +15,15 @@ from probing.reports.knowledge.precision import METRIC_COLUMNS, WITH_CHANCE, WIT
 from probing.store.knowledge.fact_queries import count_facts
 from probing.ui.curves.selection import METRICS as SHOWN
 from probing.ui.curves.selection import CurvesSelection
-from probing.ui.frame import counted, facts_link, selection, yardsticks
+from probing.ui.frame import count_messages, facts_link, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
-from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import marks_once
 
 #: Metric -> the rank that it counts.
 _RANK = {"p_at_10": 10, "p_at_100": 100}
@@ -206,7 +206,7 @@ def _choose_point(view: View, table: pd.DataFrame) -> None:
             selection.bound(st.selectbox, "Line", "point_run", view.page, value=run_id, options=list(names), format_func=names.__getitem__)
         with number:
             selection.bound(st.select_slider, "Layer", "point_layer", view.page, value=layer, options=layers)
-        if counted.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
+        if count_messages.say(view, view.runs.set_index("run_id", drop=False).loc[run_id]):
             return
         row, k = runs.loc[run_id], _RANK.get(own.metric, 1)
         here = table[(table["run_id"] == run_id) & (table["layer"] == layer)].iloc[0]

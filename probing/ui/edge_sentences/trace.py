@@ -9,8 +9,8 @@ import streamlit as st
 from probing.core.edges.target import OWN
 from probing.figures.edges.traces import trace_bars
 from probing.store.edges.sentence_queries import traces
-from probing.ui.edge_sentences.found import title_of
-from probing.ui.edge_sentences.shown import PART_NAMES, Shown
+from probing.ui.edge_sentences.page_view import PART_NAMES, Shown
+from probing.ui.edge_sentences.sentence_search import title_of
 from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks

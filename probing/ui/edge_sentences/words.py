@@ -10,7 +10,7 @@ from probing.core.errors import EdgeDataError
 from probing.core.paths import cache_folder
 from probing.store.edges.sentence_queries import tasks_of_texts
 from probing.ui.frame.page import View
-from probing.ui.widgets.fetched import State, files_state
+from probing.ui.widgets.data_keys import State, files_state
 from probing.ui.widgets.markdown import Markdown, code, filled
 
 

@@ -12,8 +12,8 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import evidence, marks_once
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
+from probing.ui.widgets.task_marks import evidence, marks_once
 
 #: More columns than this are too narrow on a telephone.
 MAX_MODELS = 5

@@ -12,14 +12,14 @@ from probing.store.knowledge.one_fact import fact as fact_of
 from probing.store.knowledge.one_fact import fact_predictions, fact_runs
 from probing.ui.facts import by_model, fact_list, guesses
 from probing.ui.facts.selection import FactsSelection
-from probing.ui.frame import counted, navigation, selection
+from probing.ui.frame import count_messages, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
-from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import count, escape, filled, joined
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import marks_once
 
 
 def show(view: View, fact_id: str) -> None:
@@ -41,7 +41,7 @@ def show(view: View, fact_id: str) -> None:
     st.markdown(fact_list.title_of(fact))
     if len(mine):
         _beside_a_guess(view, fact, mine)
-    if mine.empty and not counted.counts_only(run):
+    if mine.empty and not count_messages.counts_only(run):
         st.info(
             filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",

@@ -11,7 +11,7 @@ from probing.store.run_queries import relations
 from probing.ui.facts import pair_filter
 from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.facts.selection import ORDERS, FactsSelection
-from probing.ui.frame import counted, navigation, selection
+from probing.ui.frame import count_messages, navigation, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.widgets import blocks, tables
 from probing.ui.widgets.markdown import Markdown, count, filled
@@ -144,7 +144,7 @@ def _relation(view: View, first_page: dict) -> None:
 def listing(view: View) -> str:
     """Draws the list of facts found; returns the id of the fact to show, ``""`` if none is found."""
     chosen, run = selection.of(FactsSelection), run_of(view)
-    if counted.say(view, run):
+    if count_messages.say(view, run):
         return chosen.fact
     wanted = filters(view)
     total = view.read(count_facts, run["run_id"], **wanted)

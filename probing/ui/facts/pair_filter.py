@@ -9,7 +9,7 @@ import streamlit as st
 from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.figures.shown_runs import set_name
 from probing.ui.facts.selection import PARTS, FactsSelection
-from probing.ui.frame import counted, selection
+from probing.ui.frame import count_messages, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import filled
 
@@ -27,7 +27,7 @@ _FIRST_PAGE = {"list_page": 1, "fact": ""}
 def opponents(view: View) -> pd.DataFrame:
     """Runs of other models with the same head on the same probe set, with predictions stored per fact."""
     runs = _others(view)
-    return runs[~runs.apply(counted.counts_only, axis=1).astype(bool)] if len(runs) else runs
+    return runs[~runs.apply(count_messages.counts_only, axis=1).astype(bool)] if len(runs) else runs
 
 
 def _others(view: View) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def choose_part(view: View) -> None:
         st.info("Choose the model to compare with.", icon=":material/compare_arrows:")
         return
     compared = _others(view)
-    if counted.say(view, *(run for _, run in compared[compared["model"] == own.versus].iterrows())):
+    if count_messages.say(view, *(run for _, run in compared[compared["model"] == own.versus].iterrows())):
         why = filled("only counts are stored for {model}", model=view.called(own.versus))
     elif own.versus == chosen.model:
         why = filled("{model} is compared with itself", model=view.called(chosen.model))

@@ -17,7 +17,7 @@ from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.left_out import left_out_rows
+from probing.ui.widgets.left_out_facts import left_out_rows
 from probing.ui.widgets.markdown import code, count, filled, joined
 
 MAX_FACTS = 200

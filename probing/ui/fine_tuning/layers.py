@@ -7,13 +7,13 @@ from probing.core.metrics import METRICS
 from probing.figures.changes.panels import evidence_panels
 from probing.reports.comparability import as_long
 from probing.reports.fine_tuning import evidence as panels
-from probing.ui.fine_tuning.shown import MEASURE_COMMAND, TRAIN_COMMAND, Shown
+from probing.ui.fine_tuning.page_view import MEASURE_COMMAND, TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
-from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, filled, joined, listing
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import marks_once, task_words
 
 #: Number of panels in the page's first figure.
 FIRST = 2

@@ -7,17 +7,17 @@ import streamlit as st
 
 from probing.core.metrics import METRICS
 from probing.core.stats.ranks import FEWEST
-from probing.core.tasks.learned import in_words
+from probing.core.tasks.task_success import in_words
 from probing.figures.changes.drift_plane import drift_plane
 from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
 from probing.reports.fine_tuning.measures import TUNED, correlations, measures, within_models
+from probing.ui.fine_tuning.page_view import Shown
 from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.fine_tuning.shown import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import marks_once
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.task_marks import marks_once
 
 #: Measure -> heading and definition.
 MEASURES = {

@@ -10,8 +10,8 @@ from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, WAYS
 from probing.reports.forgetting import places
 from probing.reports.forgetting.story import ranks_by_layer
 from probing.store import run_queries
+from probing.ui.forgetting.page_view import Shown, labels_of
 from probing.ui.forgetting.selection import ForgettingSelection
-from probing.ui.forgetting.shown import Shown, labels_of
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined

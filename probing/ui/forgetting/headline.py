@@ -7,7 +7,7 @@ from probing.core.forgetting.excess import ABOVE, BELOW, UNKNOWN
 from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, USUAL_STEPS, WAYS
 from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.forgetting.outcome import KEPT
-from probing.ui.forgetting.shown import Shown
+from probing.ui.forgetting.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer

@@ -8,10 +8,10 @@ from probing.figures.forgetting.prevention import prevention_points
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.database import Database
-from probing.ui.forgetting import when
+from probing.ui.forgetting import time_course
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
-from probing.ui.frame.reads import read
+from probing.ui.frame.page_reads import read
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
@@ -30,7 +30,7 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
         stamp: filters and fingerprint of some runs, of their ids.
         label: displayed name of a model; a fine-tuning is called after the model that was followed state by state, else its objective.
     """
-    followed = when.trainings(db).drop_duplicates(["base", "objective"]).set_index(["base", "objective"])["model"]
+    followed = time_course.trainings(db).drop_duplicates(["base", "objective"]).set_index(["base", "objective"])["model"]
     points = read(prevention, db, k, None, (probe_set,))
     several = points[~points["control"]].groupby(["base", "objective"]).size()
     tasks = [task for task, number in several.items() if number > 1]

@@ -7,7 +7,7 @@ import streamlit as st
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.shown_runs import set_name
 from probing.reports.forgetting import series
-from probing.ui.forgetting import prevention, when
+from probing.ui.forgetting import prevention, time_course
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
@@ -24,13 +24,13 @@ def draw(view: View, model: str = "") -> None:
     def stamp(ids: Sequence[str]) -> Stamp:
         return view.stamp(f"trainings state by state, rank ≤ {k}", tuple(ids))
 
-    followed = when.trainings(view.database)
+    followed = time_course.trainings(view.database)
     if len(followed):
         view.contents.section("When they are forgotten")
         # A control comes last: its line is in the figures of the others.
         order = sorted(followed.itertuples(), key=lambda one: (one.model != model, one.objective == CONTROL))
         chosen, probe_set = _training(view, [(one.model, one.probe_set) for one in order])
-        when.draw(when.Training(view.database, chosen, probe_set, k, view.label, stamp))
+        time_course.draw(time_course.Training(view.database, chosen, probe_set, k, view.label, stamp))
     for probe_set in sorted(runs.loc[runs["protection"] != "", "probe_set"].unique()):
         view.contents.section(f"What prevents it ({set_name(probe_set)})")
         prevention.draw(view.database, probe_set, k, stamp, view.label)

@@ -23,7 +23,7 @@ from probing.ui.frame.model_cache import ModelCache
 
 if TYPE_CHECKING:
     from probing.models.knowledge.ask import LiveModel
-    from probing.models.knowledge.ask_swapped import ReplacedAnswer
+    from probing.models.knowledge.layer_restoration import ReplacedAnswer
     from probing.models.runtime.request_queue import Turn, Turns
 
 T = TypeVar("T")
@@ -136,9 +136,9 @@ def lacks_head(choice: Choice) -> bool:
         return False
 
 
-def bases(offered: dict[str, Choice], borrower: Choice) -> list[str]:
+def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:
     """Names of the models on this machine whose head can read another model: those that have a head and no base."""
-    others = [choice for name, choice in offered.items() if name != borrower.name]
+    others = [choice for name, choice in offered.items() if name != chosen.name]
     return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
 
 
@@ -198,7 +198,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
         raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Live and press the button")
     from probing.models.heads.files import heads_folder
     from probing.models.knowledge.ask import load_live, open_live
-    from probing.models.sources.located import without_the_hub
+    from probing.models.sources.model_location import without_the_hub
 
     cache = cache_folder()
 
@@ -322,7 +322,7 @@ def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "R
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
-    from probing.models.knowledge.ask_swapped import ask_replaced
+    from probing.models.knowledge.layer_restoration import ask_replaced
 
     live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
     side: Literal["last", "first"] = "first" if where == "first" else "last"

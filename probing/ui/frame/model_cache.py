@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from probing.ui.frame.kept import KeptByBytes, Sized
+from probing.ui.frame.value_store import KeptByBytes, Sized
 
 #: Bytes of weights kept in memory. The shipped family with all its heads needs less than half of them, BERT-base with ``full`` heads
 #: nearly all.

@@ -10,27 +10,27 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from probing.core.capabilities.listed import CAPABILITIES, load
+from probing.core.capabilities.registry import CAPABILITIES, load
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
-from probing.core.tasks.learned import Verdict
 from probing.core.tasks.objectives import CONTROL
+from probing.core.tasks.task_success import Verdict
 from probing.figures.model_looks import Looks, looks_of, marked
 from probing.figures.shown_runs import fit, followed, overlaid, set_name, set_order
-from probing.reports.learned import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.reports.runs import one_run_each
 from probing.reports.shown_baselines import shown_baselines
+from probing.reports.task_success import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
-from probing.ui.frame import navigation, reads, selection
+from probing.ui.frame import navigation, page_reads, selection
 from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.visits import VISITS
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.learned import badge, mark_key, score_words
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, listing
+from probing.ui.widgets.task_marks import badge, mark_key, score_words
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -104,7 +104,7 @@ class View:
 
     @cached_property
     def learned(self) -> pd.DataFrame:
-        """The task scores behind the verdicts; see ``reports.learned.learned``."""
+        """The task scores behind the verdicts; see ``reports.task_success.learned``."""
         return pd.DataFrame(columns=[*COLUMNS, *SHORT]) if self.database is None else self.read(learned)
 
     @cached_property
@@ -166,7 +166,7 @@ class View:
     def read(self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a query of ``probing.store``; see ``reads.read``."""
         assert self.database is not None
-        return reads.read(function, self.database, *args, **kwargs)
+        return page_reads.read(function, self.database, *args, **kwargs)
 
     def report(self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
         """The result of a report of ``probing.reports`` with the page's filters for exposure and "answer in subject".
@@ -175,7 +175,7 @@ class View:
         """
         assert self.database is not None
         filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
-        counted: Callable[..., pd.DataFrame] = reads.counted
+        counted: Callable[..., pd.DataFrame] = page_reads.counted
         return shown_baselines(counted(function, self.database, *args, **filtered))
 
     def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
@@ -214,12 +214,12 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     st.title(escape(question))
     opened, error = None, None
     try:
-        opened = reads.open_results()
+        opened = page_reads.open_results()
     except StoreError as caught:
         error = caught
     if opened:
-        blocks.left_out_files(reads.read(left_out_files, opened))
-    runs = one_run_each(reads.read(all_runs, opened)) if opened else pd.DataFrame()
+        blocks.left_out_files(page_reads.read(left_out_files, opened))
+    runs = one_run_each(page_reads.read(all_runs, opened)) if opened else pd.DataFrame()
     if needs_results:
         if error:
             blocks.problem(error)
@@ -229,7 +229,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             navigation.link("live", "Try the Live page")
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
-    view = View(page, chosen, opened, runs, Contents(page), reads.read(stored_models, opened) if opened else None)
+    view = View(page, chosen, opened, runs, Contents(page), page_reads.read(stored_models, opened) if opened else None)
     if page in WITHOUT_ANSWER:
         view.introduce()
     with st.sidebar:
@@ -280,7 +280,7 @@ def there_or_said(there: bool, what: Markdown, command: str) -> bool:
     if there:
         return True
     try:
-        reads.open_results()
+        page_reads.open_results()
     except StoreError as error:
         blocks.problem(error)
     else:

@@ -14,7 +14,7 @@ from probing.figures.yardsticks import MODES, above
 from probing.reports.knowledge.heads.training import costs, losses
 from probing.reports.knowledge.precision import by_layer
 from probing.ui.frame import selection, yardsticks
-from probing.ui.frame.counted import heads_command, probe_command
+from probing.ui.frame.count_messages import heads_command, probe_command
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import above_words, majority_words, swapped_words

@@ -8,18 +8,18 @@ from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
-from probing.reports.knowledge.heads.lost import points_lost
+from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import pairs
 from probing.store.knowledge.pair_queries import paired_majority
 from probing.ui.frame import facts_link, navigation, yardsticks
 from probing.ui.frame.page import View
-from probing.ui.home.known import with_key
+from probing.ui.home.knowledge_bars import with_key
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import task_sentence
 from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.task_marks import task_sentence
 
 _CAPTION = "In per cent of the facts that the base knows at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
 

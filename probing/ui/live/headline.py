@@ -3,7 +3,7 @@
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.questions import Answer
 from probing.core.stats.baselines import may_be_shown
-from probing.reports.knowledge.asked import asked
+from probing.reports.knowledge.typed_sentence import asked
 from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing

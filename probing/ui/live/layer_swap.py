@@ -23,7 +23,7 @@ from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import count, filled, joined
 
 if TYPE_CHECKING:
-    from probing.models.knowledge.ask_swapped import ReplacedAnswer
+    from probing.models.knowledge.layer_restoration import ReplacedAnswer
 
 
 def draw(view: View, asked: Sequence[live_models.Asked]) -> None:

@@ -12,7 +12,7 @@ from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.methods import explained, yardsticks
+from probing.ui.methods import definitions, yardsticks
 from probing.ui.methods.selection import MethodsSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, count, escape, filled
@@ -78,13 +78,13 @@ def _plain(text: str) -> str:
 def entries(view: View) -> list[Entry]:
     """All entries of the page, in the order of its tabs."""
     return [
-        *(Entry("term", one.name, explained.term_text(one)) for one in TERMS),
-        *(Entry("quantity", one.label, explained.metric_text(one)) for one in METRICS.values()),
-        *_paragraphs("method", explained.HOW),
+        *(Entry("term", one.name, definitions.term_text(one)) for one in TERMS),
+        *(Entry("quantity", one.label, definitions.metric_text(one)) for one in METRICS.values()),
+        *_paragraphs("method", definitions.HOW),
         *_paragraphs("baseline", yardsticks.YARDSTICKS),
         *_paragraphs("baseline", yardsticks.NULL),
-        *_paragraphs("difference from the papers", explained.DIFFERENCES),
-        *(Entry("provenance", row["what"], _of_source(row)) for row in explained.licences().to_dict("records")),
+        *_paragraphs("difference from the papers", definitions.DIFFERENCES),
+        *(Entry("provenance", row["what"], _of_source(row)) for row in definitions.licences().to_dict("records")),
         *_of_runs(view),
     ]
 

@@ -14,7 +14,7 @@ from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.own_model import background
-from probing.core.own_model.checked import in_minutes
+from probing.core.own_model.model_check import in_minutes
 from probing.core.own_model.wish import TREX, Wish
 from probing.core.stats.baselines import MIN_FACTS
 from probing.ui.frame import selection
@@ -22,7 +22,7 @@ from probing.ui.frame.page import View
 from probing.ui.own_model import models
 from probing.ui.own_model.models import Named
 from probing.ui.widgets import blocks
-from probing.ui.widgets.left_out import left_out_rows
+from probing.ui.widgets.left_out_facts import left_out_rows
 from probing.ui.widgets.markdown import Markdown, code, count, filled
 
 _PASTED = "my-facts.txt"

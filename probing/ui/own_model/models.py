@@ -7,8 +7,8 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.own_model.checked import CheckedModel, check_model_folder, in_bytes
 from probing.core.own_model.folders import named_folders
+from probing.core.own_model.model_check import CheckedModel, check_model_folder, in_bytes
 from probing.core.own_model.wish import placed
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
@@ -150,7 +150,7 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     """
     if not hub_id:
         return Path(location), True, 0
-    from probing.models.sources.looked_up import look_up
+    from probing.models.sources.hub_lookup import look_up
     from probing.models.sources.snapshot import is_on_this_machine
 
     asked = st.session_state.setdefault(_ASKED, set())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from probing.reports.own_model.result import PARTS
-from probing.store.space.kept import WHAT
+from probing.store.space.inventory import WHAT
 from probing.ui.frame.selection import declared, one_of
 
 

@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.own_model.checked import in_bytes
-from probing.store.space.kept import WHAT, Kept, delete, kept
+from probing.core.own_model.model_check import in_bytes
+from probing.store.space.inventory import WHAT, Kept, delete, kept
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks

@@ -7,7 +7,7 @@ from probing.figures import theme
 from probing.figures.edges.layer_bars import layer_bars
 from probing.reports.edges import published as paper
 from probing.ui.frame import selection
-from probing.ui.pipeline.shown import Shown
+from probing.ui.pipeline.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled

@@ -4,7 +4,7 @@ import streamlit as st
 
 from probing.figures.edges.task_curves import TITLES, axis_of, task_curves
 from probing.ui.frame import selection
-from probing.ui.pipeline.shown import Shown
+from probing.ui.pipeline.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled

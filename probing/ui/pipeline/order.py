@@ -7,7 +7,7 @@ from probing.core.edges.order import UNRESOLVED
 from probing.figures.edges.order_matrix import order_matrix
 from probing.reports.edges.order import models_in_order
 from probing.ui.frame import selection
-from probing.ui.pipeline.shown import Shown
+from probing.ui.pipeline.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined

@@ -6,7 +6,7 @@ import streamlit as st
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
 from probing.ui.frame import navigation
-from probing.ui.pipeline.shown import TRAIN_COMMAND, Shown
+from probing.ui.pipeline.page_view import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled

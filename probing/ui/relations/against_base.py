@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.reports.knowledge.heads.lost import points_lost
+from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.runs import pairs
 from probing.ui.frame.page import View

@@ -12,8 +12,8 @@ from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTE
 from probing.reports.reproduction.findings import BASE, PAPER, Finding, Judged, claims_frame
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
 from probing.ui.frame import navigation, selection
+from probing.ui.reproduction.page_view import Shown
 from probing.ui.reproduction.selection import VERDICTS
-from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, with_minus

@@ -8,23 +8,23 @@ import streamlit as st
 from probing.reports.reproduction.paper import Reproduction
 from probing.reports.reproduction.papers import PAPERS
 from probing.store.database import Database
-from probing.ui.frame import page, reads, selection
+from probing.ui.frame import page, page_reads, selection
 from probing.ui.frame.page import View
 from probing.ui.reproduction import claims
 from probing.ui.reproduction import selection as fields
 from probing.ui.reproduction.edges.section import EDGE_PROBING
 from probing.ui.reproduction.forgetting.section import FORGETTING
 from probing.ui.reproduction.knowledge.section import BERTNESIA
+from probing.ui.reproduction.page_view import Section, Shown
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.reproduction.sentences.section import INTERPLAY
-from probing.ui.reproduction.shown import Section, Shown
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Paper by its name in links -> its part of the page.
 SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}
 
 
-@st.cache_data(max_entries=12, show_spinner="Comparing our results with the paper …", hash_funcs=reads.BY_DATA)
+@st.cache_data(max_entries=12, show_spinner="Comparing our results with the paper …", hash_funcs=page_reads.BY_DATA)
 def _compared(database: Database | None, paper: str, subject: tuple[str, ...]) -> Reproduction:
     return PAPERS[paper].compare(database, *subject)
 

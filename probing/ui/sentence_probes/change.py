@@ -9,12 +9,12 @@ from probing.core.sentences.example import POOLINGS
 from probing.figures.sentences.change_map import change_map, drawn_cells
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.ui.frame import selection
-from probing.ui.sentence_probes.shown import Shown
+from probing.ui.sentence_probes.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.learned import marks_once, task_words
 from probing.ui.widgets.markdown import Markdown, count, filled
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import marks_once, task_words
 
 _NAMES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 _WORDS = {

@@ -7,7 +7,7 @@ import streamlit as st
 from probing.core.stats.baselines import SMALL_SET
 from probing.figures.sentences.layer_panels import layer_panels
 from probing.ui.frame import selection
-from probing.ui.sentence_probes.shown import TRAIN_COMMAND, Shown
+from probing.ui.sentence_probes.page_view import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.figure_cache import drawing

@@ -4,8 +4,8 @@ import pandas as pd
 
 from probing.figures.sentences.best_points import best_points
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.sentences.best import best_read
-from probing.ui.sentence_probes.shown import Shown
+from probing.reports.sentences.best_probes import best_read
+from probing.ui.sentence_probes.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer

@@ -4,7 +4,7 @@ import streamlit as st
 
 from probing.figures.sentences.learning_lines import learning_lines
 from probing.ui.frame import selection
-from probing.ui.sentence_probes.shown import Shown
+from probing.ui.sentence_probes.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled

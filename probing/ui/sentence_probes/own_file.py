@@ -17,7 +17,7 @@ from probing.core.stats.baselines import SMALL_SET
 from probing.figures import theme
 from probing.figures.model_looks import usual_colour
 from probing.figures.sentences.layer_panels import layer_panels
-from probing.reports.sentences.best import best_read
+from probing.reports.sentences.best_probes import best_read
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.sentence_probes.headline import in_words

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.core.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
-from probing.ui.widgets.fetched import State, files_state
+from probing.ui.widgets.data_keys import State, files_state
 from probing.ui.widgets.markdown import Markdown, code, filled
 
 #: Digits of a sentence's sha256 that identify it in results.

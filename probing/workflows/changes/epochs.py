@@ -14,7 +14,7 @@ from probing.models.changes.perplexity import BLOCK_PIECES, cross_entropy, maske
 from probing.models.encoders.head import pretrained_head
 from probing.models.finetuning.setup import Prepared
 from probing.models.finetuning.trainer import Model
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 
 class EpochPerplexity:

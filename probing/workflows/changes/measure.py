@@ -21,8 +21,8 @@ from probing.models.runtime.torch_settings import set_threads, thread_count
 from probing.store.parquet import read_table, write_table
 from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Asked, ChangeWork
 from probing.workflows.executors import passed_on
+from probing.workflows.output import Say
 from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import RunFiles, build_if_usual, do_job, places_of, provenance_of, setup_of
 
 _TABLES = ("change_values", "perplexity", "change_runs")
@@ -95,7 +95,7 @@ def _config(work: ChangeWork, replaced: bool) -> ChangeRunConfig:
     base, asked, head = work.base, work.asked, "the base's head" if work.base else "its own head"
     return ChangeRunConfig(
         **provenance_of(work.encoder, base, work.objective, head, asked.seed, thread_count()),
-        base_weights=base.identity if base else "",
+        base_weights=base.weights_id if base else "",
         sentences_sha256=text_sha256(work.sentences),
         sentences=len(work.sentences),
         blocks_sha256=work.blocks.sha256 if asked.blocks else "",

@@ -133,6 +133,6 @@ def open_changes(setup: Mapping[str, Any]) -> ChangeWork:
         JobError: if model, base or program differ here.
     """
     opened = with_base(*opened_again(setup))
-    refuse_differing({"base": (opened.base.identity if opened.base else "", setup["base_weights"])})
+    refuse_differing({"base": (opened.base.weights_id if opened.base else "", setup["base_weights"])})
     asked, target, folder = Asked(**setup["asked"]), Path(setup["target"]), Path(setup["folder"])
     return ChangeWork(**vars(opened), asked=asked, target=target, run_id=setup["run_id"], folder=folder)

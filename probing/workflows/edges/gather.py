@@ -13,7 +13,7 @@ from probing.core.edges.encoders import TRAINED
 from probing.models.edges.files import FILE, read_probes, write_probes
 from probing.store.tables.edges import TABLES
 from probing.workflows.gather import Runs, gather_tables, without_texts
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Levels above 0 that shipped probabilities are rounded to.
 LEVELS = 5

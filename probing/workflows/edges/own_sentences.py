@@ -24,7 +24,7 @@ from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
 from probing.workflows.edges.run_rows import prediction_columns
 from probing.workflows.edges.task_rows import part_row, sentence_rows, target_rows
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Folder with one file of sentences per task, in the authors' format.
 SENTENCES = REPOSITORY / "data" / "edges" / "sentences"

@@ -72,7 +72,7 @@ def trace_spans(
         EdgeDataError: if a span is not inside the sentence, or cannot be probed.
         HeadError: if no probes are trained on this model, or their files are damaged.
     """
-    files = found_probes(encoder.name, encoder.identity, cache_folder())
+    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:
         how = "train some" if location else "save it in a folder (save_pretrained), load it from there, and train some"
         raise HeadError(f"no probes are trained on {encoder.name}; {how}: {train_command(location or 'FOLDER')}")

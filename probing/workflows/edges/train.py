@@ -18,8 +18,8 @@ from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.edges.task_rows import UNSEEN_LABEL, label_names
 from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
 from probing.workflows.executors import passed_on
+from probing.workflows.output import Say
 from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 

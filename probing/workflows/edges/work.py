@@ -32,7 +32,7 @@ from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.runtime.torch_settings import thread_count
 from probing.workflows.edges.run_rows import Answered, rows_of_run, run_tables
 from probing.workflows.edges.task_rows import counted_mask, label_names, write_task
-from probing.workflows.say import ProgressBar
+from probing.workflows.output import ProgressBar
 from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of
 
 #: The function that opens the worker in another process.
@@ -151,7 +151,7 @@ class EdgeWork(Tasks):
         return (config.kind, config.labels, config.encoder, config.seed) == (CUMULATIVE, TASK, TRAINED, self.wanted.seeds[0])
 
     def _probes(self, task: str) -> Path:
-        return probes_folder(cache_folder(), self.opened.identity, task)
+        return probes_folder(cache_folder(), self.opened.weights_id, task)
 
     def _make(self, name: str, task: EdgeTask, data: TaskData, runs: Sequence[tuple[EdgeRunConfig, list[ProbeKey]]]) -> list[Path]:
         """Trains and stores runs.
@@ -201,7 +201,7 @@ class EdgeWork(Tasks):
             task.title,
             data.labels,
             counts,
-            self.opened.identity,
+            self.opened.weights_id,
             self.recipe.canonical(),
             tuple(float(one) for one in trained.best[places]),
             trained.shape,

@@ -61,7 +61,7 @@ class ForgettingCallback(AskingCallback):
         """Stores the series."""
         first, asked = watched.encoder, watched.asked
         base = first.base if first.opens_base else name_of_model(self._base) if self._base else first.name
-        training = Training(self._name or name_of_model(watched.output), base, first.identity)
+        training = Training(self._name or name_of_model(watched.output), base, first.weights_id)
         config = series_config(training, first, watched.last_weights, watched.questions, (asked.steps, asked.layers), thread_count())
         files = series_files(config, self._out or runs_folder())
         write_series(files, first, asked, watched.questions, progress(watched.history, watched.metric))

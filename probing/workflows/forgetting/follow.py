@@ -28,8 +28,8 @@ from probing.models.runtime.torch_settings import set_threads
 from probing.store.build import build_database
 from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
+from probing.workflows.output import Say
 from probing.workflows.requests.forgetting_series import FollowRequest
-from probing.workflows.say import Say
 
 _STATE = re.compile(r"checkpoint-(\d+)")
 #: What the Trainer of transformers writes to each of its checkpoints.
@@ -77,20 +77,20 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     questions = Questions.of(one_set(request.facts), base, request.size)
     layers = range(base.layers + 1)
     say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
-    encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.identity}
+    encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.weights_id}
     for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
         encoder = open_encoder(str(folder), origin.location, request.device)
         if encoder.layers != base.layers:
             raise ModelError(
                 f"{folder} has {encoder.layers} layers, the base {base.name} has {base.layers}; name its base ({spelled('base')})"
             )
-        identities[step] = encoder.identity
+        identities[step] = encoder.weights_id
         ranks.append(_asked(encoder, questions, threads))
     variant, seed = variant_and_seed(found.record) if found.record else ("", None)
     training = Training(
         name,
         base.name,
-        base.identity,
+        base.weights_id,
         str(found.note.get("objective", "")),
         variant,
         seed,
@@ -100,7 +100,7 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     asked = AskedStates(
         tuple(identities), layers, np.stack([one["own"] for one in ranks]), np.stack([one["swapped"] for one in ranks]), questions.relations
     )
-    files = series_files(series_config(training, encoder, encoder.identity, questions, (asked.steps, layers), threads), target)
+    files = series_files(series_config(training, encoder, encoder.weights_id, questions, (asked.steps, layers), threads), target)
     if files.whole():
         say(f"{name}: series {files.config.fingerprint} exists already")
     else:
@@ -163,7 +163,7 @@ def _origin(request: FollowRequest, found: States) -> ModelEntry:
 
 def _asked(encoder: Encoder, questions: Questions, threads: int) -> Mapping[str, np.ndarray]:
     """The ranks of one state, which are kept until the series is asked again."""
-    parts = (encoder.identity, encoder.configuration, questions.sha256, threads)
+    parts = (encoder.weights_id, encoder.configuration, questions.sha256, threads)
     path = cache_folder() / "forgetting" / "series" / f"{fingerprint_of(canonical_json(parts))}.safetensors"
 
     def made() -> dict[str, np.ndarray]:

@@ -29,9 +29,9 @@ from probing.store.build import build_database
 from probing.workflows.finetune import planned, prepared
 from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
+from probing.workflows.output import Say
 from probing.workflows.requests.finetune import FinetuneRequest, Protection
 from probing.workflows.requests.forgetting_series import PreventRequest, parts_of
-from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _one(compared: _Compared, recipe: str, seed: int, say: Say) -> Path:
     request = compared.wanted(recipe, seed)
     ready, settings = prepared(request, compared.task, compared.entry)
     words = _words(recipe, settings)
-    key = fingerprint_of(canonical_json([settings.canonical(), compared.questions.sha256, compared.base.identity, compared.threads]))
+    key = fingerprint_of(canonical_json([settings.canonical(), compared.questions.sha256, compared.base.weights_id, compared.threads]))
     work = cache_folder() / "finetune" / f"prevent-{key}"
     note = cache_folder() / "forgetting" / "prevented" / f"{key}.txt"
     with exclusive_lock(cache_folder() / "locks" / f"prevent-{key}.lock", limit=LONG_WORK):
@@ -152,8 +152,8 @@ def _stored(compared: _Compared, ready: Prepared, recipe: FinetuneRecipe, words:
         compared.questions.relations,
     )
     name = name_in_files(f"{base.name}-{compared.task.name}-{words.replace(', ', '-').replace(' ', '-')}-seed-{recipe.seed}")
-    training = Training(name, base.name, base.identity, compared.task.label, variant_of(recipe.fields()), recipe.seed, words)
-    config = series_config(training, model, model.identity, compared.questions, (steps, layers), compared.threads)
+    training = Training(name, base.name, base.weights_id, compared.task.label, variant_of(recipe.fields()), recipe.seed, words)
+    config = series_config(training, model, model.weights_id, compared.questions, (steps, layers), compared.threads)
     files = series_files(config, compared.target, fact_by_fact=False)
     write_series(files, model, asked, compared.questions, history)
     return files.file("series_runs")

@@ -24,9 +24,9 @@ from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder, opened_base
 from probing.models.encoders.load import Encoder
-from probing.models.forgetting.fitting import fitted_head
-from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
+from probing.models.forgetting.fitted_heads import fitted_head
 from probing.models.forgetting.relearning import RelearnRecipe
+from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.facts import one_set
@@ -34,8 +34,8 @@ from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of
 from probing.workflows.heads.work import fetched_text
 from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
 from probing.workflows.model_records import refuse_taken_name
+from probing.workflows.output import Say
 from probing.workflows.requests.forgetting import RecoverRequest
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import RunFiles, build_if_usual, provenance_of
 
 
@@ -118,7 +118,7 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
     """Everything that the numbers depend on."""
     return ForgettingRunConfig(
         **provenance_of(asked.tuned, asked.base, asked.objective, "the base's head", recipe.seeds[0], threads),
-        base_weights=asked.base.identity,
+        base_weights=asked.base.weights_id,
         probe_set=asked.kept.probe_set,
         template_set=asked.kept.template_set,
         facts_sha256=facts_sha256(asked.kept.facts, asked.gold),

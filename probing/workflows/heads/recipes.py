@@ -16,7 +16,7 @@ from probing.models.heads.files import head_path, read_identity
 from probing.models.heads.masked_states import masked_text_of
 from probing.models.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe
 from probing.models.heads.training import unfinished_recipe
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Steps of ``tied`` and ``full`` heads from the map if neither steps nor epochs are given.
 STEPS = 100
@@ -107,7 +107,7 @@ def _recipes_in(folder: Path, encoder: Encoder) -> list[str]:
     said = []
     for path in sorted(folder.glob("layer-*.safetensors")):
         identity = read_identity(path)
-        if identity.weights == encoder.identity and identity.configuration in ("", encoder.configuration):
+        if identity.weights == encoder.weights_id and identity.configuration in ("", encoder.configuration):
             return [identity.recipe]
     for layer in range(encoder.layers + 1):
         if not head_path(folder, layer).is_file() and (recipe := unfinished_recipe(folder, layer, encoder)):

@@ -12,8 +12,8 @@ from probing.models.runtime.torch_settings import set_threads
 from probing.workflows.executors import passed_on
 from probing.workflows.heads.recipes import Wish, recipe_for
 from probing.workflows.heads.work import HeadWork, head_job, head_text
+from probing.workflows.output import Say
 from probing.workflows.requests.heads import HeadsRequest
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import do_job, setup_of
 
 #: Another spelling of a start -> its name in recipes.

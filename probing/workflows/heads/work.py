@@ -87,7 +87,13 @@ def head_job(
     }
     groups = [list(layers[start : start + layers_per_shard]) for start in range(0, len(layers), layers_per_shard)]
     shards = [Shard(f"layers-{group[0]:02d}-{group[-1]:02d}", {"layers": group}) for group in groups]
-    decides = [opened.encoder.identity, opened.encoder.configuration, opened.recipe.canonical(), str(opened.folder.absolute()), opened.half]
+    decides = [
+        opened.encoder.weights_id,
+        opened.encoder.configuration,
+        opened.recipe.canonical(),
+        str(opened.folder.absolute()),
+        opened.half,
+    ]
     folder = cache_folder() / "jobs" / f"heads-{hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:16]}"
     return Job(folder, OPENER, setup, shards, environment, opened)
 

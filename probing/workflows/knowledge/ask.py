@@ -6,8 +6,8 @@ from probing.core.questions import Answer
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import chosen_heads, said_of_the_default
 from probing.models.knowledge.ask import LiveModel, load_live
+from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import AskRequest
-from probing.workflows.say import Say
 
 
 def ask(request: AskRequest, say: Say = print) -> Answer:

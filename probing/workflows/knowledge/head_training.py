@@ -9,7 +9,7 @@ from probing.core.head_kinds import LOGIT_LENS
 from probing.core.registry import name_in_files
 from probing.models.heads.files import head_path, read_identity, read_seconds, validation_losses
 from probing.workflows.model_records import add_rows
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 
 def write_training(model: str, seed: int, folder: Path, layers: Sequence[int], target: Path, say: Say) -> None:

@@ -39,8 +39,8 @@ from probing.workflows.knowledge.stored_run import (
     write_row,
 )
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
+from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.say import Say
 from probing.workflows.stored_runs import build_if_usual, provenance_of, setup_of
 
 _log = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.locks import exclusive_lock
-from probing.core.knowledge.swapped import swapped_subjects
+from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.core.paths import cache_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
 from probing.core.tokens.tokenizer_ids import tokenizer_id
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 if TYPE_CHECKING:
     from probing.core.knowledge.run import RunConfig
@@ -41,11 +41,11 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
     """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
-    from probing.store.knowledge.swapped_ranks import names_lenders
+    from probing.store.knowledge.swapped_ranks import names_swapped
 
     facts = stored_configuration(row["config"])["facts_sha256"]
     names = [f"facts-{facts[:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
-    lenders = [f"lenders-{row['run_id']}"] if names_lenders(row["config"]) else []
+    lenders = [f"lenders-{row['run_id']}"] if names_swapped(row["config"]) else []
     return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
 
 
@@ -59,7 +59,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     write_facts(facts, config.template_set, config.facts_sha256, target, say)
     if config.lenders:
-        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _lender_rows(config.run_id, facts), say)
+        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _swapped_rows(config.run_id, facts), say)
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
@@ -133,11 +133,11 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
     return all(stored[key] == value for key, value in row.items())
 
 
-def _lender_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
+def _swapped_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
     """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
     ids = [fact.fact_id for fact in facts]
     pairs = zip(ids, swapped_subjects(facts), strict=True)
-    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]} for fact_id, lender in pairs if lender is not None]
+    return [{"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None]
 
 
 def _fact_row(fact, template_set: str) -> dict:

@@ -13,19 +13,19 @@ from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import PRETRAINED, HeadRecipe
-from probing.reports.knowledge.declared import KNOWLEDGE
+from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
 from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
+from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
 from probing.workflows.reproduction.plan import Plan, Procedure, made_here
 from probing.workflows.requests.heads import HeadsRequest
 from probing.workflows.requests.knowledge import ProbeRequest
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
-from probing.workflows.say import Say
 
 
 def _members(request: ReproduceRequest, family: FamilyEntry) -> tuple[FamilyMember, ...]:

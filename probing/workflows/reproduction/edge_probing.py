@@ -7,11 +7,11 @@ from probing.core.edges.tasks import ALL, EDGE_TASKS
 from probing.core.errors import OptionError
 from probing.reports.reproduction.edges.paper import EDGE_PROBING as PAPER
 from probing.workflows.edges.train import train_edges
+from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
 from probing.workflows.reproduction.plan import Plan, Procedure
 from probing.workflows.requests.edges import EdgesRequest
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
-from probing.workflows.say import Say
 
 
 def _tasks(request: ReproduceRequest) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from probing.reports.reproduction.forgetting.paper import FORGETTING as PAPER
 from probing.workflows.forgetting.recover import recover
+from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
 from probing.workflows.reproduction.plan import Plan, Procedure
 from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.requests.reproduction import Stage
-from probing.workflows.say import Say
 
 
 def _fetch(plan: Plan, say: Say) -> None:

@@ -8,12 +8,12 @@ from probing.core.tasks.objectives import CALLED, Task
 from probing.reports.reproduction.sentences.paper import INTERPLAY as PAPER
 from probing.workflows.changes.measure import measure_changes
 from probing.workflows.fetch import fetch_or_stand_in
+from probing.workflows.output import Say
 from probing.workflows.reproduction import steps
 from probing.workflows.reproduction.plan import Plan, Procedure, made_here
 from probing.workflows.requests.changes import ChangesRequest
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
 from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.say import Say
 from probing.workflows.sentences.train import train_sentences
 
 #: The paper's probing tasks and fine-tuning tasks; Figure 2 compares CoLA on the first token with CoLA on the mean.

@@ -9,8 +9,8 @@ from probing.core.registry import FamilyEntry, FamilyMember, Registry, name_in_f
 from probing.core.tasks.objectives import Task
 from probing.reports.reproduction.paper import Paper
 from probing.workflows.executors import executor
+from probing.workflows.output import Say
 from probing.workflows.requests.reproduction import ReproduceRequest, Stage
-from probing.workflows.say import Say
 
 
 @dataclass(frozen=True)

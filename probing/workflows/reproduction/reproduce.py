@@ -1,13 +1,13 @@
 """From a family's name to the tables of a paper; resumable, finished steps are skipped."""
 
 from probing.core.errors import OptionError
+from probing.workflows.output import Say
 from probing.workflows.reproduction.bertnesia import BERTNESIA
 from probing.workflows.reproduction.edge_probing import EDGE_PROBING
 from probing.workflows.reproduction.forgetting import FORGETTING
 from probing.workflows.reproduction.interplay import INTERPLAY
 from probing.workflows.reproduction.plan import planned
 from probing.workflows.requests.reproduction import ReproduceRequest
-from probing.workflows.say import Say
 
 #: Paper -> how it is reproduced.
 PROCEDURES = {procedure.paper.name: procedure for procedure in (BERTNESIA, EDGE_PROBING, INTERPLAY, FORGETTING)}

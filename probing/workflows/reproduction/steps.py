@@ -14,9 +14,9 @@ from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.workflows.fetch import fetch_model, fetch_or_stand_in
 from probing.workflows.finetune import finetune
+from probing.workflows.output import Say
 from probing.workflows.reproduction.plan import Plan
 from probing.workflows.requests.finetune import FinetuneRequest, TrainingLength
-from probing.workflows.say import Say
 
 #: How a model comes here -> words.
 _ORIGINS = {"shipped": "ships", "hub": "from the hub, with its own settings", "finetune": "fine-tuned here"}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from probing.core.errors import HeadError
 from probing.core.head_kinds import LOGIT_LENS, canonical_head, listed
-from probing.core.knowledge.swapped import WITHOUT_THE_ANSWER
+from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER
 from probing.core.options import Option, spelled
 from probing.core.paths import runs_folder
 from probing.workflows.requests.model import SHIPPED, ModelName, OfModel, StoredRuns
@@ -44,7 +44,7 @@ class ProbeRequest(StoredRuns):
 
     @property
     def lenders(self) -> str:
-        """Rule of ``core.knowledge.swapped`` that chooses the swapped subjects; empty for none."""
+        """Rule of ``core.knowledge.swapped_subjects`` that chooses the swapped subjects; empty for none."""
         return "" if self.compact else WITHOUT_THE_ANSWER
 
     @property

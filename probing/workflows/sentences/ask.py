@@ -7,13 +7,13 @@ import pandas as pd
 
 from probing.core.paths import cache_folder
 from probing.models.changes.ask import SentenceAttention, ask_attention
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.catalogue import open_models
 from probing.models.encoders.load import Encoder
 from probing.models.sentences.ask import VERDICT_COLUMNS, Verdicts, ask_sentence
 from probing.models.sentences.files import found_probes, read_probes
+from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentenceAskRequest
-from probing.workflows.say import Say
 
 #: Name of a measure in ``SentenceAttention.by_layer`` -> its name in stored tables.
 MEASURES = {
@@ -75,11 +75,11 @@ def ask_encoders(encoder: Encoder, base: Encoder | None, text: str, pair: str = 
 
 
 def _verdicts(encoder: Encoder, text: str, pair: str, say: Say) -> list[Verdicts]:
-    files = found_probes(encoder.name, encoder.identity, cache_folder())
+    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
     if not files:
         say(f"no sentence probes are trained on {encoder.name}; train them with: python -m probing sentences train {encoder.options}")
         return []
-    read = [read_probes(path, encoder.identity) for path in files.values()]
+    read = [read_probes(path, encoder.weights_id) for path in files.values()]
     return ask_sentence(encoder, read, text, pair.strip())
 
 

@@ -8,7 +8,7 @@ from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder
 from probing.core.sentences.odd_man_out import make_odd_man_out
 from probing.core.sentences.tasks import EWT
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 
 def write_odd_man_out(source: Path | None, out: Path, say: Say = print) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 from probing.core.sentences.example import LEFT_OUT, OWN
 from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
 from probing.core.sentences.run import SentenceRunConfig
-from probing.models.sentences.training.answered import Answer
+from probing.models.sentences.training.probe_predictions import Answer
 
 #: Reading and portion of the training sentences.
 Which = tuple[str, int]

@@ -15,10 +15,10 @@ from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_models
 from probing.models.runtime.torch_settings import set_threads
-from probing.models.sentences.training.answered import BY_BASE
+from probing.models.sentences.training.probe_predictions import BY_BASE
 from probing.workflows.executors import passed_on
+from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentencesRequest
-from probing.workflows.say import Say
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
 from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
 

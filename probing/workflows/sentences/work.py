@@ -20,9 +20,9 @@ from probing.models.encoders.catalogue import Opened, with_base
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.files import FILE, TaskProbes, folded, probes_folder, read_probes, write_probes
-from probing.models.sentences.training.answered import Answer, ModelAnswers, Split
+from probing.models.sentences.training.probe_predictions import Answer, ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SentenceStates, sentence_states, states_fingerprint
-from probing.workflows.say import ProgressBar
+from probing.workflows.output import ProgressBar
 from probing.workflows.sentences.run_rows import Answered, Which, rows_of_run, run_tables
 from probing.workflows.sentences.task_rows import gold_labels, write_task
 from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_again, provenance_of, refuse_differing
@@ -88,7 +88,7 @@ class SentenceWork(Opened, Tasks):
             readings=self.wanted.readings,
             portions=self.wanted.portions,
             codes=self.wanted.codes,
-            base_weights=self.base.identity if self.base else "",
+            base_weights=self.base.weights_id if self.base else "",
             base_configuration=self.base.configuration if self.base else "",
         )
 
@@ -119,7 +119,7 @@ class SentenceWork(Opened, Tasks):
         return True
 
     def _probes(self, task: str) -> Path:
-        return probes_folder(cache_folder(), self.encoder.identity, task)
+        return probes_folder(cache_folder(), self.encoder.weights_id, task)
 
     def _make(self, task: SentenceTask, data: SentenceData, run: RunFiles) -> None:
         kept = cache_folder() / "sentence-states"
@@ -153,7 +153,7 @@ class SentenceWork(Opened, Tasks):
             labels=data.labels,
             protocol=data.protocol,
             model=self.encoder.name,
-            identity=self.encoder.identity,
+            weights_id=self.encoder.weights_id,
             data=data.sha256,
             right=(answer.test == gold).sum(2),
             tested=len(gold),
@@ -250,6 +250,6 @@ def open_sentences(setup: Mapping[str, Any]) -> SentenceWork:
     """
     read_cached.cache_clear()  # Files may have changed since an earlier job of this process.
     opened = with_base(*opened_again(setup))
-    refuse_differing({"base": (opened.base.identity if opened.base else "", setup["base_weights"])})
+    refuse_differing({"base": (opened.base.weights_id if opened.base else "", setup["base_weights"])})
     wanted = Wanted(**fields_of(setup["wanted"]))
     return SentenceWork(**vars(opened), wanted=wanted, target=Path(setup["target"]), downloads=Path(setup["downloads"]))

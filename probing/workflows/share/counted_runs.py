@@ -16,7 +16,7 @@ from probing.store.run_queries import runs as all_runs
 from probing.store.schema import SCHEMAS
 from probing.store.sources import files_of
 from probing.workflows.model_records import add_rows
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 
 #: Runs whose configurations agree in these probed the same heads with the same facts.
 QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")

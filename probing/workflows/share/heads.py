@@ -75,7 +75,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
                 continue
             load_heads(folder, encoder, kind, layers)
             for layer in layers:
-                shared = target / HEADS / encoder.identity[:16] / f"{kind}-seed{seed}"
+                shared = target / HEADS / encoder.weights_id[:16] / f"{kind}-seed{seed}"
                 link_or_copy(head_path(folder, layer), head_path(shared, layer))
             recipe = json.loads(read_identity(head_path(folder, layers[0])).recipe)
             found.append(HeadSet(kind, seed, recipe, validation_losses(folder, layers), folder))

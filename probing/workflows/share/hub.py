@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from probing.core.capabilities.listed import HEADS
+from probing.core.capabilities.registry import HEADS
 from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_copy
 from probing.workflows.share.manifest import CARD, MANIFEST, read_manifest

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import ValidationError, field_validator, model_validator
 
-from probing.core.capabilities.listed import HEADS, everything_shared
+from probing.core.capabilities.registry import HEADS, everything_shared
 from probing.core.errors import HubError
 from probing.core.files.checksums import file_sha256
-from probing.core.files.frozen import Frozen
+from probing.core.files.records import Frozen
 from probing.core.head_kinds import STORED
 from probing.store.kinds import kinds_of
 

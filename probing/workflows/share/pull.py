@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.capabilities.listed import HEADS, everything_shared
+from probing.core.capabilities.registry import HEADS, everything_shared
 from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
@@ -18,7 +18,7 @@ from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.run_queries import left_out_files, stored_run_ids
 from probing.store.sources import files_of
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 from probing.workflows.share.heads import check_heads, place_heads
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.manifest import DATA, MANIFEST, SharedManifest, read_manifest, refuse_damage, refuse_strangers

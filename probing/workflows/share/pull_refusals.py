@@ -17,7 +17,7 @@ from probing.core.paths import result_folders
 from probing.core.provenance import fingerprint_problem, stored_configuration
 from probing.core.tokens.tokenizer_ids import recorded_checksum, tokens_checksum
 from probing.store.kinds import FACTS, kinds_of
-from probing.store.knowledge.swapped_ranks import names_lenders
+from probing.store.knowledge.swapped_ranks import names_swapped
 from probing.store.parquet import check_file, read_table, rows_and_values, text_size
 from probing.store.rules.asking import light
 from probing.store.rules.knowledge import COUNTS
@@ -187,7 +187,7 @@ def _announced(row: dict, paths: Mapping[str, Path]) -> dict[str, Announced]:
         raise StoreError(f"run {row['run_id']}: its configuration does not name its facts")
     found = {f"predictions-{row['run_id']}.parquet": Announced(announced_rows(row), row["top_k"])}
     found[facts_file(row)] = Announced((row["n_probed"],))
-    if names_lenders(row["config"]):
+    if names_swapped(row["config"]):
         # Facts without a swapped subject have no row.
         found[f"lenders-{row['run_id']}.parquet"] = Announced(range(row["n_probed"] + 1))
     if missing := [name for name in (*found, f"vocabulary-{row['tokenizer']}.parquet") if name not in paths]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing import __version__
-from probing.core.capabilities.listed import HEADS
+from probing.core.capabilities.registry import HEADS
 from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
@@ -18,7 +18,7 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.store.kinds import FACTS, kinds_of
 from probing.store.schema import SCHEMAS, TABLES
 from probing.store.sources import table_of
-from probing.workflows.say import Say
+from probing.workflows.output import Say
 from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
@@ -108,8 +108,8 @@ def _heads(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[
     for heads in sets:
         say(f"  {heads.kind}, seed {heads.seed}: {heads.folder}")
     origin = Origin(encoder.name, encoder.hub_id, (encoder.revision,), (encoder.base_source,) if encoder.base_source else ())
-    card = heads_card(origin, encoder.identity, sets, known_text(sets), request.language, request.licence or entry.licence, where)
-    return encoder.name, encoder.identity, card
+    card = heads_card(origin, encoder.weights_id, sets, known_text(sets), request.language, request.licence or entry.licence, where)
+    return encoder.name, encoder.weights_id, card
 
 
 def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tuple[str, str, str]:

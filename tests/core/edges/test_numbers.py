@@ -21,7 +21,7 @@ from probing.core.edges.order import (
     seed_spread,
 )
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
-from probing.core.stats.paired import holm
+from probing.core.stats.paired_tests import holm
 
 #: F1 of P(0) to P(L) on dev in per cent, published with Tenney et al. 2019; then expected layer and K of the gains to a hundredth.
 PUBLISHED = """

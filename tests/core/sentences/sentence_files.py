@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probing.core.sentences.example import Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 
 LABELS = ("even", "odd")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from probing.core.sentences.fates import CANNOT_TELL, HOLDS, LOST, outcome
-from probing.core.stats.paired import PairedCounts
+from probing.core.stats.paired_tests import PairedCounts
 
 #: Shares of sentences on which the two probes disagree, and the base's accuracy.
 DISAGREE, BASE = (0.05, 0.10, 0.15, 0.20, 0.30), 0.75

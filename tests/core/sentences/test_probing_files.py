@@ -4,7 +4,7 @@ import pytest
 
 from probing.core.errors import OptionError, SentenceDataError
 from probing.core.sentences.example import Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.sentences.readers.probing_files import read_probing_file
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS, read_task
 from tests.core.sentences.sentence_files import sentences, x_probe

@@ -22,7 +22,7 @@ from probing.core.sentences.fates import (
     sentences_needed,
 )
 from probing.core.sentences.pairs import Cell, best_layers, changed_pairs, neural, wanted_pairs
-from probing.core.stats.paired import PairedCounts, paired_difference
+from probing.core.stats.paired_tests import PairedCounts, paired_difference
 
 #: A probe that surely holds, one that has surely lost, and one that cannot be decided (the interval is -2.2 to 0.2 points).
 HELD, LOST, OPEN = PairedCounts(1900, 30, 30, 1040), PairedCounts(1500, 50, 400, 1050), PairedCounts(1580, 150, 180, 1090)

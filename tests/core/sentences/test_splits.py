@@ -9,7 +9,7 @@ import pytest
 from probing.core.errors import SentenceDataError
 from probing.core.sentences import splits
 from probing.core.sentences.example import MAX_EXAMPLES, PARTS, Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.sentences.splits import BALANCED, CAPPED, REPEATED, SAME_WORDS, TWO_LABELS, split, words_key
 from tests.core.sentences.sentence_files import rows, sentences
 

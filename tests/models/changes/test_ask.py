@@ -8,7 +8,7 @@ from probing.core.changes.minimal_pairs import two_words
 from probing.core.errors import PromptError
 from probing.core.questions import TooLong
 from probing.models.changes.ask import ask_attention, pair_scores
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from tests.models.test_layer_replacement import changed
 from tests.reference import changes as slow
 

@@ -9,7 +9,7 @@ import torch
 
 from probing.core.changes.measures import BY_HEAD, MEASURES
 from probing.core.errors import ModelError, TextError
-from probing.models.changes.attending import Attending
+from probing.models.changes.attention_passes import Attending
 from probing.models.changes.measure import measure
 from probing.models.encoders.hidden_states import all_hidden_states
 from tests.models import tiny_models

@@ -24,12 +24,12 @@ def planted_probes(encoder: Encoder, task: str, weights: str = "") -> TaskProbes
     shape = Shape(encoder.layers + 1, encoder.hidden, spans, 8, len(labels))
     flat = 3 * torch.stack([start_of(shape, seed) for seed in range(shape.layers)])
     f1 = tuple(0.5 + layer / 100 for layer in range(shape.layers))
-    return TaskProbes(task, title, labels, (True,) * len(labels), weights or encoder.identity, "{}", f1, shape, flat)
+    return TaskProbes(task, title, labels, (True,) * len(labels), weights or encoder.weights_id, "{}", f1, shape, flat)
 
 
 def plant_probes(model: Path, cache: Path, tasks=tuple(PLANTED)) -> Encoder:
     """Writes probes of a model folder where a training would have written them; gives the model's encoder."""
     encoder = load_encoder(model, device="cpu")
     for task in tasks:
-        write_probes(planted_probes(encoder, task), probes_folder(cache, encoder.identity, task))
+        write_probes(planted_probes(encoder, task), probes_folder(cache, encoder.weights_id, task))
     return encoder

@@ -80,21 +80,21 @@ def test_probes_of_other_weights_are_asked_only_where_these_are_named(encoder):
 def test_probes_are_found_by_weights_in_the_cache_first_and_among_those_that_ship_by_name(encoder, tmp_path, monkeypatch):
     cache, shipped = tmp_path / "cache", tmp_path / "shipped"
     monkeypatch.setattr(files, "SHIPPED", shipped)
-    assert found_probes("tiny", encoder.identity, cache) == {}
-    own = write_probes(planted_probes(encoder, "srl"), probes_folder(cache, encoder.identity, "srl"))
+    assert found_probes("tiny", encoder.weights_id, cache) == {}
+    own = write_probes(planted_probes(encoder, "srl"), probes_folder(cache, encoder.weights_id, "srl"))
     both = write_probes(planted_probes(encoder, "srl"), shipped / "tiny" / "srl")
     ships = write_probes(planted_probes(encoder, "pos"), shipped / "tiny" / "pos")
     write_probes(planted_probes(encoder, "entities", weights="f" * 64), shipped / "tiny" / "entities")
     write_probes(planted_probes(encoder, "entities"), shipped / "another" / "entities")
-    assert both.is_file() and found_probes("tiny", encoder.identity, cache) == {"pos": ships, "srl": own}
+    assert both.is_file() and found_probes("tiny", encoder.weights_id, cache) == {"pos": ships, "srl": own}
     shutil.copytree(own.parent, own.parent.with_name("a-task-of-mine"))
-    assert list(found_probes("tiny", encoder.identity, cache)) == ["pos", "srl", "a-task-of-mine"]
+    assert list(found_probes("tiny", encoder.weights_id, cache)) == ["pos", "srl", "a-task-of-mine"]
 
 
 def test_a_damaged_file_of_probes_is_found_and_reading_it_says_so(encoder, tmp_path):
-    folder = probes_folder(tmp_path, encoder.identity, "pos")
+    folder = probes_folder(tmp_path, encoder.weights_id, "pos")
     folder.mkdir(parents=True)
     (folder / FILE).write_bytes(b"no probes")
-    (path,) = found_probes("tiny", encoder.identity, tmp_path).values()
+    (path,) = found_probes("tiny", encoder.weights_id, tmp_path).values()
     with pytest.raises(Exception, match="train them again"):
         read_probes(path)

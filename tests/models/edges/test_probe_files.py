@@ -59,7 +59,7 @@ def made(encoder_of, tmp_path_factory):
             "Words",
             LABELS,
             (True, False, True),
-            encoder.identity,
+            encoder.weights_id,
             recipe.canonical(),
             tuple(map(float, trained.best)),
             trained.shape,

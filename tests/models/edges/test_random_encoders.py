@@ -50,11 +50,11 @@ def test_both_are_drawn_once_and_have_names_and_states_of_their_own(encoder_of, 
     expected = torch.rand(3)
     torch.manual_seed(5)
     assert torch.equal(torch.rand(3), expected), "drawing an encoder draws nothing from the user's numbers"
-    assert found["trained"] is trained and len({one.identity for one in found.values()}) == 3
+    assert found["trained"] is trained and len({one.weights_id for one in found.values()}) == 3
     states = {kind: word_states([asked], one, tmp_path).read(range(2)) for kind, one in found.items()}
     for kind, one in found.items():
         again = encoder_of_kind(trained, kind)
-        assert again.identity == one.identity
+        assert again.weights_id == one.weights_id
         assert all(torch.equal(weight, other) for weight, other in zip(weights(one).values(), weights(again).values(), strict=True))
         assert torch.isfinite(states[kind]).all()
     assert torch.equal(states["random-body"][:, 0], states["trained"][:, 0])

@@ -114,14 +114,14 @@ def with_other_head(base: Encoder) -> Encoder:
     head = copy.deepcopy(base.head)
     with torch.no_grad():
         head.dense.weight.copy_(torch.linalg.qr(torch.randn(base.hidden, base.hidden, generator=torch.Generator().manual_seed(6)))[0])
-    return replace(base, name="other head", head=head, identity="other head")
+    return replace(base, name="other head", head=head, weights_id="other head")
 
 
 def with_rotated_layer(base: Encoder, number: int) -> Encoder:
     """The base with the states after one layer, from 1, rotated."""
     body = copy.deepcopy(base.body)
     layers_of(body)[number - 1] = Rotated(layers_of(body)[number - 1], base.hidden)
-    return replace(base, name="rotated", body=body.eval(), identity=f"rotated {number}")
+    return replace(base, name="rotated", body=body.eval(), weights_id=f"rotated {number}")
 
 
 def with_redrawn_layer(base: Encoder, number: int) -> Encoder:
@@ -131,4 +131,4 @@ def with_redrawn_layer(base: Encoder, number: int) -> Encoder:
     with torch.no_grad():
         for one in layers_of(body)[number - 1].parameters():
             one.copy_(torch.randn(one.shape, generator=random))
-    return replace(base, name="redrawn", body=body, identity=f"redrawn {number}")
+    return replace(base, name="redrawn", body=body, weights_id=f"redrawn {number}")

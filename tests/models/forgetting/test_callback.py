@@ -21,7 +21,7 @@ import probing
 from probing.core.errors import HeadError, ModelError, OptionError
 from probing.core.facts.custom import read_own_facts
 from probing.core.forgetting.series import COUNTS, AskedStates, counts
-from probing.models.encoders.in_memory import identity_in_memory
+from probing.models.encoders.in_memory import weights_id_in_memory
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.check import check_store
 from probing.store.parquet import read_table
@@ -157,7 +157,7 @@ def test_the_training_does_not_notice_it(planted, tmp_path, cache, masked):
         np.random.seed(5)
         trainer = trainer_of(planted, tmp_path / name, *callbacks, states, masked=masked)
         trainer.train()
-        found.append((identity_in_memory(trainer.model), states.seen, [one for one in trainer.state.log_history if "loss" in one]))
+        found.append((weights_id_in_memory(trainer.model), states.seen, [one for one in trainer.state.log_history if "loss" in one]))
     (weights, seen, losses), (others, seen_too, losses_too) = found
     assert weights == others and seen == seen_too
     assert [one["loss"] for one in losses] == [one["loss"] for one in losses_too]

@@ -13,9 +13,9 @@ from probing.core.forgetting.protocols import OWN, RIGHT, lessons
 from probing.core.forgetting.summary import summary
 from probing.core.forgetting.ways import ANY, FITTED_HEAD, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, RELEARNED, WAYS
 from probing.models.encoders.answer_tokens import answer_ids
-from probing.models.forgetting.fitting import fitted_head
-from probing.models.forgetting.recovering import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
+from probing.models.forgetting.fitted_heads import fitted_head
 from probing.models.forgetting.relearning import RelearnRecipe
+from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
 from tests.models.forgetting.planted import (
     SENTENCES,
     facts,

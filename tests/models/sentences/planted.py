@@ -45,6 +45,6 @@ def task_probes(probes: Probes, identity: str = "a" * 64, task: str = "planted",
 
 def plant(cache: Path, probes: TaskProbes) -> Path:
     """Writes probes where those that were trained here lie."""
-    folder = probes_folder(cache, probes.identity, probes.task)
+    folder = probes_folder(cache, probes.weights_id, probes.task)
     assert write_probes(probes, folder) == folder / FILE
     return folder / FILE

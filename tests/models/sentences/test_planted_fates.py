@@ -9,8 +9,8 @@ import pytest
 from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, RESCALED
 from probing.core.sentences.fates import Evidence, property_fate
 from probing.core.sentences.pairs import QUARTER, Cell, best_layers, fate_pairs, right_and_right
-from probing.core.stats.paired import PairedCounts
-from probing.models.sentences.training.answered import ModelAnswers, Split
+from probing.core.stats.paired_tests import PairedCounts
+from probing.models.sentences.training.probe_predictions import ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SENTENCES_A_FILE, SentenceStates
 from tests.models.sentences.planted import balanced
 

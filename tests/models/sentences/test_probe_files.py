@@ -30,7 +30,7 @@ def probes(request):
 def test_what_was_written_is_read_and_equal_probes_are_equal_bytes(probes, tmp_path):
     given = task_probes(probes)
     path = write_probes(given, tmp_path / "a")
-    found = read_probes(path, given.identity)
+    found = read_probes(path, given.weights_id)
     for name, value in vars(given).items():
         assert np.array_equal(getattr(found, name), value), name
     assert write_probes(found, tmp_path / "b").read_bytes() == path.read_bytes()
@@ -107,7 +107,7 @@ def test_a_header_says_what_it_was_made_of(probes, tmp_path):
 
 def of_encoder(encoder, **more):
     probes = fitted(hidden=HIDDEN, layers=LAYERS + 1)
-    return task_probes(probes, encoder.identity, **more)
+    return task_probes(probes, encoder.weights_id, **more)
 
 
 def test_one_sentence_asks_the_tasks_of_one_sentence_and_a_pair_those_of_two(encoder):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from probing.core.errors import FactsError, SentenceDataError
 from probing.core.sentences.example import Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {

@@ -15,7 +15,7 @@ from probing.core.characters import refuse_label, refuse_signs
 from probing.core.errors import SentenceDataError
 from probing.core.files.data_lines import numbered
 from probing.core.sentences.example import PARTS, Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 from probing.core.sentences.readers.probing_files import PART_NAMES, is_senteval
 
 #: Endings of files; text files have tabs between their columns.

@@ -6,7 +6,7 @@ from pathlib import Path
 from probing.core.errors import SentenceDataError
 from probing.core.files.data_lines import numbered_lines
 from probing.core.sentences.example import Example
-from probing.core.sentences.readers.labelled import Labelled
+from probing.core.sentences.readers.labelled_sentence import Labelled
 
 #: What both data sets call the parts.
 PART_NAMES: Mapping[str, str] = {"tr": "train", "va": "dev", "te": "test"}

@@ -115,8 +115,8 @@ def sentence_states(
 
 def states_fingerprint(encoder: Encoder, data: str) -> str:
     """Fingerprint of everything that decides the states of a task's sentences, with ``data`` as their checksum; a folder's name."""
-    decides = [VERSION, SENTENCES_A_FILE, encoder.identity, encoder.configuration, encoder.device.type, thread_count(), data]
-    return f"{hashlib.sha256(encoder.identity.encode()).hexdigest()[:12]}-{fingerprint_of(canonical_json(decides))}"
+    decides = [VERSION, SENTENCES_A_FILE, encoder.weights_id, encoder.configuration, encoder.device.type, thread_count(), data]
+    return f"{hashlib.sha256(encoder.weights_id.encode()).hexdigest()[:12]}-{fingerprint_of(canonical_json(decides))}"
 
 
 def _from(start: int, total: int, passed: Callable[[int, int], None] | None) -> Callable[[int], None] | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from probing.core.tasks.objectives import SHUFFLED
-from probing.reports.knowledge.pairs.paired import paired_by_layer
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.precision import by_layer
 from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_majority

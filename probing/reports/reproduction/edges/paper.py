@@ -8,7 +8,7 @@ from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.edges import tables as report
 from probing.reports.reproduction.edges.claims import RULES
 from probing.reports.reproduction.edges.evidence import EdgeEvidence
-from probing.reports.reproduction.edges.measured import evidence_of, probed_encoders, runs_of, training_data
+from probing.reports.reproduction.edges.measurements import evidence_of, probed_encoders, runs_of, training_data
 from probing.reports.reproduction.edges.papers_numbers import papers_evidence
 from probing.reports.reproduction.paper import Ours, Paper
 from probing.store.database import Database

@@ -11,11 +11,11 @@ from probing.core.forgetting.protocols import RIGHT
 from probing.core.forgetting.published import PublishedForgetting
 from probing.core.forgetting.ways import RELEARNED
 from probing.reports.forgetting.outcome import outcome
-from probing.reports.forgetting.stored import stored_runs, usual
-from probing.reports.learned import learned, verdicts_by_model
+from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.reproduction.forgetting.claims import BACK, RULES, ForgettingEvidence
-from probing.reports.reproduction.forgetting.frozen import prevented
+from probing.reports.reproduction.forgetting.frozen_layers import prevented
 from probing.reports.reproduction.paper import Ours, Paper
+from probing.reports.task_success import learned, verdicts_by_model
 from probing.store.database import Database
 from probing.store.forgetting import queries
 

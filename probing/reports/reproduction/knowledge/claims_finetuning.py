@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.stats.paired import benjamini_hochberg
+from probing.core.stats.paired_tests import benjamini_hochberg
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.decisions import (
     UNTESTED,

@@ -8,7 +8,7 @@ from probing.core.knowledge.published import PublishedKnowledge
 from probing.reports.reproduction.findings import Evidence
 from probing.reports.reproduction.knowledge.claims import RULES
 from probing.reports.reproduction.knowledge.families import families_here
-from probing.reports.reproduction.knowledge.measured import measure
+from probing.reports.reproduction.knowledge.measurements import measure
 from probing.reports.reproduction.knowledge.papers_numbers import papers_evidence
 from probing.reports.reproduction.knowledge.tables import table_1, table_2, table_3
 from probing.reports.reproduction.paper import Ours, Paper

@@ -9,7 +9,7 @@ import pandas as pd
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.reports.reproduction.findings import BASE, PAPER
 from probing.reports.reproduction.knowledge.evidence import KnowledgeEvidence
-from probing.reports.reproduction.knowledge.measured import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
+from probing.reports.reproduction.knowledge.measurements import BY_LAYER_COLUMNS, CURVE_COLUMNS, DIFFERENCE_COLUMNS, SHARE_COLUMNS
 
 #: Half of the rounding interval of a printed share.
 ROUNDING = 0.005

@@ -12,7 +12,7 @@ from probing.reports.reproduction.sentences import tables as report
 from probing.reports.reproduction.sentences.claims import RULES
 from probing.reports.reproduction.sentences.evidence import InterplayEvidence
 from probing.reports.reproduction.sentences.families import families_here
-from probing.reports.reproduction.sentences.measured import evidence_of
+from probing.reports.reproduction.sentences.measurements import evidence_of
 from probing.reports.reproduction.sentences.papers_numbers import papers_evidence
 from probing.store.changes import queries as of_changes
 from probing.store.database import Database

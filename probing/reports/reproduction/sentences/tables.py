@@ -6,10 +6,10 @@ import pandas as pd
 
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
-from probing.reports.learned import scores
 from probing.reports.reproduction.findings import PARTLY, UNLEARNED
 from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
 from probing.reports.reproduction.sentences.families import SentenceFamily
+from probing.reports.task_success import scores
 from probing.store.database import Database
 
 #: The row of Table 1 with numbers on the test set.

@@ -13,7 +13,7 @@ from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.live.answer_view import colours_of
 from probing.ui.live.selection import LiveSelection
-from probing.ui.live.sentence import asked
+from probing.ui.live.sentence import sentence_models
 from probing.ui.live.sentence.controls import Two
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
@@ -47,7 +47,7 @@ def _table(two: Two, pairs: list[MinimalPair]) -> pd.DataFrame:
     """One row per pair, model and layer; ``right`` is None if the pair cannot be asked of the model."""
     rows = []
     for choice in two.all:
-        found = asked.scores(choice, tuple(pairs))
+        found = sentence_models.scores(choice, tuple(pairs))
         for number, (pair, logp) in enumerate(zip(pairs, found.logp, strict=True), start=1):
             what = (number, pair.kind, pair.good.sentence, pair.good.word, pair.bad.sentence, pair.bad.word, choice.name)
             for layer, (good, bad) in enumerate(logp):
@@ -122,7 +122,7 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
     if not number:
         if own is None:
             return
-        refused = {why for choice in two.all for why in asked.scores(choice, (own,)).why if why}
+        refused = {why for choice in two.all for why in sentence_models.scores(choice, (own,)).why if why}
         for why in sorted(refused):
             st.warning(filled("{why}", why=why), icon=":material/report:")
         mine, pair = _table(two, [own]), own

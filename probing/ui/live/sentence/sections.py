@@ -8,7 +8,7 @@ from probing.core.errors import ProbingError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.frame import live_models
 from probing.ui.frame.page import View
-from probing.ui.live.sentence import asked, attending, said, similar
+from probing.ui.live.sentence import attention_view, probe_answers, sentence_models, word_similarity
 from probing.ui.live.sentence.controls import Two
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import count, filled
@@ -27,15 +27,15 @@ def draw(view: View, two: Two | None, text: str, pair: str) -> None:
     found = _attention(two, text, pair)
     if found is not None:
         _pieces(two, found)
-        attending.draw(view, two, found)
-    said.draw(view, two, text, pair)
+        attention_view.draw(view, two, found)
+    probe_answers.draw(view, two, text, pair)
     if found is not None:
-        similar.draw(view, found)
+        word_similarity.draw(view, found)
 
 
 def _attention(two: Two, text: str, pair: str) -> "SentenceAttention | None":
     try:
-        return asked.attention(two.model, two.base, text, pair)
+        return sentence_models.attention(two.model, two.base, text, pair)
     except ProbingError as error:
         blocks.problem(error)
         return None

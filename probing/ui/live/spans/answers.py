@@ -10,15 +10,15 @@ from probing.core.edges.traces import SpanTrace
 from probing.core.errors import ProbingError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.figures.edges.span_bars import span_bars
-from probing.reports.edges.asked_spans import panel_rows
+from probing.reports.edges.span_answers import panel_rows
 from probing.reports.edges.yardsticks import yardsticks
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
 from probing.ui.live.ask import ready
 from probing.ui.live.selection import LiveSelection
 from probing.ui.live.spans import headline
-from probing.ui.live.spans.asked import Readers, ask, readers
 from probing.ui.live.spans.controls import SpanQuestion
+from probing.ui.live.spans.span_models import Readers, ask, readers
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from probing.core.edges.target import Span
 from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import HALF, SpanTrace
-from probing.reports.edges.asked_spans import label_in_words
+from probing.reports.edges.span_answers import label_in_words
 from probing.reports.edges.yardsticks import TaskYardsticks
 from probing.ui.frame.page import View
 from probing.ui.live.spans.controls import SpanQuestion

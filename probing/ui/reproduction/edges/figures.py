@@ -11,7 +11,7 @@ from probing.figures.edges.score_rows import score_rows
 from probing.reports.reproduction.edges import tables as report
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
 from probing.ui.reproduction.edges.tables import colours, labels
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled

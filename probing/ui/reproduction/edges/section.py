@@ -7,8 +7,8 @@ from probing.reports.reproduction.paper import Ours
 from probing.ui.frame import navigation
 from probing.ui.reproduction.edges import figures
 from probing.ui.reproduction.edges.tables import TABLES
+from probing.ui.reproduction.page_view import Section, Shown, Words
 from probing.ui.reproduction.selection import EDGE_TABS
-from probing.ui.reproduction.shown import Section, Shown, Words
 from probing.ui.widgets.markdown import Markdown, filled
 
 #: Claim whose numbers are stored predictions for single targets.

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.figures import theme
 from probing.figures.edges.task_curves import Axis, task_curves
 from probing.reports.reproduction.edges.evidence import CALLED
-from probing.ui.reproduction.shown import Shown, Table
+from probing.ui.reproduction.page_view import Shown, Table
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown

@@ -6,8 +6,8 @@ import streamlit as st
 
 from probing.reports.reproduction.forgetting.paper import FORGETTING as PAPER
 from probing.reports.reproduction.paper import Ours
+from probing.ui.reproduction.page_view import Section, Shown, Table, Words
 from probing.ui.reproduction.selection import FORGETTING_TABS
-from probing.ui.reproduction.shown import Section, Shown, Table, Words
 from probing.ui.widgets.markdown import Markdown, filled
 
 

@@ -14,7 +14,7 @@ from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled

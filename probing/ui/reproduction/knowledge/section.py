@@ -15,8 +15,8 @@ from probing.ui.frame.page import View
 from probing.ui.frame.selection import ALL_FACTS
 from probing.ui.reproduction.knowledge import figures
 from probing.ui.reproduction.knowledge.tables import TABLES
+from probing.ui.reproduction.page_view import Section, Shown, Words
 from probing.ui.reproduction.selection import TABS, ReproductionSelection
-from probing.ui.reproduction.shown import Section, Shown, Words
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, code, count, filled
 

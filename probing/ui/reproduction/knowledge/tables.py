@@ -7,9 +7,9 @@ from probing.figures.model_looks import mark
 from probing.figures.shown_runs import set_name
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
-from probing.ui.reproduction.shown import Shown, Table
-from probing.ui.widgets.learned import marks_once
+from probing.ui.reproduction.page_view import Shown, Table
 from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.task_marks import marks_once
 
 #: The text of a cell that was not published; the CSV has the words.
 NONE = "none"

@@ -8,7 +8,7 @@ from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, RTE, SST
 from probing.reports.reproduction.sentences.plots import plot
-from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 

@@ -3,10 +3,10 @@
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.paper import Ours
 from probing.reports.reproduction.sentences.paper import INTERPLAY as PAPER
+from probing.ui.reproduction.page_view import Section, Shown, Words
 from probing.ui.reproduction.selection import INTERPLAY_TABS
 from probing.ui.reproduction.sentences import figures
 from probing.ui.reproduction.sentences.tables import TABLES
-from probing.ui.reproduction.shown import Section, Shown, Words
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 
 from probing.reports.reproduction.sentences import tables as report
 from probing.reports.reproduction.sentences.evidence import ALBERT, BERT, ROBERTA
-from probing.ui.reproduction.shown import Shown, Table
+from probing.ui.reproduction.page_view import Shown, Table
 from probing.ui.widgets.markdown import Markdown
 
 _number, _text = st.column_config.NumberColumn, st.column_config.TextColumn

@@ -1,0 +1,268 @@
+"""Probed facts: the stored predictions of every layer as a table, layer curves and total knowledge."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from probing.api.arguments import in_a_notebook, readable
+from probing.api.display import Shown, for_notebook
+from probing.api.stored.argument_checks import checked
+from probing.core.errors import FactsError, OptionError
+from probing.core.facts.custom import COLUMNS, own_facts, own_probe_set
+from probing.core.facts.fact import PROBE_SETS, FactSet
+from probing.core.facts.sources import read_facts
+from probing.core.facts.templates import shipped_relations
+from probing.core.metrics import METRICS, RANKS
+from probing.core.naming.model_names import known_model
+from probing.core.registry import read_registry
+from probing.reports.knowledge.declarations import KNOWLEDGE
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.total import total
+from probing.reports.shown_baselines import shown_baselines
+from probing.store.database import Database
+from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
+from probing.workflows.knowledge.probe import ProbedSet, probe_sets
+from probing.workflows.knowledge.stored_run import database_of_runs, run_files, run_row
+from probing.workflows.requests.knowledge import ProbeRequest
+
+if TYPE_CHECKING:
+    from probing.api.comparison import Comparison
+    from probing.api.model import Model
+    from probing.figures.theme import go
+
+_log = logging.getLogger(__name__)
+#: The probe set of facts that are given as a table.
+OWN_FACTS = "own-facts"
+
+
+class Probed(Shown):
+    """The stored predictions of every layer of a model for facts; made by ``Model.probe``.
+
+    >>> import probing
+    >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
+    >>> facts = [
+    ...     {"subject": land, "relation": "capital", "object": city, "prompt": f"The capital of {land} is [MASK]."}
+    ...     for land, city in capitals.items()
+    ... ]
+    >>> found = probing.load("nesia-mini").probe(facts, called="three-capitals", progress=False)
+    >>> found
+    Probed('nesia-mini', head='tied', three-capitals: 3 facts)
+    >>> found.curve()["n"].unique().tolist()
+    [3]
+    """
+
+    def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):
+        self.model, self.head, self.folder = model, head, folder
+        self._sets = tuple(sets)
+
+    @property
+    def run_ids(self) -> list[str]:
+        """The ids of the stored runs, one per probe set with a fact that could be asked."""
+        return [one.run_id for one in self._sets if one.run_id]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The predictions of every layer.
+
+        Returns:
+            One row per fact and layer: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank`` (of the right answer in
+            the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with the swapped
+            subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
+            ``top_probability``. Layer 0 is the embeddings.
+        """
+        parts = []
+        for run_id in self.run_ids:
+            predictions, facts, vocabulary, *_ = run_files(self.folder, run_row(self.folder, run_id))
+            parts.append(answers_of_run(predictions, facts, vocabulary))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=ANSWER_COLUMNS)
+
+    @property
+    def left_out(self) -> pd.DataFrame:
+        """Number of facts that were not asked: ``probe_set, reason, n``; no rows if all were asked. ``left_out_facts`` lists them."""
+        rows = [(one.facts.probe_set, reason, n) for one in self._sets for reason, n in sorted(one.facts.left_out.items())]
+        return pd.DataFrame(rows, columns=["probe_set", "reason", "n"])
+
+    @property
+    def left_out_facts(self) -> pd.DataFrame:
+        """The facts that were not asked.
+
+        Returns:
+            One row per fact: ``probe_set, reason, relation, subject, object, prompt``. Facts that LAMA's own reader leaves out, such as
+            those judged wrong, are counted in ``left_out`` only.
+        """
+        columns = ("relation", "subject", "object", "prompt")
+        dropped = [(one.facts.probe_set, reason, fact) for one in self._sets for fact, reason in one.facts.dropped]
+        rows = [(probe_set, reason, *(getattr(fact, name) for name in columns)) for probe_set, reason, fact in dropped]
+        return pd.DataFrame(rows, columns=["probe_set", "reason", *columns])
+
+    @checked
+    def curve(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
+        """P@k by layer: the share of facts whose right answer is among the layer's first k. The column ``value`` has it.
+
+        Args:
+            k: 1, 10 or 100.
+            average: ``macro``, the mean over relations, or ``micro``, over facts.
+
+        Returns:
+            The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
+            and its 95 % interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
+            (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
+
+        Raises:
+            OptionError: for another k or average.
+        """
+        return KNOWLEDGE.named("precision").json_table(self._precision(k, average))
+
+    @checked
+    def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
+        """Last-layer knowledge and total knowledge: the facts that the last layer knows, and those that any layer knows.
+
+        Args:
+            k, average: as for ``curve``.
+
+        Returns:
+            The columns of ``python -m probing report total --json``, one row per probe set.
+
+        Raises:
+            OptionError: for another k or average.
+        """
+        _refuse_others(k, average)
+        return KNOWLEDGE.named("total").json_table(total(self._database, self.run_ids, (k,), (average,)))
+
+    @checked
+    def compare(self, base: "Probed", k: int = 1) -> "Comparison":
+        """What this model kept, gained and lost of what another one knew, fact by fact, as on the page Compare models.
+
+        Args:
+            base: the same facts, probed in the model that this one was fine-tuned from, or in any other, with the same kind of heads.
+            k: the rank up to which a fact counts as known: 1, 10 or 100.
+
+        Returns:
+            The counts with their intervals, by layer too, and the facts themselves: ``counts``, ``by_layer``, ``lost``, ``kept``,
+            ``gained`` and ``never``.
+
+        Raises:
+            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of heads or no probe set in common, or for another
+                k.
+
+        >>> import probing
+        >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
+        >>> facts = [
+        ...     {"subject": land, "relation": "capital", "object": city, "prompt": f"The capital of {land} is [MASK]."}
+        ...     for land, city in capitals.items()
+        ... ]
+        >>> names = ("nesia-mini", "nesia-mini-ner-conll")
+        >>> models = [probing.load(name, head='logit_lens') for name in names]
+        >>> base, tuned = (model.probe(facts, called="three-capitals", progress=False) for model in models)
+        >>> bool((tuned.compare(base).lost["base_rank"] == 1).all())
+        True
+        """
+        from probing.api.comparison import Comparison
+
+        if not isinstance(base, Probed):
+            raise OptionError(f"got {type(base).__name__} to compare with; expected what probe returns of another model")
+        if base.head != self.head:
+            raise OptionError(
+                f"{self.model} was probed with {self.head} heads, {base.model} with {base.head}; probe both with the same kind (head=)"
+            )
+        theirs = {one.key: one.run_id for one in base._sets if one.run_id}
+        pairs = [(theirs[one.key], one.run_id) for one in self._sets if one.run_id and one.key in theirs]
+        if not pairs:
+            raise OptionError(f"{self!r} and {base!r} have no probe set in common; probe the same facts in both models")
+        _refuse_others(k, "micro")
+        return Comparison(self.model, base.model, self.head, k, [(base.folder, self.folder, *pair) for pair in pairs])
+
+    @checked
+    def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
+        """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped subject.
+
+        Args:
+            k, average: as for ``curve``.
+            dark: whether the page is dark.
+
+        Returns:
+            A ``plotly.graph_objects.Figure``.
+        """
+        from probing.figures.knowledge.layer_curve import layer_curve
+        from probing.figures.theme import model_colours
+
+        table = shown_baselines(self._precision(k, average))
+        sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
+        title = f"{METRICS[f'p_at_{k}'].label}, {average}"
+        colours = model_colours([known_model(read_registry(), self.model)])
+        return for_notebook(layer_curve(table, title=title, unit="share", colours=colours, names=sets), dark)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{one.facts.probe_set}: {len(one.facts.facts):,} facts" for one in self._sets)
+        left = sum(sum(one.facts.left_out.values()) for one in self._sets)
+        return f"Probed({self.model!r}, head={self.head!r}, {asked}{f', {left:,} left out' if left else ''})"
+
+    def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
+        return self.figure(), self.curve()
+
+    def _precision(self, k: int, average: str) -> pd.DataFrame:
+        _refuse_others(k, average)
+        return precision(self._database, self.run_ids, (k,), average)
+
+    @cached_property
+    def _database(self) -> Database:
+        """A database of these runs alone; it is removed with this object."""
+        with in_a_notebook():
+            self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
+            return database_of_runs([(self.folder, run_id) for run_id in self.run_ids], Path(self._made.name))
+
+
+def probe_facts(
+    model: "Model",
+    facts: "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]]",
+    *,
+    called: str | None = None,
+    templates: str | None = None,
+    out: Path | None = None,
+    progress: bool = True,
+) -> Probed:
+    """The predictions of ``Model.probe``, which documents arguments and errors."""
+    if isinstance(facts, str | Path):
+        readable("facts", str(facts))
+        named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
+    else:
+        sets = [_given(facts, called)]
+        named = sets[0].probe_set
+    request = ProbeRequest(
+        model.source or "",
+        named,
+        model.head,
+        out=out,
+        templates=templates,
+        base=model.base,
+        rebuild=False,
+        progress=progress,
+    )
+    return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
+
+
+def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | None) -> FactSet:
+    """Facts from a table or from rows."""
+    if isinstance(facts, pd.DataFrame):
+        if double := [column for column in COLUMNS if list(facts.columns).count(column) > 1]:
+            raise FactsError(f"the given table has the column {double[0]!r} twice; expected each of {', '.join(COLUMNS)} once")
+        facts = facts.loc[:, ~facts.columns.duplicated()]
+    rows = facts.to_dict("records") if isinstance(facts, pd.DataFrame) else facts
+    listed = list(rows) if isinstance(rows, Iterable) else [rows]
+    if not all(isinstance(row, Mapping) for row in listed):
+        raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of shipped facts")
+    # A name from the user is checked like the name of a file.
+    return own_facts(listed, "the given table", own_probe_set(Path(OWN_FACTS), called))
+
+
+def _refuse_others(k: int, average: str) -> None:
+    """Raises an ``OptionError`` if there are no counts for a k or an average."""
+    if k not in RANKS:
+        raise OptionError(f"got k={k!r}; expected {', '.join(map(str, RANKS))}")
+    if average not in ("macro", "micro"):
+        raise OptionError(f"got average={average!r}; expected macro or micro")

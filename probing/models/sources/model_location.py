@@ -1,0 +1,102 @@
+"""Where the files of a model are: in a user's folder, or in the hub's cache at the commit that they came from."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from probing.core.errors import ModelError
+from probing.core.provenance import LOCAL
+from probing.models.sources.snapshot import open_snapshot
+from probing.models.sources.weights import has_tokenizer, identity_of, weight_files
+
+#: Whether this thread loads local models only.
+_LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
+
+
+@contextmanager
+def without_the_hub() -> Iterator[None]:
+    """Restricts loading inside the ``with`` block to models on this machine: nothing is downloaded, and the hub is not contacted."""
+    before = _LOCAL_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _LOCAL_ONLY.reset(before)
+
+
+@dataclass(frozen=True)
+class Located:
+    """The files of a model on this machine.
+
+    Attributes:
+        title: as the user or the registry names the model.
+        folder: of its files.
+        hub_id: its full id on the hub; empty for a folder of the user's.
+        revision: commit on the hub, or ``LOCAL``.
+    """
+
+    title: str
+    folder: Path
+    hub_id: str = ""
+    revision: str = LOCAL
+    fetched: tuple[Path, ...] = ()
+
+    @property
+    def at_commit(self) -> str:
+        """Hub id and commit, as ``ID@COMMIT``; empty for a folder."""
+        return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
+
+    @cached_property
+    def weights(self) -> tuple[Path, ...]:
+        """The weight files, in order.
+
+        Raises:
+            ModelError: if there are none.
+        """
+        return self.fetched or tuple(weight_files(self.folder))
+
+    @cached_property
+    def weights_id(self) -> str:
+        """sha256 over the weight files."""
+        return identity_of(self.weights)
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether it has a vocabulary."""
+        return has_tokenizer(path.name for path in self.folder.iterdir())
+
+
+def locate(source: str | Path, revision: str | None, check: Callable[[str, Path], object]) -> Located:
+    """The files of a model; those of a hub id are downloaded, unless they are on this machine.
+
+    Args:
+        source: folder or hub id.
+        revision: branch, tag or commit of a hub id; None: its main branch.
+        check: called with the title and the folder of its ``config.json`` before any other file is downloaded; raises an error for a model
+            that cannot be used.
+
+    Raises:
+        ModelError: if there is no such folder or hub id, a download fails, or a file is damaged.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        if folder.is_absolute():
+            raise ModelError(f"no folder {source}; expected a model folder")
+        snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
+        check(str(source), snapshot.folder)
+        return Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
+    check(str(source), folder)
+    return Located(str(source), folder)
+
+
+def locate_configuration(source: str | Path, revision: str | None = None) -> Path:
+    """The folder with the ``config.json`` of a folder or hub id; nothing else is downloaded.
+
+    Raises:
+        ModelError: if there is no such folder or hub id.
+    """
+    if Path(source).is_dir():
+        return Path(source)
+    return open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder

@@ -1,0 +1,195 @@
+"""The reports of what models know."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.errors import OptionError
+from probing.core.head_kinds import listed
+from probing.core.knowledge.forgetting import DEFINITIONS
+from probing.core.knowledge.total import AVERAGES
+from probing.core.knowledge.transitions import PARTS
+from probing.core.metrics import RANKS
+from probing.core.options import spelled
+from probing.reports.knowledge.forgotten_relations import forgotten
+from probing.reports.knowledge.pairs.fact_lists import listed_facts, named_pairs
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.runs import RunSelection
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.report import Choice, Filter, Report, Reports
+from probing.reports.runs import pairs
+from probing.reports.task_success import scores
+from probing.store.database import Database
+
+#: Outcomes that are listed if none are named: those that fine-tuning could change.
+CHANGED = ("lost", "kept", "gained")
+_PRECISION_MORE = (
+    "chance",
+    "matched",
+    "above_majority",
+    "above_majority_low",
+    "above_majority_high",
+    "above_swapped",
+    "above_swapped_low",
+    "above_swapped_high",
+)
+_PRECISION = (
+    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
+)  # fmt: skip
+_TOTAL = (
+    "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
+)  # fmt: skip
+_TOTAL_MORE = (
+    "last_low",
+    "last_high",
+    "total_low",
+    "total_high",
+    "intermediate_share",
+    "seeds",
+    "seed_union",
+    "majority",
+    "matched_last",
+    "swapped_last",
+)
+_FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
+_TRANSITIONS = (
+    "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",
+    "displaced", "not_read",
+)  # fmt: skip
+_TRANSITIONS_MORE = ("n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "relocated_known_there")
+_FACTS = (
+    "base", "model", "head", "seed", "probe_set", "k", "part", "relation", "subject", "object", "base_rank", "rank", "base_answer",
+    "answer", "fate", "prompt", "base_probability", "probability", "base_answer_probability", "answer_probability", "fact_id",
+)  # fmt: skip
+_FACTS_SHOWN = ("part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate")
+_TASKS = (
+    "model", "base", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "other", "other_name", "n", "decides",
+    "verdict", "closed", "published", "published_metric", "published_source",
+)  # fmt: skip
+_TASKS_SHOWN = ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict")
+_OF_FACTS = ("precision", "total", "forgotten", "transitions", "facts")
+
+
+def _selection(choice: Choice) -> RunSelection:
+    """The chosen runs; relations are forgotten on T-REx if no probe set is named."""
+    sets = choice["probe_set"] or (("trex",) if choice.report.name == "forgotten" else None)
+    return RunSelection(choice["model"], choice["head"], sets, choice["templates"])
+
+
+def _run_ids(db: Database, choice: Choice) -> list[str]:
+    return list(_selection(choice).runs(db)["run_id"])
+
+
+def _ranks(choice: Choice, usual: tuple[int, ...] = RANKS) -> tuple[int, ...]:
+    """The chosen ranks, or those that the help of ``k`` names."""
+    return choice["k"] or usual
+
+
+def _precision(db: Database, choice: Choice) -> pd.DataFrame:
+    ids, ks = _run_ids(db, choice), _ranks(choice)
+    return pd.concat([precision(db, ids, ks, one) for one in choice["average"] or AVERAGES], ignore_index=True)
+
+
+def _total(db: Database, choice: Choice) -> pd.DataFrame:
+    return total(db, _run_ids(db, choice), _ranks(choice), choice["average"] or AVERAGES)
+
+
+def _forgotten(db: Database, choice: Choice) -> pd.DataFrame:
+    return forgotten(db, _run_ids(db, choice), _ranks(choice), choice["definition"] or DEFINITIONS)
+
+
+def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
+    """Pairs of the chosen fine-tuned models and their bases."""
+    every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
+    found = pairs(every.runs(db), choice["base"])
+    return transitions(db, found[found["model"].isin(list(choice["model"]))] if choice["model"] else found, _ranks(choice))
+
+
+def _facts(db: Database, choice: Choice) -> pd.DataFrame:
+    """One fine-tuned model and its base; without a kind of heads, the first that they share."""
+    (model,), (base,) = choice["model"], choice["base"] or (None,)
+    found = named_pairs(db, model, base, choice["head"], choice["probe_set"], choice["templates"])
+    return listed_facts(db, found, _ranks(choice, (1,)), choice["part"] or CHANGED)
+
+
+def _tasks(db: Database, choice: Choice) -> pd.DataFrame:
+    return scores(db, choice["model"])
+
+
+def _several_sets(table: pd.DataFrame) -> bool:
+    return table["probe_set"].nunique() > 1
+
+
+def _one_set(table: pd.DataFrame) -> Sequence[str]:
+    if _several_sets(table):
+        raise OptionError(f"the JSON of forgotten does not contain the probe set; choose one with {spelled('probe_set')}")
+    return _FORGOTTEN
+
+
+def _with_set(table: pd.DataFrame) -> Sequence[str]:
+    return (*_FORGOTTEN, "probe_set") if _several_sets(table) else _FORGOTTEN
+
+
+def _without_equal(table: pd.DataFrame) -> Sequence[str]:
+    """A column in which all rows are equal only makes the rows longer."""
+    return (*(name for name in ("probe_set", "head", "k") if table[name].nunique() > 1), *_FACTS_SHOWN)
+
+
+def _refuse(db: Database, choice: Choice) -> None:
+    RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(db, choice["base"])
+
+
+def _hint(db: Database, choice: Choice) -> str:
+    chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
+    return others and f"no run of this selection has {spelled('templates', chosen)}; there are runs with {spelled('templates', others)}"
+
+
+KNOWLEDGE = Reports(
+    "knowledge",
+    (
+        Report(
+            "knowledge", "precision", "by layer", _precision, _PRECISION, shown=(*_PRECISION[:9], "swapped"),
+            csv=(*_PRECISION, *_PRECISION_MORE),
+        ),
+        Report("knowledge", "total", "of the last and of any layer", _total, _TOTAL, shown=_TOTAL, csv=(*_TOTAL, *_TOTAL_MORE)),
+        Report("knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")),
+        Report(
+            "knowledge", "transitions", "base to fine-tuned", _transitions, _TRANSITIONS, shown=_TRANSITIONS,
+            csv=(*_TRANSITIONS, *_TRANSITIONS_MORE),
+        ),
+        Report(
+            "knowledge", "facts", "kept, gained, lost", _facts, _FACTS, shown=_without_equal, csv=_FACTS, needs=("model",),
+            empty="no rows: none of the facts that both models were asked",
+        ),
+        Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
+    ),
+    (
+        Filter("model", "Model; repeatable. None: all. For transitions and facts: the fine-tuned one."),
+        Filter("head", f"{listed()}; repeatable. None: all.", only=_OF_FACTS),
+        Filter(
+            "probe_set", "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.", only=_OF_FACTS
+        ),
+        Filter("k", "1, 10 or 100; repeatable. None: all, for facts 1.", int, RANKS, only=_OF_FACTS),
+        Filter(
+            "average", "Mean over relations (macro), over facts (micro), or both. For precision and total.", known=AVERAGES,
+            every="both", once=True, only=_OF_FACTS,
+        ),
+        Filter("definition", f"{', '.join(DEFINITIONS)}; for forgotten; repeatable. None: all.", known=DEFINITIONS, only=_OF_FACTS),
+        Filter("templates", "Template set of the prompts.", usual="default", single=True, only=_OF_FACTS),
+        Filter(
+            "base", "For transitions and facts: the model to compare with. None: the model's base.", once=True,
+            only=("transitions", "facts"),
+        ),
+        Filter(
+            "part", known=PARTS, only=("facts",),
+            switches={
+                "lost": "For facts: those that only the base knows at its last layer.", "kept": "For facts: those that both know.",
+                "gained": "For facts: those that only the fine-tuned model knows.",
+            },
+        ),
+    ),
+    _refuse,
+    usual=False,
+    hint=_hint,
+)  # fmt: skip

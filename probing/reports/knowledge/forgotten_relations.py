@@ -1,0 +1,102 @@
+"""Forgotten relations: their number by each definition, and each definition's verdict on each relation."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.knowledge.shares import hits_of
+from probing.core.metrics import RANKS
+from probing.core.nesia.corpus import EXPOSURES
+from probing.core.stats.paired_tests import PairedCounts
+from probing.reports.runs import IDENTITY, identities
+from probing.store import run_queries
+from probing.store.database import Database
+from probing.store.knowledge.forgetting_queries import against_last, relation_exposures
+
+_EXPOSURES = {name: name.replace(" ", "_") for name in (*EXPOSURES, "unknown")}
+_NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")
+COLUMNS = (*IDENTITY, "k", "definition", "relations", "forgotten", "share", "names")
+RELATION_COLUMNS = (
+    "run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "n", "last", "best_inner", "best_layer", "drop",
+    *DEFINITIONS, "p_authors", "p_strict", "family_size", "doubling", *_EXPOSURES.values(),
+)  # fmt: skip
+
+
+def forgotten(
+    db: Database,
+    run_ids: Sequence[str],
+    ks: Sequence[int] = RANKS,
+    definitions: Sequence[str] = DEFINITIONS,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """How many relations the last layer has forgotten, one row per run, k and definition.
+
+    A run with a single relation, or without inner layers, has no row. The share under ``authors`` is divided by one relation more than
+    there are, as in their code: by 42 on T-REx.
+
+    Returns:
+        run_id, model, head, seed, probe_set, k, definition, relations, forgotten, share (in [0, 1]), names (of the forgotten, sorted).
+    """
+    rows = []
+    runs = list(identities(db, run_ids).itertuples(index=False))
+    for k in ks:
+        found = _judged(db, [run.run_id for run in runs], k, exposures, answer_in_subject)
+        for run in runs:
+            judged = found.get(run.run_id, [])
+            if len(judged) < 2:
+                continue
+            for definition in definitions:
+                names = tuple(sorted(one.relation for one in judged if getattr(one, definition)))
+                share = share_forgotten(definition, len(names), len(judged), run.probe_set)
+                rows.append((*run, int(k), definition, len(judged), len(names), share, names))
+    found_rows = pd.DataFrame(rows, columns=list(COLUMNS))
+    return found_rows.sort_values(["model", "head", "seed", "probe_set", "k"], kind="stable").reset_index(drop=True)
+
+
+def relation_forgetting(
+    db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """Every relation of every run with the verdicts of the three definitions, and its facts by exposure.
+
+    Returns:
+        run_id, model, head, probe_set, relation, label, cardinality, n, last, best_inner, best_layer, drop (best inner minus last),
+        caption, authors, strict, p_authors, p_strict (smallest adjusted p-value of the layers above the last), family_size, doubling
+        (of P@1, whatever k is), stated, evidence, unseen, held_out_in_part, held_out, unknown (numbers of facts).
+    """
+    runs = list(identities(db, run_ids).itertuples(index=False))
+    ids = [run.run_id for run in runs]
+    judged = _judged(db, ids, k, exposures, answer_in_subject)
+    first = judged if k == 1 else _judged(db, ids, 1, exposures, answer_in_subject)
+    twice = {(run_id, one.relation): _doubles(one) for run_id, all_of_run in first.items() for one in all_of_run}
+    named = run_queries.relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
+    sizes = relation_exposures(db, ids, exposures, answer_in_subject).set_index(["run_id", "relation", "exposure"])["n"].to_dict()
+    rows = []
+    for run in runs:
+        for one in judged.get(run.run_id, []):
+            name = named[run.probe_set, one.relation]
+            rows.append(
+                (run.run_id, run.model, run.head, run.probe_set, one.relation, name["label"], name["cardinality"], one.n, one.last,
+                 one.best_inner, one.best_layer, one.drop, one.caption, one.authors, one.strict, one.p_authors, one.p_strict,
+                 one.family_size, twice[run.run_id, one.relation],
+                 *(int(sizes.get((run.run_id, one.relation, exposure), 0)) for exposure in _EXPOSURES))
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(RELATION_COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
+
+
+def _judged(
+    db: Database, run_ids: Sequence[str], k: int, exposures: Sequence[str] | None, answer_in_subject: bool | None
+) -> dict[str, list[Forgetting]]:
+    """Run id -> its relations, judged as one family."""
+    layers: dict[str, dict[str, dict[int, PairedCounts]]] = {}
+    for row in against_last(db, run_ids, k, exposures, answer_in_subject).itertuples(index=False):
+        counts = PairedCounts(int(row.both), int(row.inner_only), int(row.last_only), int(row.neither))
+        layers.setdefault(row.run_id, {}).setdefault(row.relation, {})[int(row.layer)] = counts
+    return {run_id: forgetting([RelationLayers(name, found) for name, found in own.items()]) for run_id, own in layers.items()}
+
+
+def _doubles(one: Forgetting) -> bool:
+    if one.last is None or one.best_inner is None:
+        return False
+    return doubles(hits_of(one.last, one.n), hits_of(one.best_inner, one.n))

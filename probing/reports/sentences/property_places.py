@@ -1,0 +1,179 @@
+"""Where a fine-tuned model's probes read each property that a layer of its base had."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from probing.core.sentences import fates
+from probing.core.sentences.example import OURS, OWN
+from probing.core.sentences.pairs import Cell, best_layers, fate_pairs
+from probing.core.stats.paired_tests import PairedCounts
+from probing.reports.relatives import NAMES
+from probing.reports.sentences.fate_counts import Pairs, counts_of_runs
+from probing.reports.sentences.runs import base_runs, cell_of, in_order, only, share, stored, tasks_of
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+#: Accuracies of the fine-tuned model.
+_TUNED = ("own", "frozen", "rescaled", "aligned", "quarter", "mean", "best", "mlp")
+COLUMNS = (
+    "model", "base", "objective", "task", "pooling", "layer", "fate", "undecided", "needed", "linear", "neural", "counted", "why",
+    "base_accuracy", *_TUNED, "base_quarter", "best_layer", "majority", "n_test",
+)  # fmt: skip
+#: Reasons why a cell has no fate.
+NO_PREDICTIONS, NOT_TRAINED, BELOW = "no predictions stored", "a probe was not trained", "the base is not above its majority"
+
+
+def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, tasks: Sequence[str] | None = None) -> pd.DataFrame:
+    """The fate of every cell of fine-tuned models, with the deciding accuracies (``core.sentences.fates``).
+
+    Counts that a run does not store, such as those of runs from before version 0.8, come from its predictions for single sentences. A run
+    of which not all of them are known has no fates.
+
+    Args:
+        db: the database.
+        models: names to keep; None keeps all, and of models that differ only in their seed the one with the smallest.
+        protocol: of ``core.sentences.example.PROTOCOLS``.
+        tasks: names to keep; None keeps all.
+
+    Returns:
+        model, base, objective, task, pooling, layer; fate (empty without one); if it cannot be decided, undecided (the step that needs most
+        test sentences) and needed (their number); linear and neural (outcome of the linear probes of this layer and pooling together,
+        and of its neural probe; empty without a fate); counted (whether the base's probe is significantly above its majority); why (reason
+        if there is no fate); base_accuracy; accuracies of the fine-tuned model: own, frozen, rescaled, aligned, quarter (own with a quarter
+        of the training sentences), mean (own with mean-pooling), best (own at its best layer, chosen on dev), mlp (MLP probe, or the own
+        one if it is as good on dev); base_quarter, best_layer, majority, n_test.
+    """
+    found = stored(db, protocol)
+    tuned = only(found.relatives.listed(found.runs[found.runs["base"] != ""], models), task=tasks)
+    probes = _probes(db, tuned, found.runs)
+    bases = {run: one.base_run for run, one in probes.items() if one.base_run}
+    counts = counts_of_runs(db, tuned, bases, {run: one.pairs for run, one in probes.items()})
+    majority = tasks_of(db, protocol).set_index("task")["majority"].to_dict()
+    rows: list[dict[str, Any]] = []
+    for run in tuned.to_dict("records"):
+        if one := probes.get(run["run_id"]):
+            names = {name: run[name] for name in (*NAMES, "task")}
+            rows += [names | cell for cell in _cells(one, counts[run["run_id"]], majority.get(run["task"], np.nan))]
+    return in_order(pd.DataFrame(rows, columns=list(COLUMNS)), COLUMNS).astype(_TYPES)
+
+
+def where_gone_shares(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Every fate's share of the cells that count and have one.
+
+    Args:
+        db: the database.
+        models, protocol: as ``where_gone``.
+        by: further columns to group by: ``task``, ``pooling``.
+
+    Returns:
+        model, base, objective, the columns of ``by``, fate, cells (with this fate), of (all that have one), share. Shares of one model sum
+        to 1; a model without such a cell has no row.
+    """
+    table = where_gone(db, models, protocol)
+    keys = [*NAMES, *by]
+    rows = []
+    for key, cells in table[table["fate"] != ""].groupby(keys, sort=False):
+        names = dict(zip(keys, key, strict=True))
+        counts = cells["fate"].value_counts()
+        rows += [
+            names | {"fate": fate, "cells": int(counts.get(fate, 0)), "of": len(cells), "share": one}
+            for fate, one in fates.fate_shares(cells["fate"]).items()
+        ]
+    return pd.DataFrame(rows, columns=[*keys, "fate", "cells", "of", "share"])
+
+
+_TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "base_quarter", "majority"), "float64") | {
+    "counted": "bool",
+    "layer": "int64",
+    "best_layer": "Int64",
+    "needed": "Int64",
+}
+
+
+@dataclass(frozen=True)
+class _Probes:
+    """Counts of single probes of a fine-tuned model's run.
+
+    Attributes:
+        right, dev_right: probe -> right test and dev sentences.
+        n_test: number of test sentences.
+        base_run: run of the base on the same test sentences; empty if there is none.
+    """
+
+    right: Mapping[Cell, int]
+    dev_right: Mapping[Cell, int]
+    n_test: int
+    base_run: str
+
+    @cached_property
+    def steps(self) -> dict[Cell, dict[str, tuple[Cell, Cell]]]:
+        """Own probe -> step of its fate -> the two probes that are compared."""
+        own = [cell for cell in sorted(self.dev_right) if (cell.reading, cell.portion) == (OWN, 1)]
+        return {cell: fate_pairs(cell, self.best[cell.pooling], self.dev_right) for cell in own}
+
+    @cached_property
+    def best(self) -> dict[str, int]:
+        """Pooling -> best layer on dev."""
+        return best_layers(self.dev_right)
+
+    @property
+    def pairs(self) -> set[tuple[Cell, Cell]]:
+        """All pairs of ``steps``."""
+        return {pair for steps in self.steps.values() for pair in steps.values()}
+
+    def accuracy(self, cell: Cell) -> float:
+        """Accuracy of a probe; NaN if it was not trained."""
+        return share(self.right[cell], self.n_test) if cell in self.right else np.nan
+
+
+def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, _Probes]:
+    """Run id of a fine-tuned model -> its probes."""
+    sizes = {str(row.run_id): int(row.n_test) for row in runs.itertuples()}
+    bases = base_runs(tuned, runs)
+    found = {}
+    for run_id, rows in queries.scores(db, list(tuned["run_id"])).groupby("run_id"):
+        run = str(run_id)
+        cells = {cell_of(one): one for one in rows.to_dict("records")}
+        right, dev = ({cell: int(one[name]) for cell, one in cells.items()} for name in ("right", "dev_right"))
+        found[run] = _Probes(right, dev, sizes[run], bases.get(run, ""))
+    return found
+
+
+def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, Any]]:
+    """The rows of a run, without names."""
+    steps = {cell: found for cell, found in probes.steps.items() if (cell, cell) in counts}
+    evidence = {cell: fates.Evidence(**{step: counts.get(pair) for step, pair in found.items()}) for cell, found in steps.items()}
+    complete = all(one.complete(cell.pooling) for cell, one in evidence.items())
+    trained = all(this in probes.right for found in steps.values() for this, _ in found.values())
+    lacking = "" if complete else NO_PREDICTIONS if trained else NOT_TRAINED
+    rows = []
+    for cell, found in steps.items():
+        own = counts[cell, cell]
+        base_right = own.both + own.second_only
+        above = fates.above_majority(base_right, own.n, majority)
+        fate = fates.property_fate(evidence[cell], cell.pooling) if above and complete else None
+        rows.append(
+            {"pooling": cell.pooling, "layer": cell.layer, "counted": above, "why": lacking if above else BELOW}
+            | _said(fate, evidence[cell])
+            | {"base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": majority}
+            | {step: probes.accuracy(this) for step, (this, _) in found.items()}
+            | {"base_quarter": _of_base(evidence[cell].quarter), "best_layer": probes.best[cell.pooling]}
+        )
+    return rows
+
+
+def _said(fate: fates.Fate | None, evidence: fates.Evidence) -> dict[str, Any]:
+    if fate is None:
+        return {"fate": "", "undecided": "", "needed": None, "linear": "", "neural": ""}
+    assert evidence.mlp is not None
+    outcomes = {"linear": fates.linear_here(evidence), "neural": fates.outcome(evidence.mlp)}
+    return {"fate": fate.name, "undecided": fate.step, "needed": fate.needed} | outcomes
+
+
+def _of_base(counts: PairedCounts | None) -> float:
+    return np.nan if counts is None else share(counts.both + counts.second_only, counts.n)

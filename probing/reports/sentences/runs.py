@@ -1,0 +1,123 @@
+"""The runs behind the reports of sentence-level probing: one per model, task and protocol."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from probing.core.provenance import stored_configuration
+from probing.core.sentences.example import OWN, READINGS
+from probing.core.sentences.pairs import Cell
+from probing.core.stats.paired_tests import PairedCounts
+from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.reports.whole_runs import whole_runs
+from probing.store.database import Database
+from probing.store.sentences import queries
+
+#: Columns that identify a probe of a run.
+CELL = ("pooling", "layer", "reading", "portion")
+#: Columns of ``sentence_pairs``.
+COUNTS = ("both", "only_this", "only_other", "neither")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Attributes:
+    runs: one per model, task and protocol, see ``whole_runs``.
+    relatives: of the models of all runs.
+    """
+
+    runs: pd.DataFrame
+    relatives: Relatives
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Ids of the runs."""
+        return list(self.runs["run_id"])
+
+    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of runs with the names of their model, task and protocol."""
+        return rows.merge(self.runs[["run_id", *NAMES, "task", "protocol"]], on="run_id")
+
+
+def stored(db: Database, protocol: str) -> Stored:
+    """The runs of a protocol."""
+    runs = named(queries.sentence_runs(db))
+    mine = runs[runs["protocol"] == protocol]
+    return Stored(whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")]), relatives(runs))
+
+
+def _has(run: Mapping) -> frozenset[Hashable]:
+    """The probes of a run, its further measurements, and their training data."""
+    config = stored_configuration(run["config"])
+    portions = {reading: config.get("portions", ()) if reading == OWN else (1,) for reading in config.get("readings", ())}
+    kinds = [(reading, portion) for reading, those in portions.items() for portion in those]
+    extra = [name for name in ("codes", "base_weights") if config.get(name)] + ["answers"] * bool(run["answered"])
+    of = [(name, config.get(name)) for name in ("weights", "data", "head_recipe")]
+    return frozenset([*product(config.get("poolings", ()), kinds), *extra, *of])
+
+
+def tasks_of(db: Database, protocol: str) -> pd.DataFrame:
+    """Baselines of tasks without a model: task, majority, surface (shares of the test sentences)."""
+    tasks = queries.sentence_tasks(db)
+    tasks = tasks[tasks["protocol"] == protocol]
+    n = tasks["n_test"].where(tasks["n_test"] > 0).astype("float64")
+    return pd.DataFrame(
+        {
+            "task": tasks["task"],
+            "majority": tasks["majority_right"] / n,
+            "surface": tasks["surface_right"] / n,
+        }
+    )
+
+
+def only(table: pd.DataFrame, **wanted: Iterable | None) -> pd.DataFrame:
+    """The rows whose columns have the given values; None keeps all."""
+    for column, values in wanted.items():
+        table = table if values is None else table[table[column].isin(list(values))]
+    return table
+
+
+def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The columns, sorted by model, task, pooling, layer, reading and portion."""
+    by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
+    key = {"reading": lambda one: one.map(READINGS.index)}
+    found = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
+    return found[list(columns)]
+
+
+def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:
+    """Run id of a fine-tuned model -> that of its base on the same task and the same test sentences; no item where there is none.
+
+    A base that was tested on more sentences was also trained on others.
+
+    Args:
+        tuned: runs of fine-tuned models: run_id, base, task, n_test.
+        runs: the runs among which the bases are: run_id, model, task, n_test.
+    """
+    run_of = {(row.model, row.task): row for row in runs.itertuples()}
+    pairs = ((str(row.run_id), run_of.get((row.base, row.task)), row.n_test) for row in tuned.itertuples())
+    return {run_id: str(base.run_id) for run_id, base, sentences in pairs if base is not None and base.n_test == sentences}
+
+
+def own_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of own probes on all training sentences whose second is the base's at the same layer."""
+    both = (pairs["reading"] == OWN) & (pairs["with_reading"] == OWN) & (pairs["portion"] == 1) & (pairs["with_portion"] == 1)
+    return pairs[both & (pairs["with_model"] == pairs["base"]) & (pairs["layer"] == pairs["with_layer"])]
+
+
+def counted(row: Mapping[str, int]) -> PairedCounts:
+    """The counts of a pair; first is the run's probe."""
+    return PairedCounts(*(int(row[name]) for name in COUNTS))
+
+
+def cell_of(row: Mapping, prefix: str = "") -> Cell:
+    """The probe in a row's columns with a prefix."""
+    return Cell(str(row[f"{prefix}pooling"]), int(row[f"{prefix}layer"]), str(row[f"{prefix}reading"]), int(row[f"{prefix}portion"]))
+
+
+def share(hits: int, n: int) -> float:
+    """A share; NaN without sentences."""
+    return hits / n if n else np.nan

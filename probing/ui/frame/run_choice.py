@@ -1,0 +1,129 @@
+"""The stored runs that a page shows, and the choice of models and tasks among them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Concatenate, NamedTuple, ParamSpec
+
+import pandas as pd
+import streamlit as st
+
+from probing.store.database import Database
+from probing.ui.frame import page_reads, selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import Markdown, filled, listing
+from probing.ui.widgets.task_marks import mark_key, marks_once
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a page shows of stored results.
+
+    Attributes:
+        view: the page.
+    """
+
+    view: View
+
+    def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The result of a report, from the cache if possible."""
+        assert self.view.database is not None
+        return page_reads.counted(function, self.view.database, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class ShownRuns(Reading):
+    """The stored runs that a page shows.
+
+    Attributes:
+        runs: the stored runs among which models and tasks are chosen.
+        tasks: title by task, of the chosen ones, in the order of tables.
+        models: the chosen models.
+    """
+
+    runs: pd.DataFrame
+    tasks: dict[str, str]
+    models: tuple[str, ...]
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Model -> colour."""
+        return self.view.all_colours
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Model -> its name in figures."""
+        return {model: self.view.label(model) for model in self.models}
+
+    def key(self) -> Markdown:
+        """The meaning of the marks on the names."""
+        return marks_once(self.view, self.models)
+
+    def names(self, models: Sequence[str]) -> str:
+        """Names of models in words."""
+        return listing([self.view.label(model) for model in models], limit=len(models))
+
+    def stamp_of(self, filters: str, models: Sequence[str]) -> Stamp:
+        """Filters and fingerprint of a figure of these models and the chosen tasks."""
+        mine = self.runs[self.runs["model"].isin(list(models)) & self.runs["task"].isin(list(self.tasks))]
+        return self.view.stamp(filters, tuple(mine["run_id"]))
+
+
+class Offer(NamedTuple):
+    """Models and tasks that can be chosen.
+
+    Attributes:
+        models: in the order of menus.
+        usual: the models that are shown if none is chosen.
+        tasks: title by task, in the order of tables.
+        most: maximum number of models.
+    """
+
+    models: Sequence[str]
+    usual: Sequence[str]
+    tasks: dict[str, str]
+    most: int
+
+    def menus(self, view: View, models: str, tasks: str, chosen: Sequence[str]) -> None:
+        """Draws the menus of models and tasks; ``models`` and ``tasks`` are their fields of the page's selection."""
+        if len(self.models) > 1:
+            selection.bound(
+                st.multiselect,
+                "Models",
+                models,
+                view.page,
+                options=list(self.models),
+                format_func=view.label,
+                max_selections=self.most,
+                value=chosen or self.usual,
+                help=mark_key(view, self.models),
+            )
+        if len(self.tasks) > 1:
+            selection.bound(
+                st.multiselect,
+                "Tasks",
+                tasks,
+                view.page,
+                options=list(self.tasks),
+                format_func=self.tasks.__getitem__,
+                placeholder="all",
+            )
+
+    def taken(self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()) -> tuple[tuple[str, ...], dict]:
+        """The chosen models and tasks; names that are not offered, and models that are too many, are ignored with a message.
+
+        Args:
+            view: the page.
+            models, tasks: what is chosen.
+            unknown: further names that are ignored.
+        """
+        blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
+        stored = [model for model in models if model in self.models]
+        if too_many := stored[self.most :]:
+            names = listing([view.label(model) for model in too_many])
+            st.info(filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names), icon=":material/info:")
+        kept = {task: title for task, title in self.tasks.items() if task in tasks}
+        return tuple(stored[: self.most] or self.usual), kept or self.tasks

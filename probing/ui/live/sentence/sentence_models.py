@@ -1,0 +1,151 @@
+"""Cached attention, predictions of sentence probes and scores of minimal pairs. Torch is loaded only when a model is asked."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+
+from probing.core.changes.minimal_pairs import MinimalPair
+from probing.core.errors import PromptError
+from probing.core.head_kinds import LOGIT_LENS
+from probing.core.paths import cache_folder
+from probing.ui.frame import live_models
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.value_store import KeptByBytes
+
+if TYPE_CHECKING:
+    from probing.models.changes.ask import SentenceAttention
+    from probing.models.changes.attention_passes import Attending
+    from probing.models.knowledge.ask import LiveModel
+    from probing.models.runtime.request_queue import Turn
+    from probing.models.sentences.ask import Verdicts
+    from probing.models.sentences.files import TaskProbes
+
+#: Bytes of attention kept in memory: two sentences of 500 tokens in BERT-base, or a thousand short ones.
+ATTENTION_BYTES = 320 << 20
+Stamps = tuple[tuple[str, int], ...]
+
+
+def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
+    """The attention of a model, and of the model compared with it.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        ModelError: if the two models tokenise it differently.
+    """
+    key, kept = (choice, base, text, pair, _weights(choice, base)), _attention()
+    if (found := kept.find(key)) is not None:
+        return found
+
+    def asked(turn: "Turn", *live: "LiveModel") -> "SentenceAttention":
+        from probing.models.changes.ask import ask_attention
+
+        model, *beside = [_attending(one) for one in live]
+        return ask_attention(text, model, beside[0] if beside else None, pair, turn.pause)
+
+    return kept.keep(key, live_models.in_turn(choice, asked, *([base] if base else [])))
+
+
+@st.cache_resource(show_spinner=False)
+def _attention() -> "KeptByBytes[SentenceAttention]":
+    """The attention of the last sentences of all users."""
+    return KeptByBytes(ATTENTION_BYTES)
+
+
+def _weights(*choices: Choice | None) -> tuple[str, ...]:
+    """Identities of the loaded weights, as cache keys: the model in a folder may have been trained again."""
+    return tuple(live_models.load(choice, LOGIT_LENS).encoder.weights_id for choice in choices if choice)
+
+
+@st.cache_resource(show_spinner=False)
+def _eager() -> "WeakKeyDictionary[LiveModel, Attending]":
+    """Copies of the loaded models that return attention. They share all weights with these models and are dropped with them."""
+    return WeakKeyDictionary()
+
+
+def _attending(live: "LiveModel") -> "Attending":
+    """The copy of a model that returns attention; called while the device is held, so that it is made only once."""
+    from probing.models.changes.attention_passes import Attending
+
+    kept = _eager()
+    if live not in kept:
+        kept[live] = Attending(live.encoder)
+    return kept[live]
+
+
+def probes_of(choice: Choice) -> Stamps:
+    """The files of a model's sentence probes, each with the time of its last change."""
+    from probing.models.sentences.files import found_probes
+
+    encoder = live_models.load(choice, LOGIT_LENS).encoder
+    files = found_probes(encoder.name, encoder.weights_id, cache_folder())
+    return tuple((str(path), path.stat().st_mtime_ns) for path in files.values())
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def read(path: str, changed: int) -> "TaskProbes":
+    """The probes in a file.
+
+    Raises:
+        HeadError: if they cannot be read.
+    """
+    from probing.models.sentences.files import read_probes
+
+    return read_probes(Path(path))
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
+    """The predictions of all probes whose task has as many sentences.
+
+    Raises:
+        PromptError: if the sentence cannot be asked.
+        HeadError, ModelError: if probes cannot be read, or belong to another model.
+    """
+    probes = [read(*one) for one in stamps]
+
+    def asked(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
+        from probing.models.sentences.ask import ask_sentence
+
+        return ask_sentence(live.encoder, probes, text, pair)
+
+    return live_models.in_turn(choice, asked)
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """A model's scores of minimal pairs.
+
+    Attributes:
+        logp: (pairs, layers, 2) log-probabilities of the good and of the bad word; NaN if the pair cannot be asked.
+        why: (pairs,) why the pair cannot be asked; empty if it can.
+    """
+
+    logp: np.ndarray
+    why: tuple[str, ...]
+
+
+def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
+    """The scores of pairs at every layer, by the logit lens."""
+    return _scores(choice, pairs, _weights(choice))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
+    def asked(pair: MinimalPair) -> tuple[np.ndarray, str]:
+        def one(_turn: "Turn", live: "LiveModel") -> tuple[np.ndarray, str]:
+            from probing.models.changes.ask import pair_scores
+
+            try:
+                return pair_scores(pair, live.encoder), ""
+            except PromptError as error:
+                return np.full((live.encoder.layers + 1, 2), np.nan), str(error)
+
+        # One request per pair, so that other users do not wait for all of them.
+        return live_models.in_turn(choice, one)
+
+    found = [asked(pair) for pair in pairs]
+    return PairScores(np.stack([logp for logp, _ in found]), tuple(why for _, why in found))
