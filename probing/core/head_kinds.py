@@ -30,7 +30,7 @@ HEAD_METRICS = (
         "nats",
         0.0,
         None,
-        "neither",
+        "lower",
         "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of head. "
         "Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
         "no ties: a value, not an order",

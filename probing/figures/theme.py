@@ -184,7 +184,8 @@ def apply(figure: go.Figure, *, height: int = 420) -> go.Figure:
         # ``finished`` fills it in: otherwise Plotly checks all of a template's thousand values for every figure.
         template="none",
         height=height,
-        margin={"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2},
+        # A tick label at the right end that does not fit into the margin is left out.
+        margin={"l": 8, "r": 20, "t": 36, "b": 8, "pad": 2},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0, "title": {"text": ""}, "tracegroupgap": 0},
         hoverlabel={"align": "left"},
         hovermode="closest",

@@ -73,8 +73,8 @@ def as_long(control: str, models: Sequence[str]) -> tuple[bool, str]:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         return False, f"{control}, but how long {unknown[0]}{more} was trained is not recorded here"
     if other := [f"{model} for {training.words}" for model, training in theirs.items() if training is not None and training != own]:
-        more = f" and {len(other) - 1} more otherwise" if len(other) > 1 else ""
-        return False, f"{control}, but it was trained for {own.words}, {other[0]}{more}"
+        more = f", and {len(other) - 1} more not as the control either" if len(other) > 1 else ""
+        return False, f"{control}, trained for {own.words}; {other[0]}{more}"
     return True, f"{control}, trained as long: {own.words}"
 
 

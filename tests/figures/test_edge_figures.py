@@ -110,7 +110,7 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     marked = summary().assign(expected_layer_reason="already at layer 0", weights_near_uniform=[True, *[False] * 7, None])
     figure = place_rows(marked, colours=COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")
-    assert list(words.text) == [f"{NOT_RESOLVED}: already at layer 0"]
+    assert list(words.text) == [NOT_RESOLVED]
     opacities = [list(named(figure, model)[0].marker.opacity) for model in MODELS]
     assert opacities[0][0] < 0.5 and opacities[0][1:] == [1.0] * 2 and opacities[1] == [1.0] * 3
     (expected,) = named(figure, f"{MODELS[1]}: expected layer")
@@ -199,8 +199,9 @@ def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():
         ],
         columns=["first", "second", "verdict", "difference", "low", "high"],
     )
-    (heat,) = order_matrix(pairs, titles=TITLES).data
-    assert [list(line) for line in heat.text] == [["", "◀", "?"], ["▶", "", "▶"], ["?", "◀", ""]]
+    heat, unknown = order_matrix(pairs, titles=TITLES).data
+    assert [list(line) for line in heat.text] == [["", "◀", ""], ["▶", "", "▶"], ["", "◀", ""]]
+    assert list(zip(unknown.x, unknown.y, unknown.text, strict=True)) == [(2, 0, "?"), (0, 2, "?")]
     assert "difference +1.00 layers<br>interval +0.50 to +1.50" in heat.hovertext[1][0]
     assert heat.hovertext[0][2].startswith("part of speech and relations: order not resolved")
 

@@ -206,6 +206,24 @@ def test_a_difference_that_may_be_chance_by_its_p_value_is_not_sure():
     assert verdict("fine-tuning always forgets", evidence(transitions=transitions(p=0.2))) == UNSURE
 
 
+@pytest.mark.parametrize(("margin", "expected"), [(0.001, HOLDS), (0.3, UNSURE)])
+def test_models_of_which_only_counts_are_stored_are_judged_as_independent_samples(margin, expected):
+    stored = transitions()
+    single = stored[stored["objective"].isin(["NER-CoNLL", CONTROL])]
+    counts = totals().assign(last_low=lambda frame: frame["last_layer"] - margin, last_high=lambda frame: frame["last_layer"] + margin)
+    found = judged("fine-tuning always forgets", evidence(transitions=single, total=counts))
+    assert found.verdict == expected and set(found.table["objective"]) == set(MODELS) - {BASE, CONTROL}
+    assert f"{len(found.table) - single['objective'].eq('NER-CoNLL').sum()} pairs are compared as independent samples" in found.numbers
+    # Without the ends of the intervals there is nothing to compare.
+    assert set(judged("fine-tuning always forgets", evidence(transitions=single)).table["objective"]) == {"NER-CoNLL"}
+
+
+def test_a_model_without_single_facts_leaves_open_where_the_last_layers_lose_most():
+    layers = by_layer(**TUNED_LOWER)
+    found = judged("the last layers lose most", evidence(by_layer=layers[layers["first"] != "MLM-SQuAD"]))
+    assert found.verdict == UNSURE and "Of MLM-SQuAD no layer can be compared" in found.numbers
+
+
 def test_ranking_needs_two_others_and_four_models_make_a_correlation():
     few = [BASE, "RANK-MSMARCO", "NER-CoNLL"]
     alone = WHOLE.without([one for one in MODELS if one not in few])

@@ -119,8 +119,8 @@ def test_the_control_is_found_in_the_store_or_is_one_of_the_two(tmp_path):
     [
         ((600, 2000, 8), (600, 2000, 32), True, "mine, trained as long: 600 steps of 2,000 tokens"),
         ((600, 0, 8), (600, 0, 8), True, "mine, trained as long: 600 steps of 8 rows"),
-        ((600, 0, 8), (200, 0, 8), False, "mine, but it was trained for 600 steps of 8 rows, nesia-mini-qa for 200 steps of 8 rows"),
-        ((600, 0, 8), (600, 0, 32), False, "mine, but it was trained for 600 steps of 8 rows, nesia-mini-qa for 600 steps of 32 rows"),
+        ((600, 0, 8), (200, 0, 8), False, "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 200 steps of 8 rows"),
+        ((600, 0, 8), (600, 0, 32), False, "mine, trained for 600 steps of 8 rows; nesia-mini-qa for 600 steps of 32 rows"),
         ((600, 0, 8), None, False, "mine, but how long nesia-mini-qa was trained is not recorded here"),
         (None, None, False, "mine, but how long mine and 1 more was trained is not recorded here"),
     ],

@@ -103,7 +103,7 @@ def test_figures_draw_what_the_tables_have(db):
     assert rank_map(cells).data[0].text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
     assert sum(bar.x[0] for bar in event_bars(series.events(db, [COLA.name])).data) == pytest.approx(100)
     points = prevention_points(prevention(db))
-    assert {trace.name: trace.marker.symbol for trace in points.data} == {
+    assert {trace.name: trace.marker.symbol for trace in points.data if trace.mode == "markers"} == {
         "unprotected": "diamond",
         "average 0.5": "circle",
         "freeze 2": "circle",

@@ -43,7 +43,7 @@ TERMS: tuple[Term, ...] = (
     Term("hidden state", "the vector of a token after a layer; layer 0 is the embeddings", "transformers"),
     Term("attention mask", "marks the tokens of a batch that are not padding", "transformers"),
     Term("token", "a unit of the tokenizer: a word, or a piece of one", "transformers", ("word piece",)),
-    Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, `cross_entropy`"),
+    Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, cross_entropy"),
     Term("probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
     Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),
     Term("online code", "code length of labels under a probe trained on growing data", "Voita and Titov 2020"),
@@ -64,7 +64,7 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("out of reach", "lost, and brought back more often than wrong answers and never-known facts are", "ours"),
     Term("relearning", "some training steps on other facts, after which lost facts are asked again", "ours"),
-    Term("atomic write", "write to a temporary file, `fsync`, rename: a reader sees the old file or the new one", "POSIX, `rename`"),
+    Term("atomic write", "write to a temporary file, fsync, rename: a reader sees the old file or the new one", "POSIX, rename"),
     Term("checksum", "the hash of a file's or an array's bytes; \"sum\" is only for numbers", "sha256"),
     Term("fingerprint", "the first digits of the sha256 of a run's configuration; the name of the run", "ours"),
     Term(

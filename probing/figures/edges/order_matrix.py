@@ -36,13 +36,25 @@ def order_matrix(pairs: pd.DataFrame, *, titles: Mapping[str, str] | None = None
     figure.add_heatmap(
         z=[[sign[1] for sign in line] for line in signs], x=list(range(len(names))), y=list(range(len(names))), zmin=-1, zmax=1,
         colorscale=_SCALE, showscale=False, xgap=2, ygap=2, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
-        text=[[{"earlier": "◀", "later": "▶", "?": "?"}.get(sign[0], "") for sign in line] for line in signs], texttemplate="%{text}",
+        text=[[{"earlier": "◀", "later": "▶"}.get(sign[0], "") for sign in line] for line in signs], texttemplate="%{text}",
     )  # fmt: skip
+    # Their cells are transparent, so Plotly's choice of black or white for the text would be wrong on a dark page.
+    unknown = [(x, y) for y, line in enumerate(signs) for x, sign in enumerate(line) if sign[0] == "?"]
+    figure.add_scatter(
+        x=[x for x, _ in unknown],
+        y=[y for _, y in unknown],
+        mode="text",
+        text=["?"] * len(unknown),
+        textfont={"color": theme.NEUTRAL},
+        hoverinfo="skip",
+        showlegend=False,
+    )
     theme.apply(figure, height=170 + _CELL * len(names))
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "showgrid": False}
-    figure.update_xaxes(ticktext=[called[name] for name in names], side="top", tickangle=-40, **ticks)
+    figure.update_xaxes(ticktext=[called[name] for name in names], side="top", tickangle=-40, ticklabeloverflow="allow", **ticks)
     figure.update_yaxes(ticktext=[called[name] for name in names], range=[len(names) - 0.5, -0.5], **ticks)
-    figure.update_layout(margin_t=90)
+    # The last name leans over the right end.
+    figure.update_layout(margin_t=90, margin_r=60)
     return figure
 
 

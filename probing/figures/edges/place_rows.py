@@ -103,7 +103,8 @@ def _add_model(
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if (~there).any():
-        words = [_unresolved(one) for one in mine[~there].to_dict("records")]
+        # The reason is in the hover and in the table: with it, the words would reach into the points.
+        words = [NOT_RESOLVED] * int((~there).sum())
         figure.add_scatter(
             x=[0.0] * len(words),
             y=mine.loc[~there, "_y"],

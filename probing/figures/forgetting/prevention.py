@@ -44,9 +44,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
         figure.add_scatter(
             x=[row.score],
             y=[100 * row.kept],
-            mode="markers+text",
-            text=[theme.plain(name)],
-            textposition=_towards_the_middle(row.score, scored["score"]),
+            mode="markers",
             showlegend=False,
             name=theme.plain(name),
             marker={"color": shade, "size": 11, "symbol": mark},
@@ -60,6 +58,17 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             customdata=[(row.metric, row.seeds, row.kept_count, row.steps)],
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
+        )
+        # Above the whisker, which would strike it through.
+        figure.add_scatter(
+            x=[row.score],
+            y=[100 * (row.kept_high if row.kept_high == row.kept_high else row.kept)],
+            mode="text",
+            text=[theme.breakable(name, 16)],
+            textposition=_towards_the_middle(row.score, scored["score"]),
+            hoverinfo="skip",
+            showlegend=False,
+            name=f"{theme.plain(name)}: name",
         )
     theme.apply(figure, height=460)
     metrics = [metric for metric in dict.fromkeys(scored.loc[~scored["control"], "metric"]) if metric]

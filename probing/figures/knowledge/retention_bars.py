@@ -75,7 +75,8 @@ def retention_bars(
     figure.update_xaxes(
         title_text=f"per cent of what the base knows (rank ≤ {k})",
         ticksuffix=" %",
-        range=[-shares["lost"].max() - 12, max((shares["kept"] + shares["gained"]).max(), 100) + 6],
+        # To the left of the longest bar its number needs room, on a phone, too.
+        range=[-shares["lost"].max() - 26, max((shares["kept"] + shares["gained"]).max(), 100) + 6],
     )
     figure.update_yaxes(tickmode="array", tickvals=list(range(len(rows))), ticktext=names, range=[len(rows) - 0.5, -0.5], showgrid=False)
     return figure

@@ -5,13 +5,13 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import layer_axis, theme
+from probing.figures import end_labels, layer_axis, theme
 
 
 def weight_lines(
     drift: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, controls: Collection[str] = ()
 ) -> go.Figure:
-    """Relative change of the weights by layer, one line per model.
+    """Relative change of the weights by layer, one line per model with its name at the end.
 
     Args:
         drift: ``model, layer, drift``; layer 0 is the embeddings.
@@ -21,16 +21,19 @@ def weight_lines(
     """
     if drift.empty:
         return theme.empty("No weight drift is stored for these models.")
-    figure = go.Figure()
+    figure, ends = go.Figure(), []
     order = [model for model in colours if model in set(drift["model"])]
     for number, model in enumerate(order):
         line, colour = drift[drift["model"] == model].sort_values("layer"), colours[model]
-        name = theme.plain((labels or {}).get(model, model))
+        called = (labels or {}).get(model, model)
+        name, last = theme.plain(called), line.iloc[-1]
+        ends.append(end_labels.EndLabel(float(last["layer"]), float(last["drift"]) * 100, called, colour))
         figure.add_scatter(
             x=line["layer"],
             y=line["drift"] * 100,
             name=name,
             mode="lines+markers",
+            showlegend=False,
             cliponaxis=False,
             line={"color": colour, "width": 2.2, "dash": theme.line_dash(model in controls)},
             marker={"size": 7, "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},
@@ -38,8 +41,8 @@ def weight_lines(
         )
     theme.apply(figure, height=420)
     layer_axis.horizontal(figure, int(drift["layer"].max()))
-    figure.update_yaxes(title_text="change of weights", rangemode="tozero", ticksuffix=" %")
-    return figure
+    figure.update_yaxes(title_text="change of weights", ticksuffix=" %")
+    return end_labels.write(figure, ends, ranges=[(0, float(drift["drift"].max()) * 105)])
 
 
 def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> go.Figure:
@@ -62,7 +65,9 @@ def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, st
             x=[one["drift"] * 100],
             y=[one["lost_share"] * 100],
             name=name,
-            mode="markers",
+            mode="markers+text" if len(order) <= end_labels.MAX_LABELS else "markers",
+            text=[name],
+            textposition="top center",
             showlegend=False,
             cliponaxis=False,
             marker={"size": 13, "color": colours[model], "symbol": theme.SYMBOLS[number % len(theme.SYMBOLS)]},

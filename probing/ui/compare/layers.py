@@ -117,8 +117,11 @@ def draw_early_exit(view: View, pair: Pair) -> None:
         "the other. “Union” counts a fact that any layer knows: no reader could do that."
     )
     percent = {
-        name: st.column_config.NumberColumn(name.replace("_", " "), format="percent")
-        for name in ("last_layer", "early_exit", "union", "difference", "low", "high")
+        name: st.column_config.NumberColumn(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")
+    }
+    percent |= {
+        name: st.column_config.NumberColumn(heading, format="points")
+        for name, heading in (("difference", "difference, points"), ("low", "low"), ("high", "high"))
     }
     shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
     blocks.table_with_download(

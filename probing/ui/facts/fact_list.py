@@ -170,7 +170,7 @@ def listing(view: View) -> str:
     if compared is not None:
         # In front of this model's layers and ranks.
         shown = {**{name: _SHOWN[name] for name in ("subject", "object", "label")}, "their_last_rank": "theirs", **_SHOWN}
-        title = filled("last rank in {model}", model=view.label(chosen.versus))
+        title = f"last rank in {view.label(chosen.versus)}"
         theirs = st.column_config.NumberColumn(title, help="Rank of the answer at the last layer of that model.")
         headings = _HEADINGS | {"theirs": theirs}
     table = found[list(shown)].rename(columns=shown)

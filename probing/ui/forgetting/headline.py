@@ -44,8 +44,8 @@ def _sentence(shown: Shown) -> Markdown:
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
     others = {parts.loc[way, "verdict"] for way in WAYS if parts.loc[way, "n"]}
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Of the others, **{above:.0f}** were out of reach, guesses among "
-        "them, and **{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Another **{above:.0f}** were out of reach: they come back by ways "
+        "above every yardstick, some of them as guesses. **{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
         base=shown.view.called(run["base"]),
         model=shown.view.called(shown.model),
         kept=parts.loc[KEPT, "per_100"],

@@ -83,10 +83,11 @@ def _flow(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
         name="forgotten-by-step",
         caption=filled(
             "At the last layer, by the head of the base. After {step:,} steps {model} has lost {lost:,} of the {before:,} facts known "
-            "before; {own} of all facts are known beyond the swapped subject.{control}",
+            "before, of {asked:,} that were asked at every state; {own} of all facts are known beyond the swapped subject.{control}",
             step=last["step"],
             model=names[0],
             lost=last["lost"],
+            asked=last["asked"],
             before=last["kept"] + last["returned"] + last["lost"],
             own=f"{100 * last['own_minus_swapped']:.1f} %",
             control=f" Thin and dashed: {names[1]}, which was trained on the base's own text."

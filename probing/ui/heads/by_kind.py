@@ -195,7 +195,7 @@ def draw_losses(view: View, points: pd.DataFrame) -> None:
         table=table,
         stamp=_stamp(view, "validation loss", runs),
         name="heads-losses",
-        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “lens” is the "
+        caption="Cross-entropy of the masked word pieces of a validation text, in nats: lower is better. The line “logit_lens” is the "
         "pre-trained head at every layer, untrained. A low loss means that a head reads a layer's words well, not that it knows facts.",
         alt="Validation loss by layer, one line per kind of head",
     )

@@ -23,10 +23,10 @@ MAX_NAMED = 3
 _HEADINGS = {
     "base_value": "base",
     "value": "model",
-    "lost": "lost",
-    "base_above_swapped": "base minus swapped",
-    "above_swapped": "model minus swapped",
-    "lost_above": "lost minus swapped",
+    "lost": "lost, points",
+    "base_above_swapped": "base minus swapped, points",
+    "above_swapped": "model minus swapped, points",
+    "lost_above": "lost minus swapped, points",
 }
 
 
@@ -74,9 +74,10 @@ def _sentence(view: View, found: pd.DataFrame) -> tuple[Markdown, Markdown]:
     named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
     further = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
     said = filled(
-        "**The read-out changes the conclusion for {changed} of {models}** ({names}): under two kinds of heads they lose clearly different "
+        "**The read-out changes the conclusion for {changed} of {models}** ({names}): under two kinds of heads {they} clearly different "
         "shares.",
         changed=len(apart),
+        they="it loses" if len(apart) == 1 else "they lose",
         names=joined(", ", [view.called(model) for model in list(apart["model"])[:MAX_NAMED]]),
         models=count(models, "fine-tuned model"),
     )
@@ -154,7 +155,11 @@ def _numbers(view: View, table: pd.DataFrame, stamp) -> None:
             ends = zip(placed[f"{name}_low"], placed[f"{name}_high"], strict=True)
             shown[f"{heading}, interval"] = [f"{low * 100:.1f} to {high * 100:.1f}" if pd.notna(low) else "" for low, high in ends]
     percent = {
-        name: st.column_config.NumberColumn(name, format="percent", help=filled("P@{k} at the last layer, micro: {name}.", k=k, name=name))
+        name: st.column_config.NumberColumn(
+            name,
+            format="points" if name.endswith("points") else "percent",
+            help=filled("P@{k} at the last layer, micro: {name}.", k=k, name=name),
+        )
         for name in _HEADINGS.values()
     }
     blocks.table_with_download(

@@ -43,7 +43,7 @@ def draw(view: View) -> None:
         return
     share = table.assign(share=table["lost"] / (table["kept"] + table["lost"])).sort_values("share", ascending=False)
     named = list(dict.fromkeys((*share["model"].head(1), *share.loc[share["model"].isin(view.controls), "model"].head(1))))
-    st.markdown(_sentence(view, share, probe_set))
+    st.markdown(_sentence(view, share, probe_set, lost))
     filters = f"kept, gained and lost, {set_name(probe_set)}, {head} heads, rank ≤ {k}, {view.filter_words()}"
     labels = {model: view.label(model) for model in (*table["model"], *table["base"])}
     bases = dict(zip(table["model"], table["base"], strict=True))
@@ -101,13 +101,14 @@ def _points(view: View, lost: pd.DataFrame, head: str, probe_set: str) -> None:
     )
 
 
-def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
+def _sentence(view: View, table: pd.DataFrame, probe_set: str, lost: pd.DataFrame) -> Markdown:
     """The losses of the fine-tuned models and of the control in one sentence.
 
     Args:
         view: the page.
         table: ``base_run_id, run_id, model, base, kept, gained, lost`` and ``share``, lost facts per fact that the base knows.
         probe_set: the probe set.
+        lost: of ``points_lost``, also of models whose facts are stored as counts only.
     """
     control = table["model"].isin(view.controls)
     tuned = table[~control].sort_values("share", ascending=False, kind="stable")
@@ -119,7 +120,7 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str) -> Markdown:
             probe_set=set_name(probe_set),
             base=view.called(tuned["base"].iloc[0]),
         )
-        words += [of, _losses(view, tuned)]
+        words += [of, _losses(view, tuned), _by_counts(view, lost[~lost["model"].isin(table["model"])])]
     if control.any():
         words.append(_yardstick(view, table[control].iloc[0], list(tuned["model"])))
     else:
@@ -156,6 +157,19 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
         first=view.called(most["model"]),
         least=least["share"] * 100,
         last=view.called(least["model"]),
+    )
+
+
+def _by_counts(view: View, lost: pd.DataFrame) -> Markdown:
+    """The range of losses of the other fine-tuned models, without further seeds and controls; empty if there are none."""
+    counted = lost[~lost["model"].isin({*view.controls, *view.results_only})].dropna(subset=["lost"])
+    if counted.empty:
+        return Markdown("")
+    return filled(
+        "; {n} more, of which only counts are stored, lose {least:.1f} to {most:.1f} points",
+        n=counted["model"].nunique(),
+        least=counted["lost"].min() * 100,
+        most=counted["lost"].max() * 100,
     )
 
 

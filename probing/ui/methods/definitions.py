@@ -109,9 +109,7 @@ def metric_text(metric: Metric) -> Markdown:
     """One metric as Markdown."""
     low = "−∞" if metric.low is None else f"{metric.low:g}"
     high = "∞" if metric.high is None else f"{metric.high:g}"
-    better = {"higher": "higher is more knowledge", "lower": "lower is more knowledge", "neither": "neither direction is better"}[
-        metric.better
-    ]
+    better = "neither direction is better" if metric.better == "neither" else f"{metric.better} is better"
     return filled(
         "**{label}** · {unit}, {low} to {high}, {better}\n\n{definition}\n\n*Ties*: {ties}. *Nothing to count*: {empty}. "
         "*Source*: {source}.",

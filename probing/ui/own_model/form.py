@@ -45,6 +45,10 @@ class Given:
 def draw(view: View, refused: Markdown | None) -> None:
     """Draws the form; ``refused`` says why no run can be started."""
     view.contents.section("Model and base")
+    st.caption(
+        "A folder has what `save_pretrained` of transformers writes: `config.json`, the tokenizer's files and `model.safetensors`. A model "
+        "of the hub is named `organisation/name`, a model of this site by its name, such as `nesia-mini`."
+    )
     model, base, more = models.draw(view, refused is not None)
     view.contents.section("Facts")
     given = _facts()
@@ -97,6 +101,10 @@ def draw(view: View, refused: Markdown | None) -> None:
 
 def _facts() -> Given | None:
     """Draws the fields of the facts with what was read; None if there are none, or they cannot be read."""
+    st.caption(
+        "One fact per line: a sentence with `[MASK]` and the right word, under headings such as `question` and `answer`, or `prompt` and "
+        "`object`; `subject` and `relation` may be added. Columns are separated by commas, semicolons or tabs, or lines are JSON."
+    )
     left, right = st.columns(2)
     with left:
         file = st.file_uploader("A file of facts", type=[suffix[1:] for suffix in SUFFIXES], key="own_model.file")

@@ -74,7 +74,7 @@ def draw_models(view: View) -> None:
         )
     headings["lost"] = number(
         "lost against the base, points",
-        format="percent",
+        format="points",
         help=filled(
             "P@{k} of the base's last layer minus that of the model's, over all facts (micro), in percentage points. Empty for a base.",
             k=chosen.k,
@@ -196,7 +196,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         column_config={
             "last": number(format="percent", width=70, help="Known at the last layer."),
             "base_last": number("base, last", format="percent", width=80, help="Known at the base's last layer."),
-            "change": number("against base", format="percent", width=90, help="The last layer minus the base's last layer."),
+            "change": number("against base", format="points", width=90, help="The last layer minus the base's last layer, in points."),
             "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
             "swapped_last": number(
                 "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."
@@ -206,7 +206,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
                 "swapped, inner", format="percent", width=80, help="Known at the best inner layer when asked about a swapped subject."
             ),
             "best_layer": number("at layer", help="The best inner layer."),
-            "drop": number(format="percent", width=75),
+            "drop": number(format="points", width=75),
             **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},
             "relation": "id",
             "label": st.column_config.TextColumn("relation", pinned=True),

@@ -56,22 +56,27 @@ def in_per_cent(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, di
 
     Args:
         table: the table to show.
-        config: of ``fitted``; columns with the format "percent" are changed.
+        config: of ``fitted``; columns with the format "percent", or "points" for differences of shares, are changed.
 
     Returns:
         The table and the configuration for ``st.dataframe``.
     """
     typed = {name: one.get("type_config") or {} for name, one in config.items() if isinstance(one, Mapping)}
-    shares = [name for name, one in typed.items() if one.get("format") == "percent" and name in table]
+    written = {"percent": _per_cent, "points": _points}
+    shares = {name: written[one["format"]] for name, one in typed.items() if one.get("format") in written and name in table}
     if not shares:
         return table, dict(config)
     changed = {name: {**config[name], "type_config": {**typed[name], "format": None}} for name in shares}
-    others = {name: str for name in table if name not in shares and pd.api.types.is_integer_dtype(table[name])}
-    return table.style.format({**others, **dict.fromkeys(shares, _per_cent)}, na_rep="–"), {**config, **changed}
+    others = {name: "{:,}".format for name in table if name not in shares and pd.api.types.is_integer_dtype(table[name])}
+    return table.style.format({**others, **shares}, na_rep="–"), {**config, **changed}
 
 
 def _per_cent(share: float) -> str:
-    return f"{share * 100:.1f} %"
+    return f"{share * 100:z.1f} %".replace("-", "−")
+
+
+def _points(difference: float) -> str:
+    return f"{difference * 100:z.1f}".replace("-", "−")
 
 
 def telling(table: pd.DataFrame) -> list[str]:

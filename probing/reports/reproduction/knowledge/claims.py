@@ -72,15 +72,17 @@ RULES: dict[str, Rule] = {
         _PAIRED,
         "Holds if every fine-tuned model knows fewer facts than the base at the last layer on every probe set of the paper. Does not hold "
         "if one is surely not below. The control is shown for comparison and does not decide.",
-        f"Cannot tell if a paired 95 % interval (Newcombe) contains 0 or the difference has p > {tuning.SIGNIFICANT} (exact McNemar, "
-        "Benjamini-Hochberg over these pairs).",
+        f"Cannot tell if a 95 % interval (Newcombe) contains 0 or the difference has p > {tuning.SIGNIFICANT} (exact McNemar, "
+        "Benjamini-Hochberg over these pairs). A model of which only counts are stored is compared as an independent sample, by its "
+        "interval alone.",
         tuning.always_forgets, every=True,
     ),
     "the last layers lose most": Rule(
         _LAYERS,
         "Holds if for every fine-tuned model the layer at which its macro P@1 on T-REx falls furthest below the base's is in the last "
         "third.",
-        f"Cannot tell if the intervals of the largest early and the largest late loss overlap, or the loss may be 0. {_LAYERS_UNSURE}",
+        "Cannot tell if the intervals of the largest early and the largest late loss overlap, the loss may be 0, or the single facts of a "
+        f"model are not stored. {_LAYERS_UNSURE}",
         tuning.last_layers_lose, every=True,
     ),
     "ranking forgets least": Rule(

@@ -1,10 +1,10 @@
 """Rules for the claims on what fine-tuning does; their words are in ``claims``."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from probing.core.stats.paired_tests import benjamini_hochberg
+from probing.core.stats.paired_tests import benjamini_hochberg, newcombe
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.reproduction.decisions import (
     UNTESTED,
@@ -28,6 +28,8 @@ from probing.reports.reproduction.words import points
 #: Two curves are "nearly the same" within this.
 CLOSE = 0.02
 SIGNIFICANT = 0.05
+#: A share of the last layer with its interval, in ``total``.
+_LAST_LAYER = ("last_layer", "last_low", "last_high")
 FIGURE_4 = ("QA-SQuAD-2", "RANK-MSMARCO", "NER-CoNLL")
 
 
@@ -61,7 +63,11 @@ def last_layers_lose(evidence: KnowledgeEvidence) -> Finding:
         f"{row.objective} layer {row.layer}, {ranged(number)} points" + {True: "", False: ", not late", None: ", may be earlier"}[row.late]
         for row, number in zip(worst.itertuples(), intervals(worst), strict=True)
     )
-    return Finding(verdict(every(worst["late"])), f"Largest loss on T-REx, of {last} layers: {words}.", worst)
+    answers: list[Answer] = list(worst["late"])
+    if unknown := [one for one in evidence.tuned if one not in set(table["objective"])]:
+        words += f". Of {', '.join(unknown)} no layer can be compared with the base's, because single facts are not stored"
+        answers.append(None)
+    return Finding(verdict(every(answers)), f"Largest loss on T-REx, of {last} layers: {words}.", worst)
 
 
 def _late(losses: pd.DataFrame, last: int) -> Answer:
@@ -76,10 +82,13 @@ def _late(losses: pd.DataFrame, last: int) -> Answer:
 def always_forgets(evidence: KnowledgeEvidence) -> Finding:
     """Is every fine-tuned model below the base, and is that more than chance?"""
     table = evidence.transitions
-    table = table[table["k"].eq(1) & table["probe_set"].isin(evidence.sets) & table["n"].gt(0)].reset_index(drop=True)
+    table = table[table["k"].eq(1) & table["probe_set"].isin(evidence.sets) & table["n"].gt(0)]
+    counted = _by_counts(evidence, set(zip(table["objective"], table["probe_set"], strict=True)))
+    table = pd.concat([table, counted], ignore_index=True) if len(counted) else table.reset_index(drop=True)
     control, table = table[table["objective"] == CONTROL], table[table["objective"] != CONTROL].reset_index(drop=True)
     if table.empty:
         return Finding(UNTESTED, "No fine-tuned model was probed on a probe set of the paper together with its base.")
+    # Of independent samples there is no McNemar test; their intervals decide.
     tested = table["p_value"].notna()
     table["p_adjusted"] = float("nan")
     table.loc[tested, "p_adjusted"] = benjamini_hochberg(table.loc[tested, "p_value"])
@@ -90,11 +99,25 @@ def always_forgets(evidence: KnowledgeEvidence) -> Finding:
         f"{int(lower.sum())} of {len(table)} pairs lie below their base, {answers.count(True)} of them surely; "
         f"{answers.count(False)} are surely not below it."
     )
+    if apart := int(counted["objective"].ne(CONTROL).sum()):
+        words += f" {apart} pairs are compared as independent samples, because only the counts of one side are stored."
     row = table.loc[table["difference"].idxmax()]
     words += f" Highest against its base: {row['objective']} on {set_named(row['probe_set'])}, {_step(row)}."
     for row in control.to_dict("records"):
         words += f" The control on {set_named(row['probe_set'])}: {_step(row)}."
     return Finding(verdict(every(answers)), words, table)
+
+
+def _by_counts(evidence: KnowledgeEvidence, paired: Collection[tuple[str, str]]) -> pd.DataFrame:
+    """Rows as those of ``transitions`` for other models and probe sets: the last layers as independent samples, by Newcombe's interval."""
+    rows = []
+    for objective in [*evidence.tuned, CONTROL]:
+        for name in (one for one in evidence.sets if (objective, one) not in paired):
+            mine, base = ([evidence.knowledge(one, name, column) for column in _LAST_LAYER] for one in (objective, BASE))
+            if None not in (*mine, *base):
+                difference = newcombe(tuple(mine), tuple(base))  # type: ignore[arg-type]
+                rows.append((objective, name, 1, base[0], mine[0], *difference))
+    return pd.DataFrame(rows, columns=["objective", "probe_set", "k", "base_value", "value", "difference", "low", "high"])
 
 
 def ranking_least(evidence: KnowledgeEvidence) -> Finding:

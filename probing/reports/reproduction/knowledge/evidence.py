@@ -25,8 +25,8 @@ class KnowledgeEvidence(Evidence):
 
     Attributes:
         curves: right answers by T-REx relation and layer: ``objective, relation, layer, k, n, hits`` (with rank <= k).
-        total: ``objective, probe_set, k, average, last_layer, total, total_low, total_high, intermediate_share, intermediate_low,
-            intermediate_high``, and where swapped subjects are measured ``inner_own, inner_swapped, inner_n, inner_p``.
+        total: ``objective, probe_set, k, average, last_layer, last_low, last_high, total, total_low, total_high, intermediate_share,
+            intermediate_low, intermediate_high``, and where swapped subjects are measured ``inner_own, inner_swapped, inner_n, inner_p``.
         forgotten: T-REx relations by model: ``objective, k, definition, relations, forgotten``.
         relations: the base's T-REx relations at k = 1: ``relation, doubling, caption, authors, strict``.
         shares: of the base's T-REx relations: ``measure`` (doubling, authors), ``count, relations, value, low, high``.
