@@ -1,5 +1,6 @@
 """Names at the right ends of lines; they never overlap."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,8 +44,9 @@ class EndLabel:
     @property
     def lines(self) -> list[str]:
         """The name, broken into lines that fit a phone."""
-        # A dot that separates two names stays with the first.
-        return textwrap.wrap(self.text.replace(" · ", "\u00a0· "), _WIDEST) or [""]
+        # A dot that separates two names stays with the first, and a mark with the last word of its name.
+        bound = re.sub(r" (?=[^\w\s]( |$))", "\u00a0", self.text)
+        return [line.replace("\u00a0", " ") for line in textwrap.wrap(bound, _WIDEST)] or [""]
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
