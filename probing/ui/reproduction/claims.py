@@ -171,9 +171,15 @@ def _card(shown: Shown, judged: Judged) -> None:
 
 
 def _marked(shown: Shown, text: str) -> str:
-    """The text with objectives replaced by the names of our models, marked by whether they learned their task, if the paper asks for it."""
-    names = {objective: shown.view.label(model) for objective, model in shown.models.items() if objective != BASE}
-    if not names or not shown.section.words.named:
+    """The text with the names of our models as pages have them, marked by whether they learned their task.
+
+    Objectives stand for models, too, if the paper asks for it.
+    """
+    models = {one: one for one in shown.view.runs["model"].unique()} if "model" in shown.view.runs else {}
+    if shown.section.words.named:
+        models |= {objective: model for objective, model in shown.models.items() if objective != BASE}
+    names = {name: shown.view.label(model) for name, model in models.items()}
+    if not names:
         return with_minus(text)
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     return re.sub(rf"(?<![\w-])(?:{either})(?![\w-])", lambda found: names[found[0]], with_minus(text))

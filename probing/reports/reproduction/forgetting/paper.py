@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.forgetting.excess import verdict
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
 from probing.core.forgetting.protocols import RIGHT
@@ -50,7 +51,7 @@ def measure(db: Database, base: str) -> Ours:
     evidence = ForgettingEvidence(
         back=back, prevented=prevented(db, base), learned={model: verdicts.get(model, "no score stored") for model in back["model"]}
     )
-    origin = f"{base}, {runs['probe_set'].iloc[0]}"
+    origin = f"{base}, {PROBE_SETS.get(runs['probe_set'].iloc[0], runs['probe_set'].iloc[0])}"
     return Ours(base, evidence, tuple(runs["run_id"]), origin, runs)
 
 
