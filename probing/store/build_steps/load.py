@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from probing.core.errors import ImpossibleValuesError, SchemaVersionError
 from probing.store.build_steps.increment import Notes
-from probing.store.build_steps.packed import packed_rows, selected_rows
+from probing.store.build_steps.packed import packed_rows
 from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
 from probing.store.run_tables import STORED
-from probing.store.schema import KEYS, SCHEMAS, SORT, TABLES, rows_table
+from probing.store.schema import KEYS, SCHEMAS, SORT, rows_table
 from probing.store.sources import SourceFile
 
 #: So many bytes of rows are held until DuckDB takes them in one statement; they come on top of its memory.
@@ -29,7 +29,7 @@ def load_plain(
     # Most stores have files of a few tables; statements on the other thirty would be a third of a build.
     if not files:
         return
-    key, target = ", ".join(KEYS[table]), STORED if table == "runs" else table
+    key, target = ", ".join(KEYS[table]), STORED if table == "runs" else rows_table(table)
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
     # Most files have few rows, and a statement per file would take longer than they do.
     waiting: list[pa.Table] = []
@@ -41,6 +41,7 @@ def load_plain(
             continue
         if notes.failing and table in RUNS_OF_FILES:
             notes.leave_out_failing(file, rows.column("run_id").to_pylist())
+        rows = packed_rows(connection, table, rows)
         waiting.append(rows.append_column(_FILE, pa.repeat(pa.scalar(number, pa.int32()), len(rows))))
         size += waiting[-1].nbytes
         if size > _BYTES_AT_ONCE:
@@ -59,9 +60,7 @@ def load_plain(
         # The first of equal keys is found by a sort of all columns, which takes ten times as long as the question if there are any.
         if connection.execute(f"SELECT 1 FROM {rows_of_all} GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
             rows_of_all = f"(SELECT DISTINCT ON ({key}) * FROM {rows_of_all} ORDER BY {key}, {_FILE}, {columns})"
-        ordered = f"(SELECT {columns} FROM {rows_of_all} ORDER BY {', '.join(SORT[table])})"
-        rows = selected_rows(connection, table, ordered) if TABLES[table].numbered else f"FROM {ordered}"
-        connection.execute(f"INSERT INTO {rows_table(target)} {rows}")
+        connection.execute(f"INSERT INTO {target} SELECT {columns} FROM {rows_of_all} ORDER BY {', '.join(SORT[table])}")
     if waiting:
         connection.unregister("incoming")
     if put_aside:

@@ -25,11 +25,12 @@ def create_packed(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     columns |= {name: f"{name}.fact_id" for name in numbered}
     columns |= {name: f"r.{name} * {1 / _STEPS}::FLOAT" for name in in_steps}
     selected = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
-    connection.execute(f"CREATE VIEW {table} AS SELECT {selected} FROM {schema}.{rows_table(table)} r {_joined(table, 'number')}")
+    joined = " ".join(f"JOIN {NUMBERS} {name} ON {name}.number = r.{name}" for name in numbered)
+    connection.execute(f"CREATE VIEW {table} AS SELECT {selected} FROM {schema}.{rows_table(table)} r {joined}")
 
 
 def packed_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> pa.Table:
-    """The rows of a table with numbers of ids and steps, in the order of its stored columns."""
+    """The rows of any table as it stores them: those of a packed one with numbers and steps."""
     for name in TABLES[table].numbered:
         ids = rows.column(name).combine_chunks().dictionary_encode()
         numbers = _numbers_of(connection, ids.dictionary)[ids.indices.to_numpy()]
@@ -40,33 +41,14 @@ def packed_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Tabl
     return rows
 
 
-def selected_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: str) -> str:
-    """SQL of the rows of a table whose ids alone are packed, in their order, from SQL of rows with ids."""
-    numbered = TABLES[table].numbered
-    for name in numbered:
-        _number(connection, f"(SELECT DISTINCT {name} AS fact_id FROM {rows})")
-    columns = ", ".join(f"{name}.number" if name in numbered else f"r.{name}" for name in SCHEMAS[table].names)
-    return f"SELECT {columns} FROM {rows} r {_joined(table, 'fact_id')}"
-
-
 def _numbers_of(connection: duckdb.DuckDBPyConnection, ids: pa.Array) -> np.ndarray:
     """The number of each id, (n,) uint32; an id without one gets the next, in the order of their bytes."""
     connection.register("named", pa.table({"fact_id": ids, "place": np.arange(len(ids))}))
-    _number(connection, "named")
-    found = connection.execute(f"SELECT n.number FROM named JOIN {NUMBERS} n USING (fact_id) ORDER BY place").fetchnumpy()["number"]
-    connection.unregister("named")
-    return np.asarray(found, dtype=np.uint32)
-
-
-def _joined(table: str, by: str) -> str:
-    """SQL that joins the numbers under the name of each numbered column."""
-    return " ".join(f"JOIN {NUMBERS} {name} ON {name}.{by} = r.{name}" for name in TABLES[table].numbered)
-
-
-def _number(connection: duckdb.DuckDBPyConnection, rows: str) -> None:
-    """Gives a number to each ``fact_id`` of the rows that has none."""
     connection.execute(f"""
         INSERT INTO {NUMBERS}
         SELECT (SELECT count(*) FROM {NUMBERS}) + row_number() OVER (ORDER BY fact_id) - 1, fact_id
-        FROM {rows} WHERE fact_id NOT IN (SELECT fact_id FROM {NUMBERS})
+        FROM named WHERE fact_id NOT IN (SELECT fact_id FROM {NUMBERS})
     """)
+    found = connection.execute(f"SELECT n.number FROM named JOIN {NUMBERS} n USING (fact_id) ORDER BY place").fetchnumpy()["number"]
+    connection.unregister("named")
+    return np.asarray(found, dtype=np.uint32)
