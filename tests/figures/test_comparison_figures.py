@@ -172,6 +172,7 @@ def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is
     lines = {trace.name: trace for trace in weight_lines(drift, colours=COLOURS, controls=(CONTROL,)).data}
     assert lines[CONTROL].line.dash == "longdash" and lines[MODEL].line.dash == "solid"
     assert list(lines[MODEL].y) == pytest.approx([0, 1, 2])
+    assert weight_lines(drift.assign(drift=0.0), colours=COLOURS).layout.yaxis.range == (0, 1), "weights that did not move"
     (point,) = drift_against_loss(pd.DataFrame({"model": [MODEL], "drift": [0.02], "lost_share": [0.7]}), k=1, colours=COLOURS).data
     assert (point.x[0], point.y[0]) == pytest.approx((2, 70))
 

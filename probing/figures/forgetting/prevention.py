@@ -62,7 +62,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
         # Above the whisker, which would strike it through.
         figure.add_scatter(
             x=[row.score],
-            y=[100 * (row.kept_high if row.kept_high == row.kept_high else row.kept)],
+            y=[100 * row.kept_high],
             mode="text",
             text=[theme.breakable(name, 16)],
             textposition=_towards_the_middle(row.score, scored["score"]),

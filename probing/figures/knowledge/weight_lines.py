@@ -42,7 +42,8 @@ def weight_lines(
     theme.apply(figure, height=420)
     layer_axis.horizontal(figure, int(drift["layer"].max()))
     figure.update_yaxes(title_text="change of weights", ticksuffix=" %")
-    return end_labels.write(figure, ends, ranges=[(0, float(drift["drift"].max()) * 105)])
+    # Weights that did not move need an axis, too.
+    return end_labels.write(figure, ends, ranges=[(0, float(drift["drift"].max()) * 105 or 1.0)])
 
 
 def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, str], labels: Mapping[str, str] | None = None) -> go.Figure:
