@@ -60,6 +60,30 @@ class Relatives:
         return found
 
 
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs behind reports, with the relatives of their models.
+
+    Attributes:
+        runs: see ``whole_runs``.
+        relatives: of the models of all runs.
+        columns: of a run, which its rows get besides the names of its model.
+    """
+
+    runs: pd.DataFrame
+    relatives: Relatives
+    columns: tuple[str, ...]
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Ids of the runs."""
+        return list(self.runs["run_id"])
+
+    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of runs with the names of their model and the further columns."""
+        return rows.merge(self.runs[["run_id", *NAMES, *self.columns]], on="run_id")
+
+
 def named(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs with comparable names: the base is empty if a model has none or is its own."""
     base = runs["base"].fillna("")

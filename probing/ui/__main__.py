@@ -9,7 +9,6 @@ import pkgutil
 import sys
 import time
 from importlib import import_module
-from pathlib import Path
 from threading import Thread
 
 from probing import ui
@@ -30,10 +29,9 @@ def load() -> None:
 
 def addresses() -> list[str]:
     """The pages' addresses in the order of the sidebar; Live last, because it loads a model."""
-    from probing.ui.frame.navigation import GROUPS
+    from probing.ui.frame.navigation import ADDRESSES
 
-    paths = [path for pages in GROUPS.values() for path in pages if (REPOSITORY / path).is_file()]
-    names = ["" if path == "app.py" else Path(path).stem.split("_", 1)[1] for path in paths]
+    names = [name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()]
     return sorted(names, key=lambda name: name == "Live")
 
 

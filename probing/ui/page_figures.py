@@ -8,6 +8,7 @@ import streamlit as st
 
 from probing.core.errors import FigureError
 from probing.core.registry import REPOSITORY
+from probing.ui.frame.navigation import ADDRESSES
 from probing.ui.widgets.figure_cache import LazyFigure, for_paper
 
 #: The figures of a run by name, in the state of the sessions that are asked for them.
@@ -39,10 +40,10 @@ def page_figure(link: str, name: str) -> go.Figure:
     """
     parts = urlsplit(link)
     title = parts.path.rpartition("/")[2]
-    pages = {path.stem.split("_", 1)[1]: path for path in sorted((REPOSITORY / "pages").glob("*.py"))}
-    if title and title not in pages:
-        raise FigureError(f"got a link to {title}; expected one of {', '.join(pages)}, or none for Home")
-    drawn = _figures(str(pages[title]) if title else "", parse_qs(parts.query, keep_blank_values=True))
+    if title not in ADDRESSES:
+        known = sorted((name for name in ADDRESSES if name), key=ADDRESSES.__getitem__)
+        raise FigureError(f"got a link to {title}; expected one of {', '.join(known)}, or none for Home")
+    drawn = _figures(ADDRESSES[title] if title else "", parse_qs(parts.query, keep_blank_values=True))
     if name not in drawn:
         raise FigureError(f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}")
     return for_paper(drawn[name])
@@ -60,7 +61,7 @@ def _figures(page: str, options: dict[str, list[str]]) -> dict[str, go.Figure | 
     try:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=_SECONDS)
         if page:
-            app.switch_page(page)
+            app.switch_page(str(REPOSITORY / page))
         for field, values in options.items():
             app.query_params[field] = values
         app.session_state[_COLLECTED] = {}

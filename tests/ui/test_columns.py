@@ -2,8 +2,9 @@
 
 import pandas as pd
 import pytest
+import streamlit as st
 
-from probing.ui.widgets.tables import fitted, telling, text_width
+from probing.ui.widgets.tables import fitted, in_per_cent, telling, text_width
 
 #: Measured in a browser, at Streamlit's table font.
 MEASURED = {
@@ -52,3 +53,12 @@ def test_columns_that_repeat_the_selection_are_left_out_until_they_differ():
 
 def test_without_a_model_runs_are_distinguished_by_their_ids():
     assert telling(pd.DataFrame({"run_id": ["x", "y"], "value": [0.1, 0.2]})) == ["run_id", "value"]
+
+
+def test_shares_are_per_cent_and_their_differences_points_with_a_minus_sign():
+    table = pd.DataFrame({"known": [0.125], "lost": [-0.0321], "same": [-0.0001], "n": [16020]})
+    number = st.column_config.NumberColumn
+    config = {"known": number(format="percent"), "lost": number(format="points"), "same": number(format="points")}
+    shown, _ = in_per_cent(table, config)
+    assert shown.to_html().count("<td") == 4
+    assert all(text in shown.to_html() for text in (">12.5 %<", ">−3.2<", ">0.0<", ">16,020<"))

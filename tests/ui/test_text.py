@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, with_minus
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = [
@@ -38,6 +38,10 @@ def test_an_address_is_code_because_a_browser_would_make_it_a_link():
 
 def test_a_metric_is_no_address():
     assert escape("P@1 at 0.5") == r"P@1 at 0\.5"
+
+
+def test_a_negative_number_has_a_minus_sign_and_names_keep_their_hyphens():
+    assert with_minus("QA-SQuAD-1: -0.4 (-0.9 to 0.1), 2020-21, 1e-05") == "QA-SQuAD-1: −0.4 (−0.9 to 0.1), 2020-21, 1e-05"
 
 
 def test_numbers_and_our_own_markup_are_left_as_they_are():

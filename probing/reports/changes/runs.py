@@ -1,13 +1,12 @@
 """The runs behind the reports of changes: one per model."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from probing.core.provenance import stored_configuration
-from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.reports.relatives import StoredRuns, named, relatives
 from probing.reports.whole_runs import whole_runs
 from probing.store.changes import queries
 from probing.store.database import Database
@@ -16,32 +15,12 @@ from probing.store.database import Database
 TEXTS = ("sentences_sha256", "blocks_sha256")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """Attributes:
-    runs: one per model, see ``whole_runs``; ``sentences_sha256`` and ``blocks_sha256`` identify the text that it was measured on.
-    relatives: of the models of all runs.
-    """
-
-    runs: pd.DataFrame
-    relatives: Relatives
-
-    @property
-    def run_ids(self) -> list[str]:
-        """Ids of the runs."""
-        return list(self.runs["run_id"])
-
-    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of runs with the names of their model and the checksums of its text: values on different texts are not comparable."""
-        return rows.merge(self.runs[["run_id", *NAMES, *TEXTS]], on="run_id")
-
-
-def stored(db: Database) -> Stored:
-    """The runs with their relatives."""
+def stored(db: Database) -> StoredRuns:
+    """One run per model; its rows get the checksums of its text, because values on different texts are not comparable."""
     runs = named(queries.change_runs(db))
     configs = [stored_configuration(config) for config in runs["config"]]
     runs = runs.assign(**{name: [str(one.get(name, "")) for one in configs] for name in TEXTS})
-    return Stored(whole_runs(runs, ["model"], [_has(one) for one in configs]), relatives(runs))
+    return StoredRuns(whole_runs(runs, ["model"], [_has(one) for one in configs]), relatives(runs), TEXTS)
 
 
 def _has(config: Mapping[str, Any]) -> frozenset[Hashable]:

@@ -9,9 +9,9 @@ from probing.core.sentences import numbers
 from probing.core.sentences.example import FIRST, MEAN, OURS, OWN, POOLINGS
 from probing.core.sentences.fates import LEVEL
 from probing.core.sentences.pairs import Cell
-from probing.reports.relatives import NAMES
+from probing.reports.relatives import NAMES, StoredRuns
 from probing.reports.sentences.fate_counts import right_sentences
-from probing.reports.sentences.runs import COUNTS, Stored, base_runs, counted, in_order, only, own_pairs, stored
+from probing.reports.sentences.runs import COUNTS, base_runs, counted, in_order, only, own_pairs, stored
 from probing.store.database import Database
 from probing.store.sentences import queries
 
@@ -130,7 +130,7 @@ def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: i
     return table[base_right != tuned_right][list(TURNED)].reset_index(drop=True)
 
 
-def _all_changes(db: Database, found: Stored) -> pd.DataFrame:
+def _all_changes(db: Database, found: StoredRuns) -> pd.DataFrame:
     """``changes`` of all fine-tuned models on all tasks."""
     pairs = own_pairs(found.named(queries.pairs(db, found.run_ids)))
     table = pairs[pairs["pooling"] == pairs["with_pooling"]].reset_index(drop=True)
@@ -160,7 +160,7 @@ def _all_changes(db: Database, found: Stored) -> pd.DataFrame:
     )
 
 
-def _spread_of_control(found: Stored, table: pd.DataFrame) -> pd.DataFrame:
+def _spread_of_control(found: StoredRuns, table: pd.DataFrame) -> pd.DataFrame:
     """Base, task, pooling -> control_spread, over the layers and seeds of its control."""
     controls = table[table["model"].map(found.relatives.stands).isin(found.relatives.control.values())]
     # The first token's vector at layer 0 is the same for all sentences, so its probe never changes.

@@ -1,7 +1,6 @@
 """The runs behind the reports of sentence-level probing: one per model, task and protocol."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -11,7 +10,7 @@ from probing.core.provenance import stored_configuration
 from probing.core.sentences.example import OWN, READINGS
 from probing.core.sentences.pairs import Cell
 from probing.core.stats.paired_tests import PairedCounts
-from probing.reports.relatives import NAMES, Relatives, named, relatives
+from probing.reports.relatives import StoredRuns, named, relatives
 from probing.reports.whole_runs import whole_runs
 from probing.store.database import Database
 from probing.store.sentences import queries
@@ -22,31 +21,12 @@ CELL = ("pooling", "layer", "reading", "portion")
 COUNTS = ("both", "only_this", "only_other", "neither")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """Attributes:
-    runs: one per model, task and protocol, see ``whole_runs``.
-    relatives: of the models of all runs.
-    """
-
-    runs: pd.DataFrame
-    relatives: Relatives
-
-    @property
-    def run_ids(self) -> list[str]:
-        """Ids of the runs."""
-        return list(self.runs["run_id"])
-
-    def named(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows of runs with the names of their model, task and protocol."""
-        return rows.merge(self.runs[["run_id", *NAMES, "task", "protocol"]], on="run_id")
-
-
-def stored(db: Database, protocol: str) -> Stored:
-    """The runs of a protocol."""
+def stored(db: Database, protocol: str) -> StoredRuns:
+    """One run of a protocol per model and task."""
     runs = named(queries.sentence_runs(db))
     mine = runs[runs["protocol"] == protocol]
-    return Stored(whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")]), relatives(runs))
+    whole = whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")])
+    return StoredRuns(whole, relatives(runs), ("task", "protocol"))
 
 
 def _has(run: Mapping) -> frozenset[Hashable]:

@@ -8,7 +8,7 @@ from probing.ui.edge_sentences.page_view import Shown
 from probing.ui.edge_sentences.selection import KINDS, ORDERS
 from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import selection
-from probing.ui.widgets import blocks, tables
+from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROWS = 25
@@ -138,23 +138,8 @@ def listing(shown: Shown) -> str:
             "for scores."
         )
     key = f"edge_sentences.list.{abs(hash((shown.run_ids, shown.part, page, own.trace_order, *map(str, wanted.values()))))}"
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            selection.update(text_hash=keys[rows[0]])
-
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[["sentence", "targets", "ambiguous", "revisions"]]
-    st.dataframe(
-        top,
-        hide_index=True,
-        height=min(38 + 35 * len(top), 250),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        placeholder=blocks.EMPTY,
-        column_config=tables.fitted(top, _HEADINGS),
-    )
+    blocks.choices(top, lambda row: selection.update(text_hash=keys[row]), key=key, headings=_HEADINGS)
     say_missing(shown.view, shown.part, table, Markdown("Sentences without words are shown by the sha256 of their text"))
     with st.expander("Download", icon=":material/download:"):
         st.download_button(

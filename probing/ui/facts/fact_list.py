@@ -13,7 +13,7 @@ from probing.ui.facts.running_example import ROCKY, rocky
 from probing.ui.facts.selection import ORDERS, FactsSelection
 from probing.ui.frame import count_messages, navigation, selection
 from probing.ui.frame.page import View, run_of
-from probing.ui.widgets import blocks, tables
+from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, count, filled
 
 ROWS = 50
@@ -160,12 +160,6 @@ def listing(view: View) -> str:
     ids = list(found["fact_id"])
     _shortcuts(view, run["run_id"], wanted, total, page, pages)
     key = f"facts.list.{abs(hash((run['run_id'], page, chosen.order, *wanted.values())))}"
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        if rows:
-            selection.update(fact=ids[rows[0]])
-
     shown, headings = _SHOWN, _HEADINGS
     if compared is not None:
         # In front of this model's layers and ranks.
@@ -174,16 +168,7 @@ def listing(view: View) -> str:
         theirs = st.column_config.NumberColumn(title, help="Rank of the answer at the last layer of that model.")
         headings = _HEADINGS | {"theirs": theirs}
     table = found[list(shown)].rename(columns=shown)
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=min(38 + 35 * len(found), 250),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
-        placeholder=blocks.EMPTY,
-        column_config=tables.fitted(table, headings),
-    )
+    blocks.choices(table, lambda row: selection.update(fact=ids[row]), key=key, headings=headings)
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
             filled("CSV of all {n:,}", n=total),

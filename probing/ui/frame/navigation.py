@@ -1,5 +1,6 @@
 """Links from page to page; every link carries the selection of the page it opens."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -41,6 +42,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
 }
 PAGES = {path: page for pages in GROUPS.values() for path, page in pages.items()}
+
+#: Address of a page, "" of Home -> its file, in the order of the sidebar.
+ADDRESSES = {"" if path == "app.py" else Path(path).stem.split("_", 1)[1]: path for path in PAGES}
 
 _PENDING = "probing.pending"
 

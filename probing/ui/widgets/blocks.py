@@ -1,7 +1,8 @@
 """Building blocks of every page: a figure with its table and downloads, and messages for missing results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -134,6 +135,32 @@ def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
                 help=words,
             )
     section.draw(drawn, told)
+
+
+def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
+    """Shows a list from which one row is chosen.
+
+    Args:
+        table: the rows.
+        pick: called with the number of the row that is chosen.
+        key: of the widget; another one for other rows.
+        headings: column -> its heading; see ``tables.fitted``.
+    """
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            pick(rows[0])
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=min(38 + 35 * len(table), 250),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        placeholder=EMPTY,
+        column_config=tables.fitted(table, headings),
+    )
 
 
 def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:

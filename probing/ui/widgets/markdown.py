@@ -49,7 +49,7 @@ class _Escaping(Formatter):
         text = format(value, format_spec)
         if isinstance(value, Number):
             # The minus sign, as on the figures' axes, not a hyphen.
-            return text.replace("-", _MINUS, 1) if text.startswith("-") else text
+            return with_minus(text)
         return text if isinstance(value, Markdown) else escape(text)
 
 

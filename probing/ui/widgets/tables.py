@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from probing.ui.widgets.markdown import with_minus
+
 #: Streamlit's table font (Source Sans, 14 pixels): characters -> advance width in pixels, rounded up.
 _ADVANCES = {
     " ": 2.8, "|ij',.:;’lI": 3.7, "!f()[]{}-": 4.4, "tr/\\": 4.95, "*s?z\"": 6.0, "xcvyY": 6.7, "JLFke": 7.0, "0123456789#$+<=>^~≤_–": 7.0,
@@ -72,11 +74,11 @@ def in_per_cent(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, di
 
 
 def _per_cent(share: float) -> str:
-    return f"{share * 100:z.1f} %".replace("-", "−")
+    return with_minus(f"{share * 100:z.1f} %")
 
 
 def _points(difference: float) -> str:
-    return f"{difference * 100:z.1f}".replace("-", "−")
+    return with_minus(f"{difference * 100:z.1f}")
 
 
 def telling(table: pd.DataFrame) -> list[str]:
