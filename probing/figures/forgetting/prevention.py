@@ -59,11 +59,12 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
         )
-        # Above the whisker, which would strike it through.
+        # Above the whisker, which would strike it through; an invisible mark keeps the distance to the point where there is none.
         figure.add_scatter(
             x=[row.score],
             y=[100 * row.kept_high],
-            mode="text",
+            mode="markers+text",
+            marker={"size": 11, "opacity": 0},
             text=[theme.breakable(name, 16)],
             textposition=_towards_the_middle(row.score, scored["score"]),
             hoverinfo="skip",
