@@ -119,8 +119,10 @@ def test_total_knowledge_of_the_base_stands_beside_its_null(database):
     inner = [(min(by_layer[n][0] for n in range(1, last)), min(by_layer[n][1] for n in range(1, last))) for by_layer in missed]
     (found,) = total(database, [run["run_id"]], (1,), ("micro",)).itertuples()
     assert (found.inner_n, found.inner_own, found.inner_swapped) == (
-        len(inner), sum(own == 1 for own, _ in inner), sum(other == 1 for _, other in inner),
-    )  # fmt: skip
+        len(inner),
+        sum(own == 1 for own, _ in inner),
+        sum(other == 1 for _, other in inner),
+    )
     assert found.total == pytest.approx(sum(min(rank for rank, _ in list(one.values())[1:]) == 1 for one in ranks.values()) / len(ranks))
 
 

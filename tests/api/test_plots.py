@@ -102,8 +102,11 @@ def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query
         ("relations", "relation-map", {"model": COLA.name, "k": "10"}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
         ("facts", "fact-tokens", {"model": COLA.name}),
-        ("pipeline", "pipeline-places",
-         {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"}),
+        (
+            "pipeline",
+            "pipeline-places",
+            {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"},
+        ),
         ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
         ("pipeline", "pipeline-labels", {"edge_tab": "order", "edge_tasks": ["srl"]}),
         ("pipeline", "pipeline-order", {"edge_tab": "order", "edge_models": ["nesia-mini"]}),
@@ -113,7 +116,7 @@ def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query
         ("fine_tuning", "where-gone", {"tuning_tab": "properties", "changed_model": COLA.name}),
         ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
     ],
-)  # fmt: skip
+)
 def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
     app = opening(snapshot, root / "cache-0", monkeypatch)(page, **query)
     app.session_state[f"{name}.files"] = True

@@ -387,11 +387,13 @@ def test_control_labels_teach_nothing_about_words_that_training_does_not_have(re
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"check_records": 0}, "got 0 sentences per evaluation"), ({"dropout": 1.0}, "got dropout 1.0"),
-        ({"learning_rate": 0.0}, "got learning rate 0.0"), ({"learning_rate": float("nan")}, "got learning rate nan"),
+        ({"check_records": 0}, "got 0 sentences per evaluation"),
+        ({"dropout": 1.0}, "got dropout 1.0"),
+        ({"learning_rate": 0.0}, "got learning rate 0.0"),
+        ({"learning_rate": float("nan")}, "got learning rate nan"),
         ({"clip": 0.0}, "got learning rate 0.02 and clip 0.0"),
     ],
-)  # fmt: skip
+)
 def test_absurd_recipes_are_refused_when_the_request_is_made(changed, message):
     with pytest.raises(OptionError, match=message):
         EdgesRequest("/nowhere", recipe=QUICK.model_copy(update=changed))

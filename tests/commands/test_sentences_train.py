@@ -175,8 +175,11 @@ def check_pairs(out):
         cell = (pooling, layer)
         expected |= {(*cell, reading, 1, *cell, *own) for reading in ("own", "frozen", "rescaled", "aligned")}
         expected |= {(*cell, "own", 4, *cell, "own", 4), (*cell, *own, "mean", layer, *own), ("mean", layer, *own, *cell, *own)}
-        dev = {row["reading"]: row["dev_right"] for row in tables_of(out, "sentence_scores", "tuned")
-               if (row["pooling"], row["layer"], row["portion"]) == (*cell, 1)}  # fmt: skip
+        dev = {
+            row["reading"]: row["dev_right"]
+            for row in tables_of(out, "sentence_scores", "tuned")
+            if (row["pooling"], row["layer"], row["portion"]) == (*cell, 1)
+        }
         expected |= {(*cell, "mlp", 1, *cell, *own)} if dev["mlp"] > dev["own"] else set()
     for pooling in POOLINGS:
         dev = {row["layer"]: row["dev_right"] for row in tables_of(out, "sentence_scores", "tuned") if chosen(row, pooling)}

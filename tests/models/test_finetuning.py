@@ -406,8 +406,11 @@ def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tm
     answers = AutoModelForQuestionAnswering.from_pretrained(folder_of("bert"))
     scores = evaluation.score_spans(answers, tokenizer, questions, [1], 32, 8)
     assert [(s.metric, s.chance_name) for s in scores] == [
-        ("F1", "random span"), ("exact match", "random span"), ("F1", "never an answer"), ("exact match", "never an answer"),
-    ]  # fmt: skip
+        ("F1", "random span"),
+        ("exact match", "random span"),
+        ("F1", "never an answer"),
+        ("exact match", "never an answer"),
+    ]
     assert scores[2].chance == 0.5 and all(0 <= s.value <= 1 and s.n == 2 for s in scores)
 
     lists = [found for found in read_ranked_lists(write_msmarco(tmp_path)) if found.judged]

@@ -29,7 +29,7 @@ def values(figure: dict) -> list:
         ("home", "home-retention", {}),
         ("relations", "relation-curves", {"relation_panels": ["P19", "P36"]}),
     ],
-)  # fmt: skip
+)
 def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name, query):
     app = look(page, **query)
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]

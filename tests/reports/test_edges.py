@@ -27,7 +27,7 @@ from tests.edges_planted import (
     planted_part,
     planted_probabilities,
     run_rows,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -211,9 +211,11 @@ def test_scores_have_the_baselines_that_they_have_to_beat(db: Database, unseen: 
                     slow_f1(random[0], part, place, unseen=unseen)
                 )
                 control = [
-                    one for one in RUNS if one.labels == "control"
+                    one
+                    for one in RUNS
+                    if one.labels == "control"
                     and (one.model, one.encoder, one.task, one.kind) == (run.model, run.encoder, run.task, run.kind)
-                ]  # fmt: skip
+                ]
                 if control and run.labels == "task":
                     assert row["selectivity"] == pytest.approx(f1[place] - slow_f1(control[0], part, place, unseen=unseen))
                 else:
@@ -251,9 +253,10 @@ def test_labels_have_f1_and_expected_layer_of_their_own(db: Database, task, unse
     for row in found.to_dict("records"):
         label = task.labels.index(row["label"])
         seeds = [
-            one for one in RUNS
+            one
+            for one in RUNS
             if (one.model, one.encoder, one.task, one.kind, one.labels) == (row["model"], row["encoder"], task, "cumulative", "task")
-        ]  # fmt: skip
+        ]
         f1 = [sum(values) / len(seeds) for values in zip(*(curve_of(one, "dev", unseen=unseen, label=label) for one in seeds), strict=True)]
         data = planted_part(task, "dev")
         kept = ~data.seen if unseen else np.ones(len(data.seen), bool)
@@ -280,8 +283,10 @@ def test_a_labels_interval_is_that_of_its_own_counts_on_drawn_sentences(db: Data
 def test_the_planted_order_is_found_and_what_does_not_gain_has_none(db: Database):
     found = {(row.first, row.second): row for row in tasks_in_order(db, "nesia-mini").itertuples()}
     assert {pair: row.verdict for pair, row in found.items()} == {
-        ("pos", "srl"): "earlier", ("pos", "proto-roles"): "order not resolved", ("srl", "proto-roles"): "order not resolved",
-    }  # fmt: skip
+        ("pos", "srl"): "earlier",
+        ("pos", "proto-roles"): "order not resolved",
+        ("srl", "proto-roles"): "order not resolved",
+    }
     places = summary(db, parts=["dev"], models=["nesia-mini"]).query("encoder == 'trained'").set_index("task")["expected_layer"]
     row = found["pos", "srl"]
     assert row.difference == pytest.approx(places["pos"] - places["srl"]) and row.low < row.difference < row.high < 0 and row.pairs == 1
@@ -349,9 +354,11 @@ def test_the_summary_has_f1_of_the_most_probable_label_gain_above_memory_and_how
     found = summary(db)
     for row in found.to_dict("records"):
         seeds = [
-            one for one in RUNS if (one.kind, one.labels) == ("cumulative", "task")
+            one
+            for one in RUNS
+            if (one.kind, one.labels) == ("cumulative", "task")
             and (one.model, one.encoder, one.task.name) == (row["model"], row["encoder"], row["task"])
-        ]  # fmt: skip
+        ]
         stored = [one for one in seeds if one.stores_predictions]
         for end, place in (("first", 0), ("last", -1)):
             wanted = np.mean([slow_f1_of_top(one, row["part"], place) for one in stored]) if stored else np.nan
