@@ -115,6 +115,7 @@ def test_the_plane_has_a_point_a_model_and_layer_and_open_ones_for_the_control()
     figure = drift_plane(points, loss="emd", title="moved", colours=COLOURS, controls=[CONTROL])
     drawn = {trace.name: trace for trace in figure.data}
     assert list(drawn[TUNED].x) == [0, 1, 2] and list(drawn[TUNED].text) == ["0", "1", "2"]
+    assert list(drawn[CONTROL].text) == ["", "", ""], "two numbers at one place cannot be read"
     assert (drawn[TUNED].marker.symbol, drawn[CONTROL].marker.symbol) == ("circle", "circle-open")
     assert "No layer has both" in json.dumps(
         drift_plane(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).to_dict(), default=str

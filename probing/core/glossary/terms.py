@@ -56,6 +56,11 @@ TERMS: tuple[Term, ...] = (
     Term("micro", "the mean over facts: every fact counts once", "ours"),
     Term("95 % interval", "with data drawn again, 95 of 100 such intervals would hold the true value", "Wilson; Newcombe; beta; Student"),
     Term("base", "the model that fine-tuning starts from", "ours"),
+    Term(
+        "model folder",
+        "a folder that `save_pretrained` has written: `config.json`, the tokenizer's files and `model.safetensors`",
+        "transformers",
+    ),
     Term("control", "a model trained further on the base's own text, without a task", "ours"),
     Term(
         "exposure",

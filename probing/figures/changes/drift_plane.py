@@ -7,6 +7,9 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
+#: Shares of the axes; a number takes about as much of a narrow plot.
+_WIDTH, _HEIGHT = 0.03, 0.035
+
 
 def drift_plane(
     points: pd.DataFrame,
@@ -18,7 +21,9 @@ def drift_plane(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """One point per model and layer, labelled with its layer; lines join a model's layers in their order.
+    """One point per model and layer; lines join a model's layers in their order.
+
+    A point is labelled with its layer where the number covers no other; hover text names every layer.
 
     Args:
         points: ``model, layer, drift`` and the loss.
@@ -33,6 +38,7 @@ def drift_plane(
     if points.empty:
         return theme.empty("No layer has both a weight drift and this measure.")
     figure = go.Figure()
+    labelled = _labelled(points, loss)
     for model in [one for one in colours if one in set(points["model"])]:
         mine, colour = points[points["model"] == model].sort_values("layer"), colours[model]
         name, control = theme.plain((labels or {}).get(model, model)), model in controls
@@ -44,7 +50,7 @@ def drift_plane(
             cliponaxis=False,
             line={"color": theme.faint(colour, 0.4), "width": 1, "dash": theme.line_dash(control)},
             marker={"size": 9, "color": colour, "symbol": "circle-open" if control else "circle", "line": {"width": 1.5, "color": colour}},
-            text=[str(layer) for layer in mine["layer"]],
+            text=[str(layer) if row in labelled else "" for row, layer in mine["layer"].items()],
             textposition="top center",
             textfont={"size": 9},
             hovertext=[
@@ -59,3 +65,16 @@ def drift_plane(
     figure.update_yaxes(title_text=theme.plain(title))
     figure.add_hline(y=0, line={"color": theme.NEUTRAL, "width": 1})
     return figure
+
+
+def _labelled(points: pd.DataFrame, loss: str) -> set[int]:
+    """The rows whose numbers cover no other, chosen in this order: every model's last layer, then the layers from the first on."""
+    last = points.groupby("model")["layer"].transform("max")
+    across = points["drift"] / (points["drift"].max() or 1)
+    height = max(points[loss].max(), 0) - min(points[loss].min(), 0)
+    up = points[loss] / (height or 1)
+    kept: set[int] = set()
+    for row in points.assign(inner=points["layer"].ne(last)).sort_values(["inner", "layer"], kind="stable").index:
+        if all(abs(across[row] - across[other]) >= _WIDTH or abs(up[row] - up[other]) >= _HEIGHT for other in kept):
+            kept.add(row)
+    return kept
