@@ -58,7 +58,7 @@ TERMS: tuple[Term, ...] = (
     Term("base", "the model that fine-tuning starts from", "ours"),
     Term(
         "model folder",
-        "a folder that `save_pretrained` has written: `config.json`, the tokenizer's files and `model.safetensors`",
+        "a folder that save_pretrained has written: config.json, the tokenizer's files and model.safetensors",
         "transformers",
     ),
     Term("control", "a model trained further on the base's own text, without a task", "ours"),

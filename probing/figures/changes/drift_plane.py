@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from probing.figures import theme
 
-#: Shares of the axes; a number takes about as much of a narrow plot.
-_WIDTH, _HEIGHT = 0.03, 0.035
+#: Shares of the axes: what a number takes of a narrow plot, and how far it is above its point.
+_WIDTH, _HEIGHT, _ABOVE = 0.03, 0.035, 0.04
 
 
 def drift_plane(
@@ -23,7 +23,7 @@ def drift_plane(
 ) -> go.Figure:
     """One point per model and layer; lines join a model's layers in their order.
 
-    A point is labelled with its layer where the number covers no other; hover text names every layer.
+    A point is labelled with its layer where the number covers neither another number nor a point; hover text names every layer.
 
     Args:
         points: ``model, layer, drift`` and the loss.
@@ -68,13 +68,15 @@ def drift_plane(
 
 
 def _labelled(points: pd.DataFrame, loss: str) -> set[int]:
-    """The rows whose numbers cover no other, chosen in this order: every model's last layer, then the layers from the first on."""
+    """The rows whose numbers cover no other and no point; first every model's last layer, then the layers from the first on."""
     last = points.groupby("model")["layer"].transform("max")
     across = points["drift"] / (points["drift"].max() or 1)
     height = max(points[loss].max(), 0) - min(points[loss].min(), 0)
     up = points[loss] / (height or 1)
     kept: set[int] = set()
     for row in points.assign(inner=points["layer"].ne(last)).sort_values(["inner", "layer"], kind="stable").index:
-        if all(abs(across[row] - across[other]) >= _WIDTH or abs(up[row] - up[other]) >= _HEIGHT for other in kept):
+        near = (across - across[row]).abs() < _WIDTH
+        covered = near & (up - up[row]).abs().lt(_HEIGHT) & points.index.isin(kept)
+        if not (covered | near & (up - up[row] - _ABOVE).abs().lt(_HEIGHT / 2)).any():
             kept.add(row)
     return kept

@@ -190,7 +190,7 @@ def draw_plane(shown: Shown) -> None:
         stamp=shown.stamp(f"weight drift against {PLANE[loss][2]}", whole=True),
         name="fine-tuning-plane",
         caption=filled(
-            "One point per model and layer, labelled with the layer unless two numbers would overlap; 0 is the embeddings. "
+            "One point per model and layer, labelled with the layer if there is space; 0 is the embeddings. "
             "A layer's states depend on all weights below it, so a layer can lose something although its own weights did not move. {key}",
             key=marks_once(view, points["model"]),
         ),
