@@ -1,6 +1,7 @@
 """Two models side by side: the flow, the bars, the curves, kinds of answers and weights."""
 
 import itertools
+import re
 
 import pandas as pd
 import pytest
@@ -30,7 +31,10 @@ def heights(figure) -> dict[str, float]:
     """Height of every block, by its label."""
     blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
     labels = [trace for trace in figure.data if trace.mode == "text"]
-    return {label.text[0].split("</b>")[0][3:]: max(block.y) - min(block.y) for block, label in zip(blocks, labels, strict=True)}
+    return {
+        label.text[0].split("</b>")[0][3:].replace("<br>", " "): max(block.y) - min(block.y)
+        for block, label in zip(blocks, labels, strict=True)
+    }
 
 
 def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
@@ -54,7 +58,14 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
 def words(figure) -> dict[str, str]:
     """The label of each block, by its name."""
     texts = [trace.text[0].removeprefix("<b>").split("</b> ") for trace in figure.data if trace.mode == "text"]
-    return {name: text.replace("<br>", ", ") for name, text in texts}
+    return {name.replace("<br>", " "): text.replace("<br>", ", ") for name, text in texts}
+
+
+def test_the_lines_at_the_right_of_the_flow_are_short_because_a_narrow_figure_cuts_longer_ones():
+    labels = [trace for trace in flow(lost=11_265, not_read=10_000).data if trace.mode == "text"]
+    right = max(label.x[0] for label in labels)
+    lines = [line for label in labels if label.x[0] == right for line in re.sub("</?b>", "", label.text[0]).split("<br>")]
+    assert "any layer 10,000" in lines and max(map(len, lines)) <= 16
 
 
 def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn():

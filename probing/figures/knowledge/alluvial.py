@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,6 +13,8 @@ from probing.figures import theme
 #: Middle column from the top, so that no ribbon crosses another.
 _MIDDLE = ("kept", "lost", "gained", "never")
 _WIDTH, _HEIGHT, _LABEL = 0.07, 470, 0.085
+#: Characters of a name on one line.
+_LINE = 14
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,9 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
         line={"width": 1, "color": colour},
         hoverinfo="skip",
     )
-    words = f"<b>{outcome_words(block.name)}</b> {n:,}<br>{of}"
+    name = outcome_words(block.name)
+    # A long name on one line is cut off at the edge of a narrow figure.
+    label, words = (f"<b>{line}</b> {n:,}<br>{of}" for line in ("<br>".join(wrap(name, _LINE)), name))
     hover = words + ("<br>click to see them" if clickable else "")
     steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps
@@ -176,7 +181,7 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
         x=[x + _LABEL],
         y=[block.top + block.size / 2],
         mode="text",
-        text=[words],
+        text=[label],
         textposition="middle right",
         textfont={"size": 11},
         customdata=[[block.name]] if clickable else None,
