@@ -87,6 +87,8 @@ def test_all_models_are_in_one_table_with_their_roles(look):
     table = table_of(app, "role", "cka_last")
     assert table.set_index("id")["role"].to_dict()[SEED_2.name] == "another seed"
     assert set(table["role"]) == {"fine-tuned", "control", "another seed"}
+    without = int(table["facts_lost"].isna().sum())
+    assert 0 < without < len(table) and f"is empty for {without} model" in said(app)
     assert "for at least 5 fine-tuned models" in said(app) and "at most 3 models have two in common" in said(app)
     menu = app.selectbox(key="fine_tuning.changed_model").options
     assert not [name for name in menu if "seed" in name], "siblings are in the spread, not in the menu"

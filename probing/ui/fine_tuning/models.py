@@ -81,6 +81,15 @@ def draw_table(shown: Shown) -> None:
     key = marks_once(view, table["model"])
     if key:
         st.caption(key)
+    without = int(table["facts_lost"].isna().sum())
+    if "facts_lost" in there and without:
+        st.caption(
+            filled(
+                "“Facts lost” is empty for {models} without predictions of single facts for these heads. *Forgetting* has the shares of "
+                "models whose lost facts were searched for.",
+                models=count(without, "model"),
+            )
+        )
     _together(shown, table)
 
 
