@@ -32,8 +32,7 @@ def test_the_methods_page_lists_every_term(visit):
 @pytest.mark.parametrize(
     ("query", "kind"),
     [("logit lens", "term"), ("model folder", "term"), ("p@100", "quantity"), ("minus swapped newcombe", "baseline"),
-     ("ranks count from 1", "difference"),
-     ("nesia-mini apache", "provenance"), ("wilson intervals", "method")],
+     ("ranks count from 1", "difference"), ("nesia-mini apache", "provenance"), ("wilson intervals", "method")],
 )  # fmt: skip
 def test_a_search_in_the_link_shows_the_entries_that_have_all_its_words(visit, query, kind):
     app = visit("methods", query={"methods_search": query})

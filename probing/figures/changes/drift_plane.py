@@ -23,7 +23,7 @@ def drift_plane(
 ) -> go.Figure:
     """One point per model and layer; lines join a model's layers in their order.
 
-    A point is labelled with its layer where the number covers neither another number nor a point; hover text names every layer.
+    A point is labelled with its layer if the number covers neither another number nor a point; hover text names every layer.
 
     Args:
         points: ``model, layer, drift`` and the loss.
@@ -76,7 +76,8 @@ def _labelled(points: pd.DataFrame, loss: str) -> set[int]:
     kept: set[int] = set()
     for row in points.assign(inner=points["layer"].ne(last)).sort_values(["inner", "layer"], kind="stable").index:
         near = (across - across[row]).abs() < _WIDTH
-        covered = near & (up - up[row]).abs().lt(_HEIGHT) & points.index.isin(kept)
-        if not (covered | near & (up - up[row] - _ABOVE).abs().lt(_HEIGHT / 2)).any():
+        numbers = near & (up - up[row]).abs().lt(_HEIGHT) & points.index.isin(kept)
+        covered = near & (up - up[row] - _ABOVE).abs().lt(_HEIGHT / 2)
+        if not (numbers | covered).any():
             kept.add(row)
     return kept

@@ -172,8 +172,8 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
     )
     name = outcome_words(block.name)
     # A long name on one line is cut off at the edge of a narrow figure.
-    label, words = (f"<b>{line}</b> {n:,}<br>{of}" for line in ("<br>".join(wrap(name, _LINE)), name))
-    hover = words + ("<br>click to see them" if clickable else "")
+    label = f"<b>{'<br>'.join(wrap(name, _LINE))}</b> {n:,}<br>{of}"
+    hover = f"<b>{name}</b> {n:,}<br>{of}" + ("<br>click to see them" if clickable else "")
     steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps
     _handles(figure, [x + _WIDTH / 2] * steps, middle, block.name, hover, clickable)
