@@ -96,14 +96,14 @@ def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequenc
         know it; NaN if all do), returned_step (of the first later state that does; NaN if none does), events (how often it is known at
         one state and not at the next: forgetting events, Toneva et al. 2019) and known_last.
     """
-    found = _chosen(runs(db), models, probe_sets).set_index("run_id")
+    found = _chosen(runs(db), models, probe_sets)
+    at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in found.itertuples()}
     rows = []
-    for row in queries.series_facts(db, list(found.index)).itertuples():
-        run = found.loc[row.run_id]
-        ranks = np.asarray(row.buckets).reshape(len(run.at_steps), len(run.at_layers))
-        known = (ranks[:, -1] <= KNOWN_UP_TO[k]).tolist()
+    for row in queries.series_facts(db, list(at)).itertuples():
+        steps, layers = at[row.run_id]
+        known = (np.asarray(row.buckets).reshape(len(steps), layers)[:, -1] <= KNOWN_UP_TO[k]).tolist()
         if known[0]:
-            one = story(known, run.at_steps)
+            fate = story(known, steps)
             rows.append(
                 {
                     "run_id": row.run_id,
@@ -113,11 +113,11 @@ def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequenc
                     "subject": row.subject,
                     "object": row.object,
                 }
-                | {"lost_step": one.lost, "returned_step": one.returned, "events": one.events, "known_last": one.known_last}
+                | {"lost_step": fate.lost, "returned_step": fate.returned, "events": fate.events, "known_last": fate.known_last}
             )
     columns = ["k", "fact_id", "relation", "subject", "object", "lost_step", "returned_step", "events", "known_last"]
     table = pd.DataFrame(rows, columns=["run_id", *columns]).astype({"lost_step": "float64", "returned_step": "float64"})
-    table = table.merge(found.reset_index()[["run_id", *OF]], on="run_id")
+    table = table.merge(found[["run_id", *OF]], on="run_id")
     return table.sort_values([*OF, "fact_id"], ignore_index=True)[[*OF, *columns]]
 
 
