@@ -220,18 +220,19 @@ def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
     lines.append(line)
     room = 14 * len(lines)
     bottom = 90 + room
+    # At the right end of the plot: long names of rows would push it out of a phone's screen from the left end.
     figure.update_layout(margin_b=bottom, height=(figure.layout.height or 420) + room + 10)
     figure.add_annotation(
         name="stamp",
         text="<br>".join(plain(shorten(part, 90)) for part in lines),
         xref="paper",
         yref="paper",
-        x=0,
+        x=1,
         y=0,
         yshift=-76,
-        xanchor="left",
+        xanchor="right",
         yanchor="top",
-        align="left",
+        align="right",
         showarrow=False,
         font={"size": 9, "color": NEUTRAL},
     )

@@ -97,10 +97,13 @@ def test_figures_draw_what_the_tables_have(db):
     mine = table[table["model"] == COLA.name]
     assert list(lost.y) == (100 * mine["lost"] / mine["known"].iloc[0]).tolist() and of_control.line.dash == "longdash"
     layers = series.steps(db, [COLA.name], layers=range(LAST + 1))
-    assert kept_map(layers, by="layer").data[0].z.shape == (LAST + 1, len(STEPS))
+    by_layer = kept_map(layers, by="layer").data[0]
+    assert by_layer.z.shape == (LAST + 1, len(STEPS)) and by_layer.colorbar.orientation == "h"
     assert kept_map(series.relations(db, [COLA.name]), by="relation").data[0].z.shape == (2, len(STEPS))
     cells = series.ranks_of_fact(db, COLA.name, "trex", ids()[0])
-    assert rank_map(cells).data[0].text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
+    ranks = rank_map(cells).data[0]
+    assert ranks.text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
+    assert dict(zip(ranks.colorbar.tickvals, ranks.colorbar.ticktext, strict=True))[ranks.z[1][0]] == "1" and ranks.texttemplate is None
     assert sum(bar.x[0] for bar in event_bars(series.events(db, [COLA.name])).data) == pytest.approx(100)
     points = prevention_points(prevention(db))
     assert {trace.name: trace.marker.symbol for trace in points.data if trace.mode == "markers"} == {
@@ -115,5 +118,10 @@ def test_figures_draw_what_the_tables_have(db):
         f"unprotected, {STEPS[-1]} steps",
         "unprotected, 1,000 steps",
     }
+    # Of two points at one place, the second one's name stands below.
+    twins = prevention(db).query("protection == 'unprotected' and not control")
+    named = [one for one in prevention_points(pd.concat([twins, twins], ignore_index=True)).data if one.mode == "markers+text"]
+    assert [one.textposition.split()[0] for one in named] == ["top", "bottom"]
+    assert [one.y[0] for one in named] == [100 * twins["kept_high"].iloc[0], 100 * twins["kept_low"].iloc[0]]
     empty = prevention(db, objectives=["none"])
     assert all(one.layout.annotations for one in (prevention_points(empty), over_training(table[:0], logged, model="")))

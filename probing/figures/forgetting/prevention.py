@@ -10,12 +10,27 @@ _UNPROTECTED = "unprotected"
 DEVELOPMENT = "score"
 #: Share of the width next to an edge.
 _EDGE = 0.25
+#: Size of a name on a phone, as shares of the width and the height that the points take.
+_WIDE, _HIGH = 0.4, 0.06
 
 
 def _towards_the_middle(score: float, scores: pd.Series) -> str:
-    """Where a point's name stands, so that the figure's edge does not cut it."""
+    """On which side of a point its name stands, so that the figure's edge does not cut it."""
     place = (score - scores.min()) / ((scores.max() - scores.min()) or 1)
-    return "top right" if place < _EDGE else "top left" if place > 1 - _EDGE else "top center"
+    return "right" if place < _EDGE else "left" if place > 1 - _EDGE else "center"
+
+
+def _named_below(scored: pd.DataFrame) -> set[object]:
+    """Index of the points whose names stand below them, because one above would cover the name of a point just named above."""
+    above: list[tuple[float, float]] = []
+    below: set[object] = set()
+    width, height = (scored["score"].max() - scored["score"].min()) or 1, (scored["kept_high"].max() - scored["kept_low"].min()) or 1
+    for row in scored.sort_values("kept_high", ascending=False).itertuples():
+        if any(abs(row.score - score) < _WIDE * width and abs(row.kept_high - kept) < _HIGH * height for score, kept in above):
+            below.add(row.Index)
+        else:
+            above.append((row.score, row.kept_high))
+    return below
 
 
 def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -> go.Figure:
@@ -32,6 +47,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
+    below = _named_below(scored)
     trainings = scored.loc[~scored["control"], "protection"].value_counts()
     for row in scored.itertuples():
         mark = "x" if row.control else "diamond" if row.protection == _UNPROTECTED else "circle"
@@ -59,14 +75,14 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
         )
-        # Above the whisker, which would strike it through; an invisible mark keeps the distance to the point where there is none.
+        # Above the whisker or below it, which would strike it through; an invisible mark keeps the distance to the point where there is none.
         figure.add_scatter(
             x=[row.score],
-            y=[100 * row.kept_high],
+            y=[100 * (row.kept_low if row.Index in below else row.kept_high)],
             mode="markers+text",
             marker={"size": 11, "opacity": 0},
             text=[theme.breakable(name, 16)],
-            textposition=_towards_the_middle(row.score, scored["score"]),
+            textposition=f"{'bottom' if row.Index in below else 'top'} {_towards_the_middle(row.score, scored['score'])}",
             hoverinfo="skip",
             showlegend=False,
             name=f"{theme.plain(name)}: name",

@@ -17,6 +17,10 @@ _FLOW = {
     "gained": (theme.PART_COLOURS["gained"], "gained"),
 }
 _EMPTY = "No state of this training was asked for facts."
+#: The bar of colours above a map: on its side, a phone would have half the width for the map.
+_BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
+#: Its height with its title, in pixels.
+_ABOVE = 72
 
 
 def over_training(
@@ -104,11 +108,12 @@ def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = 
             zmin=0,
             zmax=100,
             colorscale="Viridis",
-            colorbar={"title": {"text": "known, %"}},
+            colorbar=_BAR | {"title": {"text": "known, %", "side": "top"}},
             hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(260, 120 + 18 * len(wide)))
+    theme.apply(figure, height=max(300, 160 + 18 * len(wide)))
+    figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text=by, type="category")
     return figure
@@ -130,15 +135,23 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
             x=[f"{step:,}" for step in wide.columns],
             y=wide.index,
             text=words,
-            texttemplate="%{text}",
-            showscale=False,
+            xgap=1,
+            ygap=1,
             zmin=1 - len(NAMES),
             zmax=0,
             colorscale="Viridis",
+            # A phone's cells are too narrow for words.
+            colorbar=_BAR
+            | {
+                "title": {"text": "rank of the right answer", "side": "top"},
+                "tickvals": [-bucket for bucket in range(len(NAMES))],
+                "ticktext": list(NAMES),
+            },
             hovertemplate="layer %{y}, step %{x}: rank %{text}<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(260, 120 + 26 * len(wide)))
+    theme.apply(figure, height=max(300, 160 + 26 * len(wide)))
+    figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text="layer", dtick=1)
     return figure
