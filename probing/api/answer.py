@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.display import Shown, for_notebook
+from probing.api.display import SentenceShown, for_notebook
 from probing.api.stored.argument_checks import checked
 from probing.core.questions import Answer as EveryLayer
 from probing.reports.live_answer import entropy_of, tokens_of, tracked_ranks, watched_of
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-class Answer(Shown):
+class Answer(SentenceShown):
     """The predictions of every layer for the gap of a sentence; made by ``Model.ask``.
 
     Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
@@ -27,27 +27,13 @@ class Answer(Shown):
     """
 
     def __init__(self, answer: EveryLayer):
+        super().__init__(answer)
         self._answer = answer
 
     @property
     def sentence(self) -> str:
         """The sentence, with its gap written ``[MASK]``."""
         return self._answer.prompt
-
-    @property
-    def model(self) -> str:
-        """The name of the model."""
-        return self._answer.model
-
-    @property
-    def head(self) -> str:
-        """Kind of the decoding heads."""
-        return self._answer.head
-
-    @property
-    def pieces(self) -> list[str]:
-        """The word pieces of the sentence, including special tokens."""
-        return list(self._answer.pieces)
 
     @property
     def table(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from probing.core.questions import Answer, EveryToken
 from probing.figures import theme
 
 if TYPE_CHECKING:
@@ -43,6 +44,28 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         return as_html(*self._drawn())
+
+
+class SentenceShown(Shown):
+    """What the heads of one model predict for one sentence."""
+
+    def __init__(self, answer: Answer | EveryToken):
+        self._asked = answer
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._asked.model
+
+    @property
+    def head(self) -> str:
+        """Kind of the decoding heads."""
+        return self._asked.head
+
+    @property
+    def pieces(self) -> list[str]:
+        """The word pieces of the sentence, including special tokens."""
+        return list(self._asked.pieces)
 
 
 def as_plotly(figure: "go.Figure") -> dict[str, Any]:

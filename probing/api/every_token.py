@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from probing.api.display import Shown, for_notebook
+from probing.api.display import SentenceShown, for_notebook
 from probing.api.stored.argument_checks import checked
 from probing.core.questions import EveryToken
 from probing.reports.live_answer import every_token_of
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-class TokenAnswer(Shown):
+class TokenAnswer(SentenceShown):
     """The predictions of every layer at every token of a sentence; made by ``Model.every_token``.
 
     Layer 0 is the embeddings; positions count from 0, ranks from 1; probabilities are in [0, 1], out of the whole vocabulary.
@@ -25,27 +25,13 @@ class TokenAnswer(Shown):
     """
 
     def __init__(self, answer: EveryToken):
+        super().__init__(answer)
         self._answer = answer
 
     @property
     def sentence(self) -> str:
         """The sentence; a gap in it is written ``[MASK]``."""
         return self._answer.text
-
-    @property
-    def model(self) -> str:
-        """The name of the model."""
-        return self._answer.model
-
-    @property
-    def head(self) -> str:
-        """Kind of the decoding heads."""
-        return self._answer.head
-
-    @property
-    def pieces(self) -> list[str]:
-        """The word pieces of the sentence, including special tokens."""
-        return list(self._answer.pieces)
 
     @property
     def table(self) -> pd.DataFrame:

@@ -145,6 +145,33 @@ def faint(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
+def interval_band(
+    figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iterable[float], colour: str, name: str = "", **more: Any
+) -> None:
+    """Adds the 95 % intervals of a line as a faint band, in place.
+
+    Args:
+        figure: the figure; it is changed.
+        x, low, high: where the values stand, and their bounds, of one length and in the units of the axes.
+        colour: ``#RRGGBB`` of the line.
+        name: displayed name of the line.
+        more: as for ``add_scatter``: axes, panel, legend group.
+    """
+    xs, lows, highs = list(x), list(low), list(high)
+    figure.add_scatter(
+        x=[*xs, *xs[::-1]],
+        y=[*highs, *lows[::-1]],
+        fill="toself",
+        mode="lines",
+        fillcolor=faint(colour, 0.15),
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+        name=f"{name}: 95 % interval" if name else "95 % interval",
+        **more,
+    )
+
+
 def ink_on(colour: str) -> str:
     """Black or white, whichever has more contrast with ``#RRGGBB`` (WCAG)."""
     parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))

@@ -136,7 +136,7 @@ def test_axes_titles_ticks_and_a_legend_are_in_the_code():
 
 def test_bands_stay_as_faint_in_the_code_as_in_the_figure():
     code = pgfplots(curve(curve_points(models=("nesia-mini", "other-bert"))), 1)
-    assert [float(found) for found in re.findall(r"\\fill\[\w+, fill opacity=([\d.]+)\]", code)] == [0.16, 0.16]
+    assert [float(found) for found in re.findall(r"\\fill\[\w+, fill opacity=([\d.]+)\]", code)] == [0.15, 0.15]
 
 
 def test_bars_are_stacked_and_state_their_values():

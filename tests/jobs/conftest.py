@@ -1,10 +1,24 @@
-"""A job of squares."""
+"""A job of squares, and what every test that hands work out needs."""
 
 from pathlib import Path
 
 import pytest
+import torch
 
 from probing.jobs.job import Job, Shard
+from probing.jobs.on_ray import stop_ray
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture()
+def one_thread(monkeypatch):
+    """A shard takes one processor; workers find the tests' own modules."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    yield
+    torch.set_num_threads(before)
+    stop_ray()
 
 
 @pytest.fixture()

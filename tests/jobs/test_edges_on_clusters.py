@@ -3,26 +3,14 @@
 from pathlib import Path
 
 import pytest
-import torch
 
-from probing.jobs.on_ray import stop_ray
 from probing.workflows.edges.train import train_edges
 from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.requests.edges import EdgesRequest
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
 from tests.commands.edge_tasks import QUICK, bytes_of, task_folder
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    """A shard takes one processor; workers find the tests' own modules."""
-    before = torch.get_num_threads()
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield
-    torch.set_num_threads(before)
-    stop_ray()
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:

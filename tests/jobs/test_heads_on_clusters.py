@@ -9,23 +9,13 @@ import pytest
 import torch
 
 from probing.core.errors import HeadError
-from probing.jobs.on_ray import stop_ray
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
 from tests.commands.test_reproduce import arguments, copies  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("one_thread")
 RAY = ("--executor", "ray", "--workers", 2)
 SLURM = ("--executor", "slurm", "--workers", 2, "--slurm", "cluster=local", "--slurm", "timeout_min=5")
-
-
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    """A shard takes one processor; workers find the tests' own modules."""
-    before = torch.get_num_threads()
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield
-    torch.set_num_threads(before)
-    stop_ray()
 
 
 @pytest.fixture()

@@ -6,28 +6,17 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from probing.core.errors import JobError
 from probing.jobs.manifest import read
-from probing.jobs.on_ray import stop_ray
 from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("one_thread")
 CLUSTERS = {
     "ray": ("--executor", "ray", "--workers", 2),
     "slurm": ("--executor", "slurm", "--workers", 2, "--slurm", "cluster=local", "--slurm", "timeout_min=5"),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    """A shard takes one processor; workers find the tests' own modules."""
-    before = torch.get_num_threads()
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield
-    torch.set_num_threads(before)
-    stop_ray()
 
 
 def stored(folder: Path) -> dict[str, bytes]:

@@ -1,12 +1,9 @@
 """``sentences train`` handed out: the tables of one process, also with a worker that dies."""
 
 import shutil
-from pathlib import Path
 
 import pytest
-import torch
 
-from probing.jobs.on_ray import stop_ray
 from probing.workflows.executors import ExecutorChoice, Who
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences import train as module
@@ -14,17 +11,7 @@ from probing.workflows.sentences.train import train_sentences
 from tests.commands.conftest import cache, tiny_model  # noqa: F401
 from tests.commands.sentence_tasks import bytes_of, labelled, write_task
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def one_thread(monkeypatch):
-    """A shard takes one processor; workers find the tests' own modules."""
-    before = torch.get_num_threads()
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield
-    torch.set_num_threads(before)
-    stop_ray()
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.scale

@@ -224,18 +224,7 @@ def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names:
     line = str(mine["line"].iloc[0])
     band = mine.dropna(subset=["low", "high"])
     if len(band):
-        figure.add_scatter(
-            x=[*band["layer"], *band["layer"][::-1]],
-            y=[value * panel.factor for value in (*band["high"], *band["low"][::-1])],
-            yaxis=axis,
-            fill="toself",
-            mode="lines",
-            fillcolor=theme.faint(colour, 0.12),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            name="95 % interval",
-        )
+        theme.interval_band(figure, band["layer"], band["low"] * panel.factor, band["high"] * panel.factor, colour, yaxis=axis)
     marks = [theme.NEUTRAL if inside else colour for inside in mine["inside_control"]]
     figure.add_scatter(
         x=mine["layer"],

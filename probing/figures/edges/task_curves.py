@@ -112,21 +112,8 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
     number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
     if "low" in line and line["low"].notna().any():
         there = line[line["low"].notna()]
-        xs = x[there.index]
-        figure.add_scatter(
-            x=[*xs, *xs[::-1]],
-            y=[*(there["high"] * scale), *(there["low"][::-1] * scale)],
-            fill="toself",
-            mode="lines",
-            fillcolor=theme.faint(colour, 0.16),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=name,
-            name=f"{shown}: 95 % interval",
-            row=row,
-            col=1,
-        )
+        low, high = there["low"] * scale, there["high"] * scale
+        theme.interval_band(figure, x[there.index], low, high, colour, shown, legendgroup=name, row=row, col=1)
     figure.add_scatter(
         x=x,
         y=line["value"] * scale,

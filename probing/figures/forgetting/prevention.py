@@ -75,7 +75,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
         )
-        # Above the whisker or below it, which would strike it through; an invisible mark keeps the distance to the point where there is none.
+        # Above or below the whisker, which would strike it through; an invisible mark keeps the distance to a point that has none.
         figure.add_scatter(
             x=[row.score],
             y=[100 * (row.kept_low if row.Index in below else row.kept_high)],

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ class _Look:
     dash: str
     symbol: str
     scale: int
-    where: dict[str, int]
+    where: dict[str, Any]
 
 
 def layer_curve(
@@ -220,19 +221,8 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
     group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
     common = {"x": line["layer"], "legendgroup": group}
     banded = line.dropna(subset=["low", "high"])
-    figure.add_scatter(
-        x=[*banded["layer"], *banded["layer"][::-1]],
-        y=[*(banded["high"] * scale), *(banded["low"][::-1] * scale)],
-        fill="toself",
-        fillcolor=theme.faint(colour, 0.16),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-        legendgroup=group,
-        name=f"{name}: 95 % interval",
-        **where,
-    )
+    low, high = banded["low"] * scale, banded["high"] * scale
+    theme.interval_band(figure, banded["layer"], low, high, colour, name, legendgroup=group, **where)
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
             **common,

@@ -55,7 +55,7 @@ def paired_curve(
             words = theme.plain(shown), yardsticks.SWAPPED
             _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
             ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
-        _band(figure, points, f"{prefix}low", f"{prefix}high", colour, row=1)
+        theme.interval_band(figure, points["layer"], points[f"{prefix}low"] * 100, points[f"{prefix}high"] * 100, colour, row=1, col=1)
         figure.add_scatter(
             x=points["layer"], y=points[f"{prefix}value"] * 100, mode="lines+markers", cliponaxis=False, name=theme.plain(shown),
             showlegend=False, line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
@@ -74,7 +74,8 @@ def paired_curve(
         for end, word in (("again_low", "least"), ("again_high", "most")):
             _line(figure, points, end, f"{OTHER_TRAININGS}, {word}", {"color": colour, "width": 0.8}, opacity=0.7)
         ends.append(EndLabel(last, float(points["again_high"].iloc[-1]) * 100, OTHER_TRAININGS, colour, strong=False))
-    _band(figure, points, "difference_low", "difference_high", colour, row=2)
+    low, high = points["difference_low"] * 100, points["difference_high"] * 100
+    theme.interval_band(figure, points["layer"], low, high, colour, row=2, col=1)
     sure = [colour if _sure(one) else "rgba(0,0,0,0)" for one in points.itertuples()]
     figure.add_scatter(
         x=points["layer"],
@@ -139,21 +140,6 @@ def _hover(one: dict, prefix: str, shown: str, zero: str) -> str:
     else:
         words = f"{value:.1f} %<br>95 % interval {low:.1f} to {high:.1f} %"
     return f"<b>{theme.plain(shown)}</b><br>layer {int(one['layer'])}: {words}<br>{int(one.get(f'{prefix}n', one['n'])):,} facts"
-
-
-def _band(figure: go.Figure, points: pd.DataFrame, low: str, high: str, colour: str, *, row: int) -> None:
-    figure.add_scatter(
-        x=[*points["layer"], *points["layer"][::-1]],
-        y=[*(points[high] * 100), *(points[low][::-1] * 100)],
-        fill="toself",
-        fillcolor=theme.faint(colour, 0.15),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-        row=row,
-        col=1,
-    )
 
 
 def p_words(p: float) -> str:

@@ -45,18 +45,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
-    figure.add_scatter(
-        x=[*line["layer"], *line["layer"][::-1]],
-        y=[*(line["high"] * 100), *(line["low"][::-1] * 100)],
-        fill="toself",
-        fillcolor=theme.faint(colour, 0.14),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-        legendgroup=relation,
-        name=f"{label}: 95 % interval",
-    )
+    theme.interval_band(figure, line["layer"], line["low"] * 100, line["high"] * 100, colour, label, legendgroup=relation)
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
             x=line["layer"],

@@ -62,21 +62,8 @@ def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
 def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **where: Any) -> None:
     """The 95 % intervals of a line, in place."""
     there = line[line["drawn_low"].notna()]
-    if there.empty:
-        return
-    xs = list(x[there.index])
-    figure.add_scatter(
-        x=[*xs, *xs[::-1]],
-        y=[*there["drawn_high"], *there["drawn_low"][::-1]],
-        fill="toself",
-        mode="lines",
-        fillcolor=theme.faint(colour, 0.12),
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-        name="95 % interval",
-        **where,
-    )
+    if not there.empty:
+        theme.interval_band(figure, x[there.index], there["drawn_low"], there["drawn_high"], colour, **where)
 
 
 def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:

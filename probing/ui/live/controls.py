@@ -1,6 +1,6 @@
 """The controls of the live page: the sentence and the model, and everything else under "More options"."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -61,17 +61,7 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
     """Draws the options that a first question does not need."""
     page = view.page
     st.pills("Ready examples", [prompt for prompt, _ in EXAMPLES], key="live.examples", on_change=_take_example, format_func=escape)
-    selection.bound(
-        st.multiselect,
-        "Compare with",
-        "live_models",
-        page,
-        value=tuple(others),
-        options=list(named),
-        format_func=named.__getitem__,
-        max_selections=MAX_MODELS - 1,
-        placeholder="the same sentence for other models",
-    )
+    choose_others(page, named, others)
     if len(others) == MAX_MODELS - 1 < len(named):
         st.caption(filled("{words}.", words=_most(len(named) + 1)))
     selection.bound(
@@ -85,15 +75,10 @@ def _options(view: View, head: str, named: Mapping[str, str], others: list[str])
         help="Separated by commas; each must be one token of the model.",
     )
     with st.container(horizontal=True):
-        selection.bound(
-            st.selectbox,
-            "Head",
-            "live_head",
+        choose_head(
             page,
-            value=head,
-            options=["", *live_models.HEADS],
+            head,
             width=140,
-            format_func=live_models.head_name,
             help="default: tied or, if none are trained, logit_lens. tied: a trained transform per layer, the vocabulary shared. "
             "logit_lens: the pre-trained head on every layer, no training. full: everything trained per layer. least_squares: the "
             "pre-trained head on top of the best-fitting affine map from the layer to the last. tuned_lens: such a map, trained to match "
@@ -149,6 +134,40 @@ def _set(view: View, others: list[str], offered: int) -> list[str]:
 def named_models(view: View, offered: Mapping[str, live_models.Choice]) -> dict[str, str]:
     """Model -> its name in menus, with the place of one that does not ship."""
     return {one: view.label(one) + ("" if choice.where == "shipped" else f" ({choice.where})") for one, choice in offered.items()}
+
+
+def choose_others(page: str, named: Mapping[str, str], others: Sequence[str]) -> None:
+    """Draws the choice of the models that are asked the same.
+
+    Args:
+        page: part of the widget's key.
+        named: of ``named_models``, without the first model.
+        others: the chosen ones.
+    """
+    selection.bound(
+        st.multiselect,
+        "Compare with",
+        "live_models",
+        page,
+        value=tuple(others),
+        options=list(named),
+        format_func=named.__getitem__,
+        max_selections=MAX_MODELS - 1,
+        placeholder="the same sentence for other models",
+    )
+
+
+def choose_head(page: str, head: str, **more: Any) -> None:
+    """Draws the choice of the decoding heads.
+
+    Args:
+        page: part of the widget's key.
+        head: the chosen kind; empty for the default.
+        more: as for ``st.selectbox``.
+    """
+    selection.bound(
+        st.selectbox, "Head", "live_head", page, value=head, options=["", *live_models.HEADS], format_func=live_models.head_name, **more
+    )
 
 
 def choose_model(page: str, name: str, named: Mapping[str, str], resets: Mapping[str, Any] | None = None, **more: Any) -> None:

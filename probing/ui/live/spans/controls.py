@@ -81,17 +81,7 @@ def draw(view: View) -> tuple[list[live_models.Choice], SpanQuestion]:
 
 
 def _options(page: str, named: dict[str, str], others: Sequence[str]) -> None:
-    selection.bound(
-        st.multiselect,
-        "Compare with",
-        "live_models",
-        page,
-        value=tuple(others),
-        options=list(named),
-        format_func=named.__getitem__,
-        max_selections=controls.MAX_MODELS - 1,
-        placeholder="the same sentence for other models",
-    )
+    controls.choose_others(page, named, others)
     selection.bound(
         st.toggle,
         "Use the base's probes for fine-tuned models",

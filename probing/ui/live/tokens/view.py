@@ -62,16 +62,7 @@ def _controls(view: View) -> tuple[Choice, str]:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.button("Ask", type="primary", key="live.ask")
         controls.choose_model(page, name, controls.named_models(view, offered), width=260)
-        selection.bound(
-            st.selectbox,
-            "Head",
-            "live_head",
-            page,
-            value=head,
-            options=["", *live_models.HEADS],
-            format_func=live_models.head_name,
-            width=160,
-        )
+        controls.choose_head(page, head, width=160)
     controls.left_aside(offered, name)
     return offered[name], head
 
