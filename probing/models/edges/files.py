@@ -19,8 +19,8 @@ from probing.core.registry import REPOSITORY
 from probing.models.edges.probes import ProbeKey, Shape, mask_of, unpacked
 from probing.models.edges.recipe import BITS
 from probing.models.runtime.checked_arrays import sum_of
+from probing.models.runtime.probe_files import FILE, found_files
 
-FILE = "probes.safetensors"
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "edges"
 _VERSION = 1
@@ -72,22 +72,9 @@ def found_probes(model: str, weights: str, cache: Path) -> dict[str, Path]:
         weights: identity of the encoder; files for other weights are left out.
         cache: the cache folder.
     """
-    found: dict[str, Path] = {}
-    for folder in (probes_folder(cache, weights, "any").parent, SHIPPED / model):
-        for path in sorted(folder.glob(f"*/{FILE}")):
-            if path.parent.name not in found and _weights_of(path) in (weights, ""):
-                found[path.parent.name] = path
+    found = found_files(probes_folder(cache, weights, "any").parent, SHIPPED / model, weights, "weights")
     places = {name: task.place for name, task in EDGE_TASKS.items()}
-    return dict(sorted(found.items(), key=lambda one: (places.get(one[0], len(places)), one[0])))
-
-
-def _weights_of(path: Path) -> str:
-    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
-    try:
-        with safe_open(path, framework="numpy") as stream:
-            return str(json.loads((stream.metadata() or {})["probes"])["weights"])
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        return ""
+    return dict(sorted(found.items(), key=lambda one: places.get(one[0], len(places))))
 
 
 def write_probes(probes: TaskProbes, folder: Path, bits: int = 16) -> Path:

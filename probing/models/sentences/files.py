@@ -13,10 +13,10 @@ from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file
 from probing.core.registry import REPOSITORY
 from probing.models.runtime.checked_arrays import sum_of
+from probing.models.runtime.probe_files import FILE, found_files
 from probing.models.sentences.probes import Probes
 from probing.models.sentences.solver import outputs_of
 
-FILE = "probes.safetensors"
 #: Shipped probes: one folder per model, with the model's name.
 SHIPPED = REPOSITORY / "data" / "sentences"
 _VERSION = 1
@@ -83,21 +83,7 @@ def found_probes(model: str, weights_id: str, cache: Path) -> dict[str, Path]:
         weights_id: identity of its weights; files for other weights are left out, unreadable files are not.
         cache: the cache folder.
     """
-    found: dict[str, Path] = {}
-    for folder in (probes_folder(cache, weights_id, "any").parent, SHIPPED / model):
-        for path in sorted(folder.glob(f"*/{FILE}")):
-            if path.parent.name not in found and _weights_id_of(path) in (weights_id, ""):
-                found[path.parent.name] = path
-    return dict(sorted(found.items()))
-
-
-def _weights_id_of(path: Path) -> str:
-    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
-    try:
-        with safe_open(path, framework="numpy") as stream:
-            return str(json.loads((stream.metadata() or {})["probes"])["identity"])
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        return ""
+    return found_files(probes_folder(cache, weights_id, "any").parent, SHIPPED / model, weights_id, "identity")
 
 
 def write_probes(probes: TaskProbes, folder: Path) -> Path:

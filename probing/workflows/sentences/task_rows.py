@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from probing import __version__
-from probing.core.errors import ProbingError
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.majority import majority_right
@@ -15,7 +14,7 @@ from probing.core.sentences.surface import surface_features
 from probing.core.sentences.tasks import SentenceTask
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.sentences.surface import surface_right
-from probing.store.parquet import as_stored, read_table, write_table
+from probing.workflows.stored_runs import write_differing
 
 
 def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
@@ -34,17 +33,7 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
     # It depends on no model, and takes seconds.
     surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
     tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
-    files = []
-    for table, rows in tables.items():
-        path = task_path(table, data, folder)
-        try:
-            there = path.is_file() and read_table(path, table).equals(as_stored(table, rows))
-        except ProbingError:
-            there = False
-        if not there:
-            write_table(table, rows, path)
-        files.append(path)
-    return files
+    return write_differing({task_path(table, data, folder): (table, rows) for table, rows in tables.items()})
 
 
 def _by_surface(data: SentenceData) -> int:

@@ -1,0 +1,33 @@
+"""Where the files of trained probes are, for spans and for sentences alike: one folder per task, local ones before shipped ones."""
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+FILE = "probes.safetensors"
+
+
+def found_files(local: Path, shipped: Path, weights_id: str, field: str) -> dict[str, Path]:
+    """Files of all probes of an encoder, by task; locally trained probes come before shipped ones.
+
+    Args:
+        local, shipped: folders with one folder per task.
+        weights_id: identity of the encoder's weights; files for other weights are left out, unreadable files are not.
+        field: where a file has that identity.
+    """
+    found: dict[str, Path] = {}
+    for folder in (local, shipped):
+        for path in sorted(folder.glob(f"*/{FILE}")):
+            if path.parent.name not in found and _weights_id_of(path, field) in (weights_id, ""):
+                found[path.parent.name] = path
+    return dict(sorted(found.items()))
+
+
+def _weights_id_of(path: Path, field: str) -> str:
+    """Identity of the encoder of a file's probes; empty if the file cannot be read, which raises when the probes are read."""
+    try:
+        with safe_open(path, framework="numpy") as stream:
+            return str(json.loads((stream.metadata() or {})["probes"])[field])
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return ""
