@@ -187,6 +187,7 @@ def test_the_stamp_is_part_of_the_figure_and_leaves_the_original_alone():
     assert len(figure.layout.annotations) == before
     (note,) = [note for note in stamped.layout.annotations if note.name == "stamp"]
     assert note.text == "filters &lt;b&gt; · data 1a2b"
+    assert (note.x, note.xanchor) == (1, "right"), "long names of rows would push it out of a narrow window from the left"
 
 
 def test_colours_are_distinct_and_none_is_close_to_white_or_black():
