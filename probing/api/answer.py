@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-class Answer(SentenceShown):
+class Answer(SentenceShown[EveryLayer]):
     """The predictions of every layer for the gap of a sentence; made by ``Model.ask``.
 
     Layer 0 is the embeddings; ranks count from 1; probabilities are in [0, 1], out of the whole vocabulary.
@@ -25,10 +25,6 @@ class Answer(SentenceShown):
     >>> answer.watched[["layer", "token", "rank"]].tail(1).values.tolist()
     [[8, 'philadelphia', 1]]
     """
-
-    def __init__(self, answer: EveryLayer):
-        super().__init__(answer)
-        self._answer = answer
 
     @property
     def sentence(self) -> str:

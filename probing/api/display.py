@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pandas as pd
 
@@ -12,6 +12,8 @@ from probing.figures import theme
 if TYPE_CHECKING:
     from probing.figures.theme import go
 
+#: The predictions that are shown.
+Asked = TypeVar("Asked", Answer, EveryToken)
 #: Rows of a table that a notebook shows below a figure.
 _MAX_ROWS = 200
 #: The MIME type that JupyterLab and VS Code draw as a figure.
@@ -46,26 +48,26 @@ class Shown(ABC):
         return as_html(*self._drawn())
 
 
-class SentenceShown(Shown):
+class SentenceShown(Shown, Generic[Asked]):
     """What the heads of one model predict for one sentence."""
 
-    def __init__(self, answer: Answer | EveryToken):
-        self._asked = answer
+    def __init__(self, answer: Asked):
+        self._answer: Asked = answer
 
     @property
     def model(self) -> str:
         """The name of the model."""
-        return self._asked.model
+        return self._answer.model
 
     @property
     def head(self) -> str:
         """Kind of the decoding heads."""
-        return self._asked.head
+        return self._answer.head
 
     @property
     def pieces(self) -> list[str]:
         """The word pieces of the sentence, including special tokens."""
-        return list(self._asked.pieces)
+        return list(self._answer.pieces)
 
 
 def as_plotly(figure: "go.Figure") -> dict[str, Any]:

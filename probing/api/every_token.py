@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from probing.figures.theme import go
 
 
-class TokenAnswer(SentenceShown):
+class TokenAnswer(SentenceShown[EveryToken]):
     """The predictions of every layer at every token of a sentence; made by ``Model.every_token``.
 
     Layer 0 is the embeddings; positions count from 0, ranks from 1; probabilities are in [0, 1], out of the whole vocabulary.
@@ -23,10 +23,6 @@ class TokenAnswer(SentenceShown):
     >>> answer.table[answer.table["layer"] == 8]["token"].tolist()[1:5]
     ['paris', 'is', 'in', 'france']
     """
-
-    def __init__(self, answer: EveryToken):
-        super().__init__(answer)
-        self._answer = answer
 
     @property
     def sentence(self) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 
@@ -145,19 +146,20 @@ def faint(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha:g})"
 
 
-def interval_band(
-    figure: go.Figure, x: Iterable[float], low: Iterable[float], high: Iterable[float], colour: str, name: str = "", **more: Any
-) -> None:
-    """Adds the 95 % intervals of a line as a faint band, in place.
+def interval_band(figure: go.Figure, x: pd.Series, low: pd.Series, high: pd.Series, colour: str, name: str = "", **more: Any) -> None:
+    """Adds the 95 % intervals of a line as a faint band, in place; places without one are left out, and so is a band without places.
 
     Args:
         figure: the figure; it is changed.
-        x, low, high: where the values stand, and their bounds, of one length and in the units of the axes.
+        x, low, high: where the values stand, and their bounds, on one index and in the units of the axes.
         colour: ``#RRGGBB`` of the line.
         name: displayed name of the line.
         more: as for ``add_scatter``: axes, panel, legend group.
     """
-    xs, lows, highs = list(x), list(low), list(high)
+    known = low.notna() & high.notna()
+    if not known.any():
+        return
+    xs, lows, highs = (list(values[known]) for values in (x, low, high))
     figure.add_scatter(
         x=[*xs, *xs[::-1]],
         y=[*highs, *lows[::-1]],

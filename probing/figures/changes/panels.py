@@ -222,9 +222,7 @@ def _thin(figure: go.Figure, rows: pd.DataFrame, y: pd.Series, axis: str, colour
 
 def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names: Sequence[str], colour: str) -> None:
     line = str(mine["line"].iloc[0])
-    band = mine.dropna(subset=["low", "high"])
-    if len(band):
-        theme.interval_band(figure, band["layer"], band["low"] * panel.factor, band["high"] * panel.factor, colour, yaxis=axis)
+    theme.interval_band(figure, mine["layer"], mine["low"] * panel.factor, mine["high"] * panel.factor, colour, yaxis=axis)
     marks = [theme.NEUTRAL if inside else colour for inside in mine["inside_control"]]
     figure.add_scatter(
         x=mine["layer"],

@@ -110,10 +110,8 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
     scale, shown = 100 if axis.percent else 1, theme.plain(name)
     x = line["layer"] / line["last"] if axis.shares else line["layer"]
     number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
-    if "low" in line and line["low"].notna().any():
-        there = line[line["low"].notna()]
-        low, high = there["low"] * scale, there["high"] * scale
-        theme.interval_band(figure, x[there.index], low, high, colour, shown, legendgroup=name, row=row, col=1)
+    if "low" in line:
+        theme.interval_band(figure, x, line["low"] * scale, line["high"] * scale, colour, shown, legendgroup=name, row=row, col=1)
     figure.add_scatter(
         x=x,
         y=line["value"] * scale,

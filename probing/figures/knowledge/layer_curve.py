@@ -220,9 +220,7 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
     name, colour, scale, where = theme.plain(own.name), own.colour, own.scale, own.where
     group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
     common = {"x": line["layer"], "legendgroup": group}
-    banded = line.dropna(subset=["low", "high"])
-    low, high = banded["low"] * scale, banded["high"] * scale
-    theme.interval_band(figure, banded["layer"], low, high, colour, name, legendgroup=group, **where)
+    theme.interval_band(figure, line["layer"], line["low"] * scale, line["high"] * scale, colour, name, legendgroup=group, **where)
     if "swapped" in line and line["swapped"].notna().any():
         figure.add_scatter(
             **common,

@@ -117,8 +117,9 @@ def _line(
     row: int,
 ) -> None:
     model, pooling = whose
-    colour, where = colours.get(model, theme.NEUTRAL), {"row": row, "col": 1, "legendgroup": model}
-    looks.band(figure, line, line["x"], colour, **where)
+    colour = colours.get(model, theme.NEUTRAL)
+    where: dict[str, Any] = {"row": row, "col": 1, "legendgroup": model}
+    theme.interval_band(figure, line["x"], line["drawn_low"], line["drawn_high"], colour, **where)
     name = labels.get(model, model)
     places = [f"layer {layer}{' (embeddings)' if layer == 0 else ''}" for layer in line["layer"]]
     rows: list[dict[str, Any]] = line.to_dict("records")

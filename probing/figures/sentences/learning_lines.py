@@ -47,7 +47,7 @@ def learning_lines(
     for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
         line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
         name = (labels or {}).get(str(model), str(model))
-        looks.band(figure, line, line["n_train"], colour, legendgroup=str(model))
+        theme.interval_band(figure, line["n_train"], line["drawn_low"], line["drawn_high"], colour, legendgroup=str(model))
         figure.add_scatter(
             x=line["n_train"],
             y=line["value"],

@@ -59,13 +59,6 @@ def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     }
 
 
-def band(figure: go.Figure, line: pd.DataFrame, x: pd.Series, colour: str, **where: Any) -> None:
-    """The 95 % intervals of a line, in place."""
-    there = line[line["drawn_low"].notna()]
-    if not there.empty:
-        theme.interval_band(figure, x[there.index], there["drawn_low"], there["drawn_high"], colour, **where)
-
-
 def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
     """The hover text of a point: its place, value, interval and baselines."""
     lines = [
