@@ -97,19 +97,19 @@ def open_results(view: View) -> Shown:
     own = selection.of(EdgeSentencesSelection)
     models = [model for model in view.all_colours if model in set(runs["model"])]
     model = own.trace_model if own.trace_model in models else models[0]
-    mine = runs[runs["model"] == model]
+    model_runs = runs[runs["model"] == model]
     traced = view.read(traced_parts)
-    parts = [part for part in PARTS if part in set(traced.loc[traced["run_id"].isin(mine["run_id"]), "part"])]
+    parts = [part for part in PARTS if part in set(traced.loc[traced["run_id"].isin(model_runs["run_id"]), "part"])]
     part = own.trace_part if own.trace_part in parts else parts[0]
-    mine = mine[mine["run_id"].isin(traced.loc[traced["part"] == part, "run_id"])]
+    model_runs = model_runs[model_runs["run_id"].isin(traced.loc[traced["part"] == part, "run_id"])]
     titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
-    tasks = {task: str(titles.get(task, task)) for task in mine["task"]}
+    tasks = {task: str(titles.get(task, task)) for task in model_runs["task"]}
     with st.sidebar:
         _controls(view, models, model, parts, part)
     asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
     unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
     blocks.say_ignored(unknown)
-    return Shown(view, mine, tasks, model, part)
+    return Shown(view, model_runs, tasks, model, part)
 
 
 def traced_runs(runs: pd.DataFrame) -> pd.DataFrame:

@@ -61,11 +61,11 @@ def add_models(view: View, runs: pd.DataFrame) -> None:
 def grid(view: View, fact: pd.Series, runs: pd.DataFrame, rows: pd.DataFrame, models: list[str]) -> None:
     """Draws the best token of every layer, one column per model; every run stores at least one token per layer."""
     of_model = {run.run_id: run.model for run in runs.itertuples() if run.model in models}
-    mine = rows[rows["run_id"].isin(of_model)]
+    shown_rows = rows[rows["run_id"].isin(of_model)]
     table = pd.DataFrame(
         [
             (of_model[row.run_id], int(row.layer), row.tokens[0], math.exp(row.top_logp[0]), int(row.gold_rank))
-            for row in mine.itertuples()
+            for row in shown_rows.itertuples()
             if row.tokens
         ],
         columns=["model", "layer", "token", "probability", "rank of the answer"],

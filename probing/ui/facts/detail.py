@@ -26,28 +26,28 @@ def show(view: View, fact_id: str) -> None:
     """Draws a fact: heading, grids of tokens, its fate in fine-tuning, rank by layer."""
     if view.database is None or not fact_id:
         return
-    found = view.read(fact_of, fact_id)
-    if found.empty:
+    facts = view.read(fact_of, fact_id)
+    if facts.empty:
         st.info("The fact in this link is not in these results; choose another one from the list below.", icon=":material/link_off:")
         return
-    fact = found.iloc[0]
+    fact = facts.iloc[0]
     runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
     rows = view.read(fact_predictions, fact_id, tuple(runs["run_id"]))
     # Models are compared through the same kind of head.
     alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(rows["run_id"])]
     beside = by_model.beside(view, alike)
     run = run_of(view)
-    mine = rows[rows["run_id"] == run["run_id"]]
+    run_rows = rows[rows["run_id"] == run["run_id"]]
     st.markdown(fact_list.title_of(fact))
-    if len(mine):
-        _beside_a_guess(view, fact, mine)
-    if mine.empty and not count_messages.counts_only(run):
+    if len(run_rows):
+        _beside_a_guess(view, fact, run_rows)
+    if run_rows.empty and not count_messages.counts_only(run):
         st.info(
             filled("{model} with {head} heads was not probed for this fact.", model=view.called(view.chosen.model), head=view.chosen.head),
             icon=":material/info:",
         )
-    elif len(mine) and (len(beside) == 1 or max(len(tokens) for tokens in mine["tokens"]) > 1):
-        _grid(view, fact, run, mine)
+    elif len(run_rows) and (len(beside) == 1 or max(len(tokens) for tokens in run_rows["tokens"]) > 1):
+        _grid(view, fact, run, run_rows)
     _leaf(view, fact_id, beside)
     _about(view, fact, fact_id)
     by_model.add_models(view, alike)
@@ -69,16 +69,16 @@ def _about(view: View, fact: pd.Series, fact_id: str) -> None:
     if fact["answer_in_subject"]:
         about.append(escape("the answer is part of the subject"))
     asked = view.read(fact_runs, fact_id)
-    mine = asked[asked["run_id"] == run_of(view)["run_id"]]
-    if len(mine) and mine["exposure"].iloc[0] != "unknown":
-        about.append(filled("training text: {exposure}", exposure=mine["exposure"].iloc[0]))
+    of_run = asked[asked["run_id"] == run_of(view)["run_id"]]
+    if len(of_run) and of_run["exposure"].iloc[0] != "unknown":
+        about.append(filled("training text: {exposure}", exposure=of_run["exposure"].iloc[0]))
     st.markdown(joined(" · ", about))
 
 
 def _beside_a_guess(view: View, fact: pd.Series, rows: pd.DataFrame) -> None:
     """Draws the rank of the right word at the model's last layer, and the results of guessing."""
-    found = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
-    words = guesses.in_words(fact.to_dict(), rows, found)
+    guessed = guesses.guess(view, str(fact["fact_id"]), str(rows["run_id"].iloc[0]))
+    words = guesses.in_words(fact.to_dict(), rows, guessed)
     if words:
         answer(
             filled(
@@ -97,13 +97,13 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", ":material/arrow_back:", before), ("Next", ":material/arrow_forward:", after)):
             st.button(escape(label), icon=icon, disabled=target is None, on_click=selection.update, kwargs={"fact": target or fact_id})
-        found = view.read(fact_of, fact_id).iloc[0]
+        fact = view.read(fact_of, fact_id).iloc[0]
         others = tuple(name for name in beside if name != view.chosen.model)
         navigation.link(
             "live",
             "Ask live",
-            prompt=found["prompt"],
-            watch=found["object"],
+            prompt=fact["prompt"],
+            watch=fact["object"],
             live_model=view.chosen.model,
             live_models=others,
             mask=1,

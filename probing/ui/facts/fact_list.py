@@ -156,8 +156,8 @@ def listing(view: View) -> str:
     page = min(max(chosen.list_page, 1), pages)
     compared = pair_filter.against(view)
     asked = wanted | ({} if compared is None else {"other": compared["run_id"]})
-    found = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **asked)
-    ids = list(found["fact_id"])
+    facts = view.read(search_facts, run["run_id"], order=chosen.order, offset=(page - 1) * ROWS, limit=ROWS, **asked)
+    ids = list(facts["fact_id"])
     _shortcuts(view, run["run_id"], wanted, total, page, pages)
     key = f"facts.list.{abs(hash((run['run_id'], page, chosen.order, *wanted.values())))}"
     shown, headings = _SHOWN, _HEADINGS
@@ -167,7 +167,7 @@ def listing(view: View) -> str:
         title = f"last rank in {view.label(chosen.versus)}"
         theirs = st.column_config.NumberColumn(title, help="Rank of the answer at the last layer of that model.")
         headings = _HEADINGS | {"theirs": theirs}
-    table = found[list(shown)].rename(columns=shown)
+    table = facts[list(shown)].rename(columns=shown)
     blocks.choices(table, lambda row: selection.update(fact=ids[row]), key=key, headings=headings)
     with st.expander("Download", icon=":material/download:"):
         st.download_button(
@@ -181,7 +181,7 @@ def listing(view: View) -> str:
             on_click="ignore",
         )
     # A fact whose answer is part of its subject is a poor example.
-    apart = [fact for fact, inside in zip(ids, found["answer_in_subject"], strict=True) if not inside]
+    apart = [fact for fact, inside in zip(ids, facts["answer_in_subject"], strict=True) if not inside]
     return chosen.fact or (apart or ids)[0]
 
 

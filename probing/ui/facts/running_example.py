@@ -23,7 +23,7 @@ def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
     if runs is None:
         runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
     for run in runs.itertuples():
-        found = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
-        if len(found):
-            return pd.concat([found.iloc[0], pd.Series({"run_id": run.run_id})])
+        facts = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
+        if len(facts):
+            return pd.concat([facts.iloc[0], pd.Series({"run_id": run.run_id})])
     return None

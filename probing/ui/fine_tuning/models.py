@@ -99,8 +99,8 @@ def _verdict(verdict: object) -> str:
 
 def _together(shown: Shown, table: pd.DataFrame) -> None:
     """Which measures correlate over models, if there are enough of them."""
-    found = correlations(table)
-    if found.empty:
+    pairs = correlations(table)
+    if pairs.empty:
         st.caption(
             filled(
                 "Rank correlations need the same two measures for at least {least} fine-tuned models, without the control and other seeds; "
@@ -111,7 +111,7 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
             )
         )
         return
-    clear = found[found["q"] <= 0.05]
+    clear = pairs[pairs["q"] <= 0.05]
     said = (
         joined(
             "; ",
@@ -123,9 +123,9 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
         if len(clear)
         else Markdown("none is significant at q ≤ 0.05")
     )
-    most = count(int(found["n"].max()), "model")
+    most = count(int(pairs["n"].max()), "model")
     with st.expander(
-        filled("Which measures correlate over models? ({pairs}, n at most {most})", pairs=count(len(found), "pair"), most=most),
+        filled("Which measures correlate over models? ({pairs}, n at most {most})", pairs=count(len(pairs), "pair"), most=most),
         icon=":material/scatter_plot:",
     ):
         st.markdown(
@@ -134,12 +134,12 @@ def _together(shown: Shown, table: pd.DataFrame) -> None:
                 "all {pairs} pairs; with so few models only the strongest can be significant. Models differ in their probe tasks, and some "
                 "share a task or data, so read these as hints, not as tests.",
                 said=filled("Significant at q ≤ 0.05: {said}", said=said) if len(clear) else filled("Of these {said}", said=said),
-                pairs=len(found),
+                pairs=len(pairs),
             )
         )
-        words = found.assign(first=found["first"].map(_name), second=found["second"].map(_name))
+        words = pairs.assign(first=pairs["first"].map(_name), second=pairs["second"].map(_name))
         blocks.table_with_download(
-            found,
+            pairs,
             shown=words,
             stamp=shown.stamp("rank correlations over models", whole=True),
             name="fine-tuning-correlations",
@@ -209,8 +209,8 @@ def draw_plane(shown: Shown) -> None:
 
 def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
     """Whether layers that moved more lost more, model by model."""
-    found = within_models(points, loss)
-    tuned = found[~found["model"].isin(shown.controls)]
+    by_model = within_models(points, loss)
+    tuned = by_model[~by_model["model"].isin(shown.controls)]
     if tuned.empty:
         return filled("A rank correlation needs at least {least} layers of one model with both measures.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
@@ -221,7 +221,7 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
         models=count(len(tuned), "fine-tuned model"),
         up=len(up) or "none",
     )
-    control = found[found["model"].isin(shown.controls)]
+    control = by_model[by_model["model"].isin(shown.controls)]
     if control.empty:
         return filled("{said}.", said=said)
     first = control.iloc[0]

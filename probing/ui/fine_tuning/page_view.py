@@ -57,8 +57,8 @@ class Shown(TuningPanels):
         found += list(probes.loc[(probes["model"] == self.model) & (probes["protocol"] == self.protocol), "run_id"])
         if self.facts:
             runs = self.view.runs
-            mine = (runs["model"] == self.model) & (runs["head"] == self.facts.head) & (runs["probe_set"] == self.facts.probe_set)
-            found = [*runs.loc[mine, "run_id"], *found]
+            chosen = (runs["model"] == self.model) & (runs["head"] == self.facts.head) & (runs["probe_set"] == self.facts.probe_set)
+            found = [*runs.loc[chosen, "run_id"], *found]
         return tuple(dict.fromkeys(found))
 
     def stamp(self, what: str, whole: bool = False) -> Stamp:
@@ -103,13 +103,13 @@ def open_results(view: View) -> Shown | None:
 def _facts(view: View, model: str) -> FactRuns | None:
     """The choice of the facts that are counted, among those that both the model and its base were asked."""
     pairs = view.read(fact_pairs)
-    mine = pairs[pairs["model"] == model]
-    if mine.empty:
+    model_pairs = pairs[pairs["model"] == model]
+    if model_pairs.empty:
         return None
     chosen = view.chosen
-    heads = sorted(mine["head"].unique(), key=lambda name: (*HEADS, name).index(name))
+    heads = sorted(model_pairs["head"].unique(), key=lambda name: (*HEADS, name).index(name))
     head = chosen.head if chosen.head in heads else heads[0]
-    sets = sorted(mine.loc[mine["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
+    sets = sorted(model_pairs.loc[model_pairs["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
     if len(heads) > 1:
         selection.bound(st.selectbox, "Facts read by head", "head", view.page, value=head, options=heads)

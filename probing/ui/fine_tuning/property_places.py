@@ -81,11 +81,11 @@ def where(shown: Shown) -> Markdown:
 def _of_control(shown: Shown) -> Markdown:
     """The same of the control, which shows how much changes without a task."""
     shares = _together(shown)
-    mine = shares[shares["model"] == shown.control]
-    if mine.empty:
+    control_shares = shares[shares["model"] == shown.control]
+    if control_shares.empty:
         return Markdown("; no control is stored") if shown.model not in shown.controls else Markdown("")
-    kept = int(mine.loc[mine["fate"].isin(LINEAR_HERE), "cells"].sum())
-    return filled("; of the control's, in {kept} of {n}", kept=kept, n=int(mine["cells"].sum()))
+    kept = int(control_shares.loc[control_shares["fate"].isin(LINEAR_HERE), "cells"].sum())
+    return filled("; of the control's, in {kept} of {n}", kept=kept, n=int(control_shares["cells"].sum()))
 
 
 def _together(shown: Shown) -> pd.DataFrame:
@@ -198,8 +198,8 @@ def _cells(shown: Shown, cells: pd.DataFrame) -> None:
 def _one(shown: Shown, cells: pd.DataFrame) -> None:
     """The chosen cell in words, and the link to its sentences."""
     own = selection.of(FineTuningSelection)
-    mine = cells[(cells["task"] == own.gone_task) & (cells["pooling"] == own.gone_pooling) & (cells["layer"] == own.gone_layer)]
-    row = (mine if len(mine) else cells).iloc[0].to_dict()
+    chosen = cells[(cells["task"] == own.gone_task) & (cells["pooling"] == own.gone_pooling) & (cells["layer"] == own.gone_layer)]
+    row = (chosen if len(chosen) else cells).iloc[0].to_dict()
     st.markdown(
         filled(
             "**{title}, {pooling}, layer {layer}: {fate}**: {words}. {needed}The base's probe had {before:.1f} % right, the model's own "

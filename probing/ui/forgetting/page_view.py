@@ -56,9 +56,9 @@ class Shown(Reading):
 
 def labels_of(relations: pd.DataFrame, probe_set: str) -> dict[str, str]:
     """Relation -> its label, with its name if another relation has the same label; ``relations`` as of ``store.run_queries.relations``."""
-    mine = relations[relations["probe_set"] == probe_set]
-    twice = set(mine.loc[mine["label"].duplicated(keep=False), "relation"])
-    return {row.relation: f"{row.label} ({row.relation})" if row.relation in twice else row.label for row in mine.itertuples()}
+    of_set = relations[relations["probe_set"] == probe_set]
+    twice = set(of_set.loc[of_set["label"].duplicated(keep=False), "relation"])
+    return {row.relation: f"{row.label} ({row.relation})" if row.relation in twice else row.label for row in of_set.itertuples()}
 
 
 def open_results(view: View) -> Shown | None:

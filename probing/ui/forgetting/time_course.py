@@ -48,14 +48,14 @@ class Training:
 
 def trainings(db: Database) -> pd.DataFrame:
     """The trainings that were asked at three states or more: model, base, objective and probe_set."""
-    found = read(series.runs, db)
-    return found.loc[found["states"] > 2, ["model", "base", "objective", "probe_set"]].reset_index(drop=True)
+    runs = read(series.runs, db)
+    return runs.loc[runs["states"] > 2, ["model", "base", "objective", "probe_set"]].reset_index(drop=True)
 
 
 def draw(shown: Training) -> None:
     """The panel: facts by step, how long they last, layers, relations, and one fact."""
-    found = read(series.runs, shown.db)
-    of_set = found[found["probe_set"] == shown.probe_set]
+    runs = read(series.runs, shown.db)
+    of_set = runs[runs["probe_set"] == shown.probe_set]
     if not (of_set["model"] == shown.model).any():
         blocks.missing(filled("No states of {model} were asked for facts.", model=shown.label(shown.model)), FOLLOW_COMMAND)
         return
@@ -102,8 +102,8 @@ def _events(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
     events = read(series.events, shown.db, both, (shown.probe_set,), shown.k)
     if events.empty:
         return
-    mine = events[events["model"] == shown.model]
-    half = mine["half_lost_step"].iloc[0] if len(mine) else float("nan")
+    model_events = events[events["model"] == shown.model]
+    half = model_events["half_lost_step"].iloc[0] if len(model_events) else float("nan")
     blocks.figure(
         drawing(event_bars, events, labels={name: shown.label(name) for name in both}),
         table=events,
@@ -114,7 +114,7 @@ def _events(shown: Training, both: tuple[str, ...], stamp: Stamp) -> None:
             half=f"Half of the facts known before were lost once by step {half:,.0f}."
             if half == half
             else "More than half of the facts known before were never lost.",
-            several=int(mine["several"].sum()),
+            several=int(model_events["several"].sum()),
         ),
         alt="Facts that are never lost, come back, or stay lost",
     )

@@ -380,5 +380,5 @@ def _several(label: str, field: str, view: View, options: list[str], **more) -> 
 def run_of(view: View) -> pd.Series:
     """The single run that the page shows."""
     runs, chosen = view.runs, view.chosen
-    mine = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
-    return mine.iloc[0]
+    chosen_runs = runs[(runs["model"] == chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    return chosen_runs.iloc[0]

@@ -68,8 +68,8 @@ class ShownRuns(Reading):
 
     def stamp_of(self, filters: str, models: Sequence[str]) -> Stamp:
         """Filters and fingerprint of a figure of these models and the chosen tasks."""
-        mine = self.runs[self.runs["model"].isin(list(models)) & self.runs["task"].isin(list(self.tasks))]
-        return self.view.stamp(filters, tuple(mine["run_id"]))
+        shown_runs = self.runs[self.runs["model"].isin(list(models)) & self.runs["task"].isin(list(self.tasks))]
+        return self.view.stamp(filters, tuple(shown_runs["run_id"]))
 
 
 class Offer(NamedTuple):

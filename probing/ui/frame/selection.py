@@ -260,8 +260,8 @@ def update(*, afresh: bool = False, **changes: Any) -> None:
 def _reset_dependents(shared: str) -> None:
     """Resets the fields that depend on a shared field to their defaults, on every page."""
     for page, own in _OWN.items():
-        if mine := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
-            st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **mine)
+        if dependents := {one.name: one.default for one in fields(own) if shared in one.metadata.get("of", ())}:
+            st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **dependents)
 
 
 def enter(page: str) -> Ignored:

@@ -25,8 +25,8 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 def runs_of(view: View) -> pd.DataFrame:
     """The runs of the chosen model and probe set, one per kind of head, in the order of the kinds."""
     chosen, runs = view.chosen, view.runs
-    mine = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
-    return mine.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
+    kinds = runs[(runs["model"] == chosen.model) & (runs["probe_set"] == chosen.probe_set)]
+    return kinds.sort_values("head", key=lambda heads: heads.map(lambda head: (*HEADS, head).index(head)))
 
 
 _WHAT = (

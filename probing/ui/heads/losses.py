@@ -38,8 +38,8 @@ def table_of(view: View) -> pd.DataFrame:
 def headline(view: View) -> Markdown:
     """Draws whether the read-out changes a conclusion, or the command that adds a kind to compare; returns the numbers in words."""
     kinds = list(runs_of(view)["head"])
-    found = read_out(table_of(view))
-    said, more = _sentence(view, found) if len(found) else (Markdown(""), Markdown(""))
+    conclusions = read_out(table_of(view))
+    said, more = _sentence(view, conclusions) if len(conclusions) else (Markdown(""), Markdown(""))
     if said:
         answer(said)
     if len(kinds) < 2:
@@ -56,14 +56,14 @@ def headline(view: View) -> Markdown:
     return more
 
 
-def _sentence(view: View, found: pd.DataFrame) -> tuple[Markdown, Markdown]:
+def _sentence(view: View, conclusions: pd.DataFrame) -> tuple[Markdown, Markdown]:
     """The conclusion, and the numbers of models whose kinds of heads lie apart, widest gap between the intervals first."""
-    k, models = view.chosen.k, found["model"].nunique()
-    wide = found.assign(gap=found["most_low"] - found["least_high"]).sort_values("gap", ascending=False)
+    k, models = view.chosen.k, conclusions["model"].nunique()
+    wide = conclusions.assign(gap=conclusions["most_low"] - conclusions["least_high"]).sort_values("gap", ascending=False)
     apart = wide[wide["apart"]].drop_duplicates("model")
     where = filled("P@{k} minus the swapped subject at the last layer, {facts}", k=k, facts=set_name(view.chosen.probe_set))
     if apart.empty:
-        widest = found.assign(gap=found["most_value"] - found["least_value"]).sort_values("gap", ascending=False).iloc[0]
+        widest = conclusions.assign(gap=conclusions["most_value"] - conclusions["least_value"]).sort_values("gap", ascending=False).iloc[0]
         said = filled("**The read-out changes no conclusion here**, for none of {models}.", models=count(models, "fine-tuned model"))
         more = filled(
             "For none do the intervals of two kinds of heads lie apart ({where}). Furthest apart: {one}, minus the swapped subject.",

@@ -106,9 +106,9 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
         Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
     """
     tuned = _tuned_runs(view, example["run_id"])
-    found = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
+    predictions = view.read(fact_predictions, example["fact_id"], (example["run_id"], *tuned.index))
     models = view.runs.set_index("run_id")["model"]
-    rows = {str(models[run_id]): mine for run_id, mine in found.groupby("run_id")}
+    rows = {str(models[run_id]): of_run for run_id, of_run in predictions.groupby("run_id")}
     base = str(models[example["run_id"]])
     order = view.telling_first([model for model in view.colours if model in rows and model != base])
     lost = [model for model in order if _at_end(rows[base]) == 1 < _at_end(rows[model])]

@@ -34,10 +34,10 @@ def notable(view: View) -> None:
     ):
         with place:
             st.markdown(filled("### {title}", title=title))
-            mine = facts[facts["kind"] == kind]
-            for fact in mine.itertuples():
+            of_kind = facts[facts["kind"] == kind]
+            for fact in of_kind.itertuples():
                 _fact_link(view, fact, kind)
-            if mine.empty:
+            if of_kind.empty:
                 st.caption("None in this run.")
 
 

@@ -92,11 +92,11 @@ def _grids(view: View, got: list[Answer], stamp: Stamp, suffix: str) -> None:
             with place:
                 if len(got) > 1:
                     st.markdown(filled("**{model}**", model=view.called(one.model)))
-                mine = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
+                own_stamp = Stamp(f"{one.model}, {one.head} heads, {one.prompt}")
                 blocks.figure(
                     token_grid(tokens, columns=top, dark=blocks.dark(), **tracked_ranks(one)),
                     table=tokens.drop(columns="framed"),
-                    stamp=mine,
+                    stamp=own_stamp,
                     name=f"live-tokens{f'-model-{number + 1}' if len(got) > 1 else ''}{suffix}",
                     caption=_work(one) if len(got) > 1 else "",
                     alt=f"Top tokens of every layer of {view.label(one.model)} for: {one.prompt}",

@@ -72,8 +72,8 @@ def _run(view: View, model: str, head: str, probe_set: str) -> pd.Series | None:
     runs = view.runs
     if runs.empty:
         return None
-    found = runs[(runs["model"] == model) & (runs["head"] == head) & (runs["probe_set"] == probe_set)]
-    return None if found.empty else found.iloc[0]
+    chosen = runs[(runs["model"] == model) & (runs["head"] == head) & (runs["probe_set"] == probe_set)]
+    return None if chosen.empty else chosen.iloc[0]
 
 
 def _named(view: View, run: pd.Series) -> Markdown:

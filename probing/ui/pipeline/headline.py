@@ -28,10 +28,10 @@ def draw(shown: Shown) -> Markdown:
     """Draws whether the first model's tasks come in an order; returns its numbers and the task that gains most, in words."""
     table = shown.panels.summary
     model = order.model_of(shown)
-    mine = table[table["model"] == model].dropna(subset=["f1_last"])
-    if mine.empty:
+    task_rows = table[table["model"] == model].dropna(subset=["f1_last"])
+    if task_rows.empty:
         return Markdown(_WHAT)
-    said, ends = _order(shown, model, mine)
+    said, ends = _order(shown, model, task_rows)
     answer(said)
     part = Markdown(
         "The dev part decided when training stopped, as in the paper, so its F1s are slightly too high; those of the test part are given "
@@ -39,25 +39,25 @@ def draw(shown: Shown) -> Markdown:
         if shown.own.edge_part == "dev"
         else "The test part was not used for training or stopping."
     )
-    numbers = joined(" ", [one for one in (ends, _gain(shown, model, mine)) if one])
+    numbers = joined(" ", [one for one in (ends, _gain(shown, model, task_rows)) if one])
     return joined("\n\n", [Markdown(_WHAT), numbers, part])
 
 
-def _order(shown: Shown, model: str, mine: pd.DataFrame) -> tuple[Markdown, Markdown]:
+def _order(shown: Shown, model: str, task_rows: pd.DataFrame) -> tuple[Markdown, Markdown]:
     """Whether the order of the tasks is resolved; and the layers of the earliest and the latest task."""
-    found = mine.dropna(subset=["expected_layer"]).sort_values("expected_layer")
+    resolved = task_rows.dropna(subset=["expected_layer"]).sort_values("expected_layer")
     called = shown.view.called(model)
-    if len(found) < 2:
+    if len(resolved) < 2:
         said = filled("**{model} resolves no order of tasks**: fewer than two tasks gain clearly from its layers.", model=called)
         return said, Markdown("")
     pairs = order.pairs_of(shown, model)
     apart = pairs[pairs["verdict"] != UNRESOLVED]
-    wide = (found["expected_layer_high"] - found["expected_layer_low"]) > found["last"] * WIDE
-    placed = found if wide.all() else found[~wide]
+    wide = (resolved["expected_layer_high"] - resolved["expected_layer_low"]) > resolved["last"] * WIDE
+    placed = resolved if wide.all() else resolved[~wide]
     first, last = placed.iloc[0].to_dict(), placed.iloc[-1].to_dict()
     aside = (
-        joined(", ", [filled("{task}", task=_title(shown, row)) for row in found[wide].to_dict("records")])
-        if len(placed) < len(found)
+        joined(", ", [filled("{task}", task=_title(shown, row)) for row in resolved[wide].to_dict("records")])
+        if len(placed) < len(resolved)
         else ""
     )
     single = [_title(shown, row) for row in (first, last) if row["seeds"] == 1]
@@ -85,7 +85,7 @@ def _order(shown: Shown, model: str, mine: pd.DataFrame) -> tuple[Markdown, Mark
             "**{first} comes first and {last} last** of the {tasks} tasks that {model} resolves; {apart} of {n} lie clearly apart.",
             first=_title(shown, first).capitalize(),
             last=_title(shown, last),
-            tasks=len(found),
+            tasks=len(resolved),
             model=called,
             apart=len(apart),
             n=count(len(pairs), "pair"),
@@ -127,12 +127,12 @@ def _on_the_other_part(shown: Shown, row: dict) -> Markdown:
     """The same F1s on the part of the data that is not chosen."""
     part = next(one for one in PARTS if one != shown.own.edge_part)
     table = shown.panels.every_summary
-    mine = table[
+    other_rows = table[
         (table["encoder"] == TRAINED) & (table["part"] == part) & (table["model"] == row["model"]) & (table["task"] == row["task"])
     ]
-    if mine.empty:
+    if other_rows.empty:
         return filled(" ({part} is not stored)", part=part)
-    first, last = mine.iloc[0][["f1_first", "f1_last"]] * 100
+    first, last = other_rows.iloc[0][["f1_first", "f1_last"]] * 100
     return filled(" ({part}: from {first:.1f} % to {last:.1f} %)", part=part, first=first, last=last)
 
 
@@ -154,9 +154,9 @@ def _top(row: dict) -> Markdown:
     )
 
 
-def _gain(shown: Shown, model: str, mine: pd.DataFrame) -> Markdown:
+def _gain(shown: Shown, model: str, task_rows: pd.DataFrame) -> Markdown:
     """The task that gains most from the layers, with the scores of memory, the majority label and a random encoder."""
-    row = mine.iloc[int((mine["f1_last"] - mine["f1_first"]).argmax())].to_dict()
+    row = task_rows.iloc[int((task_rows["f1_last"] - task_rows["f1_first"]).argmax())].to_dict()
     yardsticks = [
         filled("{name} {share:.1f} %", name=name, share=row[column] * 100)
         for column, name in (("memory", "the memory baseline"), ("majority", "one label for all"), ("random", "a random encoder"))

@@ -36,8 +36,8 @@ class Shown(ShownRuns):
 
     def has_traces(self, model: str, task: str = "") -> bool:
         """Whether a model's answers to single targets are stored, for one task or for any."""
-        mine = self.runs[(self.runs["model"] == model) & self.runs["traced"].astype(bool)]
-        return bool(len(mine) if not task else (mine["task"] == task).any())
+        traced = self.runs[(self.runs["model"] == model) & self.runs["traced"].astype(bool)]
+        return bool(len(traced) if not task else (traced["task"] == task).any())
 
     def call(self, what: str, **more: object) -> str:
         """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""

@@ -20,8 +20,8 @@ def lost_points(view: View, runs: pd.DataFrame, k: int) -> pd.DataFrame:
         runs: runs of models and of their bases.
         k: the rank up to which a fact counts as known.
     """
-    found = view.report(points_lost, pairs(runs), k)
-    return found.drop_duplicates("model")
+    points = view.report(points_lost, pairs(runs), k)
+    return points.drop_duplicates("model")
 
 
 def with_base(view: View, table: pd.DataFrame, base: pd.Series | None) -> pd.DataFrame:

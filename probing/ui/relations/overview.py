@@ -36,8 +36,8 @@ def base_run(view: View) -> pd.Series | None:
     stored = view.read(all_runs)
     stored = stored[stored["role"] == "primary"].sort_values("created", ascending=False, na_position="last", kind="stable")
     together = pairs(stored)
-    mine = together[together["run_id"] == run_of(view)["run_id"]]
-    return stored.set_index("run_id", drop=False).loc[mine["base_run_id"].iloc[0]] if len(mine) else None
+    run_pairs = together[together["run_id"] == run_of(view)["run_id"]]
+    return stored.set_index("run_id", drop=False).loc[run_pairs["base_run_id"].iloc[0]] if len(run_pairs) else None
 
 
 _WHAT = (
@@ -240,12 +240,12 @@ def draw_curves(view: View, points: pd.DataFrame, mode: str) -> None:
             filled("At most {most} relations are drawn. Ignored: {names}", most=MAX_LINES, names=listing(beyond)),
             icon=":material/link_off:",
         )
-    mine = points[points["relation"].isin(shown)]
-    mine = mine.assign(_place=mine["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
-    said = f"{majority_words(mine)}{swapped_words(mine, 'relation')}" if mode == "value" else above_words(mine, mode, "relation")
+    drawn = points[points["relation"].isin(shown)]
+    drawn = drawn.assign(_place=drawn["relation"].map(shown.index)).sort_values(["_place", "layer"]).drop(columns="_place")
+    said = f"{majority_words(drawn)}{swapped_words(drawn, 'relation')}" if mode == "value" else above_words(drawn, mode, "relation")
     blocks.figure(
-        drawing(relation_curves, above(mine, mode), k=view.chosen.k),
-        table=mine,
+        drawing(relation_curves, above(drawn, mode), k=view.chosen.k),
+        table=drawn,
         stamp=view.stamp(f"{words(view, mode)}, {', '.join(shown)}", (run_of(view)["run_id"],)),
         name="relation-curves",
         caption=f"Bands are 95 % intervals. {said} Click a point to open its facts.",

@@ -116,10 +116,10 @@ def draw_models(view: View) -> None:
 
 def by_model(table: pd.DataFrame, definition: str, order: list[str]) -> pd.DataFrame:
     """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations."""
-    mine = table[table["definition"] == definition]
+    of_definition = table[table["definition"] == definition]
     rows = []
-    for model in sorted(mine["model"].unique(), key=order.index):
-        of_model = mine[mine["model"] == model].set_index("k")
+    for model in sorted(of_definition["model"].unique(), key=order.index):
+        of_model = of_definition[of_definition["model"] == model].set_index("k")
         row = {"model": model, "relations": int(of_model["relations"].iloc[0])}
         for k in selection.RANKS:
             row |= {f"P@{k}": float(of_model["share"].get(k, float("nan"))), f"n P@{k}": int(of_model["forgotten"].get(k, 0))}

@@ -74,12 +74,12 @@ def _chosen(shown: Shown, changed: Changed) -> Cell:
     usual = _usual(table)
     tasks = list(dict.fromkeys(table["task"]))
     task = own.turned_task if own.turned_task in tasks else usual["task"]
-    mine = table[table["task"] == task]
-    poolings = [pooling for pooling in POOLINGS if pooling in set(mine["pooling"])]
-    of_task = _usual(mine)
+    cells = table[table["task"] == task]
+    poolings = [pooling for pooling in POOLINGS if pooling in set(cells["pooling"])]
+    of_task = _usual(cells)
     pooling = own.turned_pooling if own.turned_pooling in poolings else of_task["pooling"]
-    layers = sorted(int(layer) for layer in mine.loc[mine["pooling"] == pooling, "layer"])
-    layer = own.turned_layer if own.turned_layer in layers else int(_usual(mine[mine["pooling"] == pooling])["layer"])
+    layers = sorted(int(layer) for layer in cells.loc[cells["pooling"] == pooling, "layer"])
+    layer = own.turned_layer if own.turned_layer in layers else int(_usual(cells[cells["pooling"] == pooling])["layer"])
     first_page = {"turned_example": ""}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(
@@ -112,7 +112,7 @@ def _chosen(shown: Shown, changed: Changed) -> Cell:
             resets=first_page,
             format_func=lambda layer: "0 (embeddings)" if layer == 0 else str(layer),
         )
-    row = mine[(mine["pooling"] == pooling) & (mine["layer"] == layer)].iloc[0].to_dict()
+    row = cells[(cells["pooling"] == pooling) & (cells["layer"] == layer)].iloc[0].to_dict()
     return Cell(task, pooling, layer, row)
 
 
@@ -196,8 +196,8 @@ def named(row: dict) -> str:
 
 def _one(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> None:
     """The chosen sentence, and the link to Live."""
-    mine = table[table["example"] == shown.own.turned_example]
-    row = (mine if len(mine) else table).iloc[0].to_dict()
+    chosen = table[table["example"] == shown.own.turned_example]
+    row = (chosen if len(chosen) else table).iloc[0].to_dict()
     st.markdown(
         filled(
             "**{sentence}**  \nis {gold}; {base} predicted {before}, {model} predicts {after}.",

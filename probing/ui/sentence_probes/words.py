@@ -26,8 +26,8 @@ def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
     lacking = _lacking(table)
     if not lacking.any():
         return table
-    found = table["example"].map(_fetched(task, protocol))
-    return table.assign(text=table["text"].where(~lacking, found))
+    texts = table["example"].map(_fetched(task, protocol))
+    return table.assign(text=table["text"].where(~lacking, texts))
 
 
 def say_missing(table: pd.DataFrame, task: str, source: str) -> None:

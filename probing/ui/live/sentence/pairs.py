@@ -60,8 +60,8 @@ def _lines(view: View, two: Two, table: pd.DataFrame) -> list[Markdown]:
     """For each model, one line: the number of pairs that its last layer has right, by kind, with chance."""
     lines = []
     for choice in two.all:
-        mine = table[(table["model"] == choice.name) & table["right"].notna()]
-        last = mine[mine["layer"] == mine["layer"].max()]
+        model_rows = table[(table["model"] == choice.name) & table["right"].notna()]
+        last = model_rows[model_rows["layer"] == model_rows["layer"].max()]
         if last.empty:
             lines.append(filled("None of the pairs can be asked of {model}.", model=view.called(choice.name)))
             continue
@@ -125,10 +125,10 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
         refused = {why for choice in two.all for why in sentence_models.scores(choice, (own,)).why if why}
         for why in sorted(refused):
             st.warning(filled("{why}", why=why), icon=":material/report:")
-        mine, pair = _table(two, [own]), own
+        pair_rows, pair = _table(two, [own]), own
     else:
-        mine, pair = table[table["pair"] == number], shipped[number - 1]
-    mine = mine.dropna(subset=["difference"])
+        pair_rows, pair = table[table["pair"] == number], shipped[number - 1]
+    pair_rows = pair_rows.dropna(subset=["difference"])
     st.markdown(
         filled(
             "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”.",
@@ -145,11 +145,11 @@ def _one(view: View, two: Two, shipped: list[MinimalPair], table: pd.DataFrame) 
             bad=pair.bad.word,
         )
     )
-    if mine.empty:
+    if pair_rows.empty:
         return
     blocks.figure(
-        drawing(_difference_lines, mine.assign(name=mine["model"].map(view.label)), _colours(view, two)),
-        table=mine,
+        drawing(_difference_lines, pair_rows.assign(name=pair_rows["model"].map(view.label)), _colours(view, two)),
+        table=pair_rows,
         stamp=Stamp(f"{', '.join(one.name for one in two.all)}, {pair.good.text} / {pair.bad.text}"),
         name="live-minimal-pair",
         caption="Above 0, the better word is more probable; 0 is chance. Words of several word pieces are at a disadvantage.",

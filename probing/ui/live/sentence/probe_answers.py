@@ -124,8 +124,8 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
     lines = []
     stored = _stored(view, tuple(found))
     for model, table in found.items():
-        for task, mine in table.groupby("task", sort=False):
-            best = mine.loc[best_predicting(mine, stored[(stored["model"] == model) & (stored["task"] == task)])]
+        for task, task_rows in table.groupby("task", sort=False):
+            best = task_rows.loc[best_predicting(task_rows, stored[(stored["model"] == model) & (stored["task"] == task)])]
             line = filled(
                 "{title}, {model}: the best probe (layer {layer}, {pooling}) predicts **{label}** ({p:.0f} %). "
                 ":small[:gray[Right for {right:.1f} % of test sentences, majority {majority:.1f} %{chance}.]]",
@@ -140,7 +140,7 @@ def _lines(view: View, found: dict[str, pd.DataFrame], changed: dict[str, pd.Dat
                 chance=", so no better than chance" if best["chance"] else "",
             )
             if model in changed:
-                line = line + _turned(mine, changed[model], str(task), best.name)
+                line = line + _turned(task_rows, changed[model], str(task), best.name)
             lines.append(line)
     return lines
 
@@ -152,10 +152,10 @@ def _stored(view: View, models: tuple[str, ...]) -> pd.DataFrame:
     return view.read(accuracies, models)
 
 
-def _turned(mine: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:
+def _turned(task_rows: pd.DataFrame, changed: pd.DataFrame, task: str, best: object) -> Markdown:
     """How many predictions change when the words are swapped; both tables have the same rows."""
-    other = changed.loc[mine.index]
-    turns, counts = mine["number"] != other["number"], ~mine["chance"]
+    other = changed.loc[task_rows.index]
+    turns, counts = task_rows["number"] != other["number"], ~task_rows["chance"]
     now = other.loc[best]
     return filled(
         " With the words swapped: **{label}** ({p:.0f} %); {n} of {all} above chance change{s} the prediction.",

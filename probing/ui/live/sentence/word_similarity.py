@@ -67,8 +67,8 @@ def _stored(view: View, models: list[str]) -> pd.DataFrame:
     """``model, layer, similarity``: the stored anisotropy."""
     if view.database is None:
         return pd.DataFrame(columns=["model", "layer", "similarity"])
-    found = view.read(values, tuple(models), (ANISOTROPY,))
-    return found.rename(columns={"value": "similarity"})[["model", "layer", "similarity"]]
+    similarities = view.read(values, tuple(models), (ANISOTROPY,))
+    return similarities.rename(columns={"value": "similarity"})[["model", "layer", "similarity"]]
 
 
 def _headline(view: View, table: pd.DataFrame, models: list[str]) -> Markdown:

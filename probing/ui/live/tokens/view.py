@@ -138,10 +138,10 @@ def _cell(view: View, got: EveryToken, stamp: Stamp) -> None:
     layer, position = at
     view.contents.section("One cell")
     st.markdown(filled("Layer {layer} at token {position}, {piece}:", layer=layer, position=position + 1, piece=got.pieces[position]))
-    mine = every[(every["layer"] == layer) & (every["position"] == position)]
+    cell_tokens = every[(every["layer"] == layer) & (every["position"] == position)]
     blocks.table_with_download(
-        mine,
-        shown=pd.DataFrame({"rank": mine["place"], "token": mine["token"], "probability": mine["probability"]}),
+        cell_tokens,
+        shown=pd.DataFrame({"rank": cell_tokens["place"], "token": cell_tokens["token"], "probability": cell_tokens["probability"]}),
         stamp=stamp,
         name="live-cell",
         column_config={"probability": st.column_config.NumberColumn(format="percent")},

@@ -84,8 +84,8 @@ def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: di
 def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
     runs = shown.about.runs
     runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets.values())].set_index("run_id")
-    found = shown.view.read(precision, tuple(runs.index), (k,), "macro")
-    table = shown_baselines(_chosen(found.assign(objective=found["run_id"].map(runs["objective"])), objectives, sets))
+    points = shown.view.read(precision, tuple(runs.index), (k,), "macro")
+    table = shown_baselines(_chosen(points.assign(objective=points["run_id"].map(runs["objective"])), objectives, sets))
     metric = METRICS[f"p_at_{k}"]
     panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
     drawn = drawing(
