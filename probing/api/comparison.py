@@ -60,9 +60,9 @@ class Comparison:
             paired_by_layer(self._database, pair.base_run_id, pair.run_id, self.k).assign(probe_set=pair.probe_set)
             for pair in self._counted.itertuples()
         ]
-        found = pd.concat(tables, ignore_index=True).rename(columns=_PART_OF)
+        counts = pd.concat(tables, ignore_index=True).rename(columns=_PART_OF)
         first = ["probe_set", "layer", "n", *PARTS]
-        return found[[*first, *(name for name in found if name not in first)]]
+        return counts[[*first, *(name for name in counts if name not in first)]]
 
     @property
     def lost(self) -> pd.DataFrame:
@@ -95,8 +95,8 @@ class Comparison:
         return f"Comparison({self.model!r} with {self.base!r}, head={self.head!r}, k={self.k}: {parts})"
 
     def _part(self, part: str) -> pd.DataFrame:
-        found = self._facts
-        return found[found["part"] == part].drop(columns=["part", *_CONSTANT]).reset_index(drop=True)
+        facts = self._facts
+        return facts[facts["part"] == part].drop(columns=["part", *_CONSTANT]).reset_index(drop=True)
 
     @cached_property
     def _counted(self) -> pd.DataFrame:

@@ -174,10 +174,10 @@ class Plots:
         db = self._results.database
         names = run_names(*_one(model, head, probe_set), filters.get("templates") or "default")
         run = listed_run(db, names, base, part)
-        found = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
-        if found.empty:
+        facts = list_facts(db, FactChoice(run, single("relation", relation), base, part, filters), limit=1)
+        if facts.empty:
             raise FigureError("no fact passes these filters; give fewer filters")
-        fact = open_fact(db, str(found["fact_id"].iloc[0]), names.templates)
+        fact = open_fact(db, str(facts["fact_id"].iloc[0]), names.templates)
         return for_notebook(fact_figures.ranks_figure(fact, run, self._looks), dark)
 
     @checked

@@ -96,8 +96,8 @@ class Results(OpenResults):
         """
         layers = several("layer", layer)
         refuse_layers(self.database, run_names(model, head, probe_set, templates), layers)
-        found = self._report(KNOWLEDGE, "precision", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average)
-        return only(found, "layer", layers)
+        rows = self._report(KNOWLEDGE, "precision", model=model, head=head, probe_set=probe_set, templates=templates, k=k, average=average)
+        return only(rows, "layer", layers)
 
     @checked
     def total(
@@ -193,10 +193,10 @@ class Results(OpenResults):
         bases = several("base", base)
         refuse_unknown_words("base", bases, sorted(set(all_runs(self.database)["model"])))
         any_two = bases if model is not None else None
-        found = self._report(KNOWLEDGE, "transitions", model=model, head=head, probe_set=probe_set, templates=templates, k=k, base=any_two)
-        if model is not None and found.empty:
+        rows = self._report(KNOWLEDGE, "transitions", model=model, head=head, probe_set=probe_set, templates=templates, k=k, base=any_two)
+        if model is not None and rows.empty:
             raise StoreError(without_pair(self.database, run_names(model, head, probe_set, templates), bases))
-        return found if any_two else only(found, "base", bases)
+        return rows if any_two else only(rows, "base", bases)
 
     @checked
     def tasks(self, model: Words = None) -> pd.DataFrame:
@@ -349,8 +349,8 @@ class Results(OpenResults):
         0      0       0.5
         1      8       0.5
         """
-        found = self._report(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
-        return only(found, "layer", several("layer", layer))
+        rows = self._report(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
+        return only(rows, "layer", several("layer", layer))
 
     @checked
     def changes(self, what: str = "values", model: Words = None, measure: Words = None, heads: bool = False) -> pd.DataFrame:

@@ -73,9 +73,9 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
             pools[-2:] = [[(first * n + second * m) / (n + m), n + m]]
     places = np.concatenate([np.full(int(n), place) for place, n in pools])
     places = np.maximum(np.minimum(places, high - tall[-1] / 2 - offsets[-1]), low + tall[0] / 2) + offsets
-    found = np.empty(len(places))
-    found[order] = places
-    return [float(place) for place in found]
+    placed = np.empty(len(places))
+    placed[order] = places
+    return [float(place) for place in placed]
 
 
 def readable(colour: str) -> str:
@@ -115,10 +115,10 @@ def write(figure: go.Figure, labels: Sequence[EndLabel], *, ranges: Sequence[tup
         scale = whole * (end - start) / (high - low)
         # Lines that end at different layers have their names side by side.
         for x in dict.fromkeys(one.x for one in labels if one.row == row):
-            mine = [one for one in labels if one.row == row and one.x == x]
-            wanted = [(one.y - low) * scale for one in mine]
-            places = spread(wanted, [_LINE * len(one.lines) + _GAP for one in mine], 0, (high - low) * scale)
-            for one, was, place in zip(mine, wanted, places, strict=True):
+            labels_here = [one for one in labels if one.row == row and one.x == x]
+            wanted = [(one.y - low) * scale for one in labels_here]
+            places = spread(wanted, [_LINE * len(one.lines) + _GAP for one in labels_here], 0, (high - low) * scale)
+            for one, was, place in zip(labels_here, wanted, places, strict=True):
                 written.append(_annotation(one, was - place, axis.plotly_name.removeprefix("yaxis")))
     # Together: Plotly checks all annotations of a figure again for each that is added.
     figure.layout.annotations = [*(note.to_plotly_json() for note in figure.layout.annotations), *written]

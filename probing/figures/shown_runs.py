@@ -134,14 +134,14 @@ def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
     return max(heads, key=models)
 
 
-def _widen(shown: dict[str, list[str]], mine: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
+def _widen(shown: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
     """Adds the kind of head and the probe set of one run of a model unless a run of it is shown already."""
 
     def distance(run: pd.Series) -> tuple:
         columns = ("head", "probe_set")
         return *(run[column] not in shown[column] for column in columns), *(order[column].index(run[column]) for column in columns)
 
-    nearest = min((run for _, run in mine.iterrows()), key=distance)
+    nearest = min((run for _, run in model_runs.iterrows()), key=distance)
     for column in ("head", "probe_set"):
         if nearest[column] not in shown[column]:
             shown[column].append(nearest[column])

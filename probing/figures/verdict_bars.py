@@ -22,16 +22,16 @@ def verdict_bars(counts: pd.DataFrame, *, colours: Mapping[str, str]) -> go.Figu
     sides = list(dict.fromkeys(counts["side"]))
     figure = go.Figure()
     for verdict, colour in colours.items():
-        mine = counts[(counts["verdict"] == verdict) & (counts["claims"] > 0)]
-        if mine.empty:
+        of_verdict = counts[(counts["verdict"] == verdict) & (counts["claims"] > 0)]
+        if of_verdict.empty:
             continue
         figure.add_bar(
-            y=[sides.index(side) for side in mine["side"]],
-            x=mine["claims"],
+            y=[sides.index(side) for side in of_verdict["side"]],
+            x=of_verdict["claims"],
             orientation="h",
             name=verdict,
             marker={"color": colour},
-            text=mine["claims"].astype(str),
+            text=of_verdict["claims"].astype(str),
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,

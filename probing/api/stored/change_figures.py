@@ -39,10 +39,10 @@ def change_figure(db: Database, choice: Choice | None, names: RunSelection, k: i
     if choice is not None:
         CHANGES.refuse(db, choice)
     panels = TuningPanels(read_from(db), model, _facts(db, model, names, k))
-    found = panels.found if choice is None else _of_report(panels.found, choice)
+    evidence = panels.found if choice is None else _of_report(panels.found, choice)
     called = [looks.labels.get(name, name) for name in (model, panels.base, panels.control)]
     colours = [looks.colours[model], looks.colours.get(panels.base, theme.PALETTE[0])]
-    return evidence_panels(found, names=called, colours=colours, tasks=panels.titles)
+    return evidence_panels(evidence, names=called, colours=colours, tasks=panels.titles)
 
 
 def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
@@ -64,16 +64,16 @@ def _model(db: Database, names: RunSelection, looks: ModelLooks) -> str:
 def _facts(db: Database, model: str, names: RunSelection, k: int) -> FactRuns | None:
     """The counted facts, among those that both the model and its base were asked."""
     pairs = fact_pairs(db)
-    mine = pairs[pairs["model"] == model]
+    model_pairs = pairs[pairs["model"] == model]
     for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
         one = single(column, wanted)
-        if one is not None and one not in set(mine[column]):
-            there = ", ".join(dict.fromkeys(mine[column])) or "none"
+        if one is not None and one not in set(model_pairs[column]):
+            there = ", ".join(dict.fromkeys(model_pairs[column])) or "none"
             raise OptionError(f"got {column} {one}; {model} and its base have {there}")
-        mine = mine if one is None else mine[mine[column] == one]
-    if mine.empty:
+        model_pairs = model_pairs if one is None else model_pairs[model_pairs[column] == one]
+    if model_pairs.empty:
         return None
-    first = in_menu_order(mine, all_runs(db)).iloc[0]
+    first = in_menu_order(model_pairs, all_runs(db)).iloc[0]
     return FactRuns(str(first["head"]), str(first["probe_set"]), k)
 
 

@@ -54,8 +54,8 @@ def forgotten_figure(db: Database, names: RunSelection, k: int, definition: str 
     run = one_run(db, names)
     points = shown_baselines(precision_by_relation(db, (run["run_id"],), k))
     if definition is not None:
-        found = forgotten(db, (run["run_id"],), (k,), (definition,))
-        gone = found["names"].iloc[0] if len(found) else ()
+        by_definition = forgotten(db, (run["run_id"],), (k,), (definition,))
+        gone = by_definition["names"].iloc[0] if len(by_definition) else ()
         if not gone:
             return theme.empty(f"By the definition “{definition}” this run has forgotten no relation at rank ≤ {k}.")
         points = points[points["relation"].isin(gone)]
@@ -89,9 +89,9 @@ def ranks_figure(one: OneFact, run: Any, looks: ModelLooks) -> "go.Figure":
 def tokens_figure(one: OneFact, run: Any, dark: bool) -> "go.Figure":
     """The Facts page's grid of tokens; see ``Plots.fact``."""
     refuse_counted(run)
-    mine = one.rows[one.rows["run_id"] == run["run_id"]]
-    tokens = token_rows(mine)
+    run_rows = one.rows[one.rows["run_id"] == run["run_id"]]
+    tokens = token_rows(run_rows)
     if tokens.empty:
         raise OptionError(f"{run['model']} with {run['head']} heads was not asked this fact; change model or head")
     columns = min(int(tokens["place"].max()), MAX_TOKENS)
-    return token_grid(tokens, columns=columns, ranks=ranks_by_layer(mine), ranked=str(one.about["object"]), dark=dark)
+    return token_grid(tokens, columns=columns, ranks=ranks_by_layer(run_rows), ranked=str(one.about["object"]), dark=dark)

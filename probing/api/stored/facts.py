@@ -203,12 +203,12 @@ def open_fact(db: Database, fact_id: str, templates: str = "default") -> OneFact
     Raises:
         OptionError: if there is no fact with this id.
     """
-    found = fact(db, fact_id)
-    if found.empty:
+    facts = fact(db, fact_id)
+    if facts.empty:
         raise OptionError(f"got fact_id {fact_id!r}, which is not stored; results.facts() lists facts with their ids")
     runs = page_runs(db, templates)
-    runs = runs[runs["probe_set"] == found["probe_set"].iloc[0]]
-    return OneFact(found.iloc[0], runs, fact_predictions(db, fact_id, tuple(runs["run_id"])))
+    runs = runs[runs["probe_set"] == facts["probe_set"].iloc[0]]
+    return OneFact(facts.iloc[0], runs, fact_predictions(db, fact_id, tuple(runs["run_id"])))
 
 
 def by_layer(one: OneFact, models: Sequence[str] | None, heads: Sequence[str] | None) -> pd.DataFrame:

@@ -32,10 +32,10 @@ def page_runs(db: Database, templates: str) -> pd.DataFrame:
     Raises:
         StoreError: if no run of facts is stored.
     """
-    found = all_runs(db)
-    if found.empty:
+    runs = all_runs(db)
+    if runs.empty:
         raise StoreError("no probed facts are stored; make a run with: python -m probing probe --model nesia-mini --facts all --head tied")
-    return one_run_each(found[found["template_set"] == templates])
+    return one_run_each(runs[runs["template_set"] == templates])
 
 
 def laid_over(db: Database, names: RunSelection) -> pd.DataFrame:
@@ -109,11 +109,11 @@ def compared_run(db: Database, names: RunSelection, base: str) -> pd.Series:
     """
     run, runs = one_run(db, names), page_runs(db, names.templates)
     RunSelection((base,), templates=names.templates).refuse_unknown(db)
-    mine = _named(runs, replace(names, models=(str(run["model"]),)))
-    found = mine.merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
-    if found.empty:
+    model_runs = _named(runs, replace(names, models=(str(run["model"]),)))
+    shared = model_runs.merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
+    if shared.empty:
         raise StoreError(nothing_common(runs, str(run["model"]), base))
-    return run if run["run_id"] in set(found["run_id"]) else in_menu_order(found, runs).iloc[0]
+    return run if run["run_id"] in set(shared["run_id"]) else in_menu_order(shared, runs).iloc[0]
 
 
 def tuned_pair(db: Database, names: RunSelection, base: str | None = None) -> pd.DataFrame:
@@ -127,17 +127,17 @@ def tuned_pair(db: Database, names: RunSelection, base: str | None = None) -> pd
     """
     names.refuse_unknown(db)
     runs = page_runs(db, names.templates)
-    found = pairs(runs, (base,) if base and names.models else None)
+    tuned = pairs(runs, (base,) if base and names.models else None)
     for column, chosen in (("model", names.models), ("head", names.heads), ("probe_set", names.probe_sets), ("base", base and [base])):
-        found = found if not chosen else found[found[column].isin(list(chosen))]
+        tuned = tuned if not chosen else tuned[tuned[column].isin(list(chosen))]
     # Runs with stored counts alone have no single facts.
-    found = found[~found["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
-    if found.empty:
+    tuned = tuned[~tuned["run_id"].isin(runs.loc[runs["counted"].astype(bool), "run_id"])]
+    if tuned.empty:
         raise FigureError(
             "no fine-tuned model of this selection is stored fact by fact with its base; results.transitions() lists the pairs, "
             "model= and base= name any two models"
         )
-    return in_menu_order(found, runs).head(1).reset_index(drop=True)
+    return in_menu_order(tuned, runs).head(1).reset_index(drop=True)
 
 
 def in_menu_order(found: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -158,9 +158,9 @@ def without_pair(db: Database, names: RunSelection, bases: tuple[str, ...] | Non
     base = bases[0] if bases else base_of(runs[runs["model"] == model].iloc[0])
     if not base:
         return f"{model} has no stored base; name the model to compare with in base=, or load it with base= and probe it again"
-    mine = runs[runs["model"] == model].merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
+    shared = runs[runs["model"] == model].merge(runs.loc[runs["model"] == base, ["head", "probe_set"]])
     for column, wanted in (("head", names.heads), ("probe_set", names.probe_sets)):
-        mine = mine if wanted is None else mine[mine[column].isin(list(wanted))]
-    if mine.empty:
+        shared = shared if wanted is None else shared[shared[column].isin(list(wanted))]
+    if shared.empty:
         return nothing_common(runs, model, base)
     return f"{model} and {base} cannot be compared fact by fact, because only counts or only the last layer are stored; probe them again"

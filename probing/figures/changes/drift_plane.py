@@ -40,23 +40,23 @@ def drift_plane(
     figure = go.Figure()
     labelled = _labelled(points, loss)
     for model in [one for one in colours if one in set(points["model"])]:
-        mine, colour = points[points["model"] == model].sort_values("layer"), colours[model]
+        model_points, colour = points[points["model"] == model].sort_values("layer"), colours[model]
         name, control = theme.plain((labels or {}).get(model, model)), model in controls
         figure.add_scatter(
-            x=mine["drift"] * 100,
-            y=mine[loss] * factor,
+            x=model_points["drift"] * 100,
+            y=model_points[loss] * factor,
             name=name,
             mode="lines+markers+text",
             cliponaxis=False,
             line={"color": theme.faint(colour, 0.4), "width": 1, "dash": theme.line_dash(control)},
             marker={"size": 9, "color": colour, "symbol": "circle-open" if control else "circle", "line": {"width": 1.5, "color": colour}},
-            text=[str(layer) if row in labelled else "" for row, layer in mine["layer"].items()],
+            text=[str(layer) if row in labelled else "" for row, layer in model_points["layer"].items()],
             textposition="top center",
             textfont={"size": 9},
             hovertext=[
                 f"<b>{name}</b>, layer {layer}{' (embeddings)' if layer == 0 else ''}<br>weights moved by {drift * 100:.2f} %<br>"
                 f"{theme.plain(title)}: {value * factor:.2f}"
-                for layer, drift, value in mine[["layer", "drift", loss]].itertuples(index=False, name=None)
+                for layer, drift, value in model_points[["layer", "drift", loss]].itertuples(index=False, name=None)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -182,15 +182,15 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks:
     if panel.before:
         base = rows.drop_duplicates("layer").sort_values("layer").dropna(subset=["base_value"])
         _thin(figure, base, base["base_value"] * panel.factor, axis, colours[1], "solid", f"{names[1]}")
-    for line, mine in rows.groupby("line", sort=False):
-        mine = mine.sort_values("layer")
+    for line, points in rows.groupby("line", sort=False):
+        points = points.sort_values("layer")
         if str(line) == "none":
-            _level(figure, ends, float(mine["value"].iloc[0]), axis, colours[0], f"{names[0]}, unchanged")
+            _level(figure, ends, float(points["value"].iloc[0]), axis, colours[0], f"{names[0]}, unchanged")
             continue
-        known = mine.dropna(subset=["control_value"])
+        known = points.dropna(subset=["control_value"])
         if len(known):
             _thin(figure, known, known["control_value"] * panel.factor, axis, theme.NEUTRAL, panel.dash(str(line)), names[2])
-        _line(figure, mine, panel, axis, names, colours[0])
+        _line(figure, points, panel, axis, names, colours[0])
 
 
 def _level(figure: go.Figure, ends: list[float], level: float, axis: str, colour: str, name: str) -> None:
@@ -220,13 +220,13 @@ def _thin(figure: go.Figure, rows: pd.DataFrame, y: pd.Series, axis: str, colour
     )
 
 
-def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names: Sequence[str], colour: str) -> None:
-    line = str(mine["line"].iloc[0])
-    theme.interval_band(figure, mine["layer"], mine["low"] * panel.factor, mine["high"] * panel.factor, colour, yaxis=axis)
-    marks = [theme.NEUTRAL if inside else colour for inside in mine["inside_control"]]
+def _line(figure: go.Figure, points: pd.DataFrame, panel: Panel, axis: str, names: Sequence[str], colour: str) -> None:
+    line = str(points["line"].iloc[0])
+    theme.interval_band(figure, points["layer"], points["low"] * panel.factor, points["high"] * panel.factor, colour, yaxis=axis)
+    marks = [theme.NEUTRAL if inside else colour for inside in points["inside_control"]]
     figure.add_scatter(
-        x=mine["layer"],
-        y=mine["value"] * panel.factor,
+        x=points["layer"],
+        y=points["value"] * panel.factor,
         yaxis=axis,
         mode="lines+markers",
         cliponaxis=False,
@@ -234,16 +234,16 @@ def _line(figure: go.Figure, mine: pd.DataFrame, panel: Panel, axis: str, names:
         name=theme.plain(names[0]) + (f", {panel.name(line)}" if panel.name(line) else ""),
         line={"color": colour, "width": 2.2, "dash": panel.dash(line)},
         marker={"size": 7, "color": marks, "line": {"width": 0}},
-        error_y=_whiskers(mine, panel, colour),
-        hovertext=[_hover(one, panel, names) for one in mine.to_dict("records")],
+        error_y=_whiskers(points, panel, colour),
+        hovertext=[_hover(one, panel, names) for one in points.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
-def _whiskers(mine: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any] | None:
-    if not (mine["seeds"].fillna(1) > 1).any():
+def _whiskers(points: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any] | None:
+    if not (points["seeds"].fillna(1) > 1).any():
         return None
-    up, down = mine["seed_high"] - mine["value"], mine["value"] - mine["seed_low"]
+    up, down = points["seed_high"] - points["value"], points["value"] - points["seed_low"]
     ends = {"array": up.clip(lower=0).fillna(0) * panel.factor, "arrayminus": down.clip(lower=0).fillna(0) * panel.factor}
     return {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2, "width": 4, **ends}
 

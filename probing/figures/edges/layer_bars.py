@@ -50,19 +50,19 @@ def layer_bars(
     return figure
 
 
-def _add_task(figure: go.Figure, mine: pd.DataFrame, row: int, colour: str, weights: str) -> None:
+def _add_task(figure: go.Figure, layers: pd.DataFrame, row: int, colour: str, weights: str) -> None:
     name = WEIGHTS if weights == "weight" else NORMED
     looks = {
         weights: (name, {"color": colour}, f"{name} %{{customdata:.3f}}"),
         "gain": (GAINS, {"color": "rgba(0,0,0,0)", "line": {"color": GAIN, "width": 1.8}}, "F1 %{customdata:+.2f} points"),
     }
     for column, (shown, marker, words) in looks.items():
-        values = mine[column]
+        values = layers[column]
         if values.isna().all():
             continue
         largest = float(values.abs().max()) or 1.0
         figure.add_bar(
-            x=mine["layer"],
+            x=layers["layer"],
             y=values / largest,
             name=shown,
             legendgroup=shown,

@@ -40,9 +40,9 @@ def place_rows(
     rows, looks = task_rows.placed(places, models), task_rows.looks(models, colours)
     scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
     figure = go.Figure()
-    for model, mine in rows.groupby("model", sort=False):
+    for model, model_rows in rows.groupby("model", sort=False):
         name = (labels or {}).get(str(model), str(model))
-        _add_model(figure, mine, scale[mine.index], name, looks[str(model)], titles or {})
+        _add_model(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
         task_rows.add_legend(figure, "centre of gravity of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
@@ -59,12 +59,12 @@ def place_rows(
 
 
 def _add_model(
-    figure: go.Figure, mine: pd.DataFrame, scale: pd.Series, name: str, look: tuple[str, str], titles: Mapping[str, str]
+    figure: go.Figure, model_rows: pd.DataFrame, scale: pd.Series, name: str, look: tuple[str, str], titles: Mapping[str, str]
 ) -> None:
     colour, symbol = look
     shown = theme.plain(name)
-    there = mine["expected_layer"].notna()
-    for one, by in zip(mine[there].to_dict("records"), scale[there], strict=True):
+    there = model_rows["expected_layer"].notna()
+    for one, by in zip(model_rows[there].to_dict("records"), scale[there], strict=True):
         if pd.notna(one["expected_layer_low"]):
             figure.add_scatter(
                 x=[one["expected_layer_low"] * by, one["expected_layer_high"] * by],
@@ -77,8 +77,8 @@ def _add_model(
                 name=f"{shown}: 95 % interval",
             )
     figure.add_scatter(
-        x=(mine["centre_of_gravity"] * scale).where(mine["centre_of_gravity"].notna()),
-        y=mine["_y"],
+        x=(model_rows["centre_of_gravity"] * scale).where(model_rows["centre_of_gravity"].notna()),
+        y=model_rows["_y"],
         mode="markers",
         name=shown,
         legendgroup=name,
@@ -86,20 +86,20 @@ def _add_model(
             "symbol": symbol,
             "size": 10,
             "color": colour,
-            "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in mine.to_dict("records")],
+            "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in model_rows.to_dict("records")],
         },
-        hovertext=[_hover(one, shown, titles) for one in mine.to_dict("records")],
+        hovertext=[_hover(one, shown, titles) for one in model_rows.to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_scatter(
-        x=mine.loc[there, "expected_layer"] * scale[there],
-        y=mine.loc[there, "_y"],
+        x=model_rows.loc[there, "expected_layer"] * scale[there],
+        y=model_rows.loc[there, "_y"],
         mode="markers",
         name=f"{shown}: expected layer",
         showlegend=False,
         legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
-        hovertext=[_hover(one, shown, titles) for one in mine[there].to_dict("records")],
+        hovertext=[_hover(one, shown, titles) for one in model_rows[there].to_dict("records")],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if (~there).any():
@@ -107,7 +107,7 @@ def _add_model(
         words = [NOT_RESOLVED] * int((~there).sum())
         figure.add_scatter(
             x=[0.0] * len(words),
-            y=mine.loc[~there, "_y"],
+            y=model_rows.loc[~there, "_y"],
             mode="text",
             text=words,
             # Above the line of the centre of gravity, which would strike the words through.

@@ -36,8 +36,8 @@ def score_rows(
     models = list(dict.fromkeys(scores["model"]))
     rows, looks = task_rows.placed(scores, models), task_rows.looks(models, colours)
     figure = go.Figure()
-    for model, mine in rows.groupby("model", sort=False):
-        _add_model(figure, mine, (labels or {}).get(str(model), str(model)), looks[str(model)], titles or {})
+    for model, model_rows in rows.groupby("model", sort=False):
+        _add_model(figure, model_rows, (labels or {}).get(str(model), str(model)), looks[str(model)], titles or {})
     for column, (name, symbol) in YARDSTICKS.items():
         if column in rows and rows[column].notna().any():
             _add_yardstick(figure, rows, column, name, symbol, looks)
@@ -48,11 +48,11 @@ def score_rows(
     return figure
 
 
-def _add_model(figure: go.Figure, mine: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]) -> None:
+def _add_model(figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tuple[str, str], titles: Mapping[str, str]) -> None:
     colour, symbol = look
     shown = theme.plain(name)
-    x = [end for first, last in zip(mine["f1_first"] * 100, mine["f1_last"] * 100, strict=True) for end in (first, last, None)]
-    y = [end for place in mine["_y"] for end in (place, place, None)]
+    x = [end for first, last in zip(model_rows["f1_first"] * 100, model_rows["f1_last"] * 100, strict=True) for end in (first, last, None)]
+    y = [end for place in model_rows["_y"] for end in (place, place, None)]
     figure.add_scatter(
         x=x,
         y=y,
@@ -65,23 +65,23 @@ def _add_model(figure: go.Figure, mine: pd.DataFrame, name: str, look: tuple[str
     )
     for column, suffix, probe in (("f1_first", "-open", "P(0), word embeddings only"), ("f1_last", "", "P(L), all layers")):
         figure.add_scatter(
-            x=mine[column] * 100,
-            y=mine["_y"],
+            x=model_rows[column] * 100,
+            y=model_rows["_y"],
             mode="markers",
             name=shown if column == "f1_last" else f"{shown}: P(0)",
             showlegend=column == "f1_last",
             legendgroup=name,
             marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
-            error_x=_interval(mine, colour) if column == "f1_last" else None,
-            hovertext=[_hover(one, column, probe, shown, titles) for one in mine.to_dict("records")],
+            error_x=_interval(model_rows, colour) if column == "f1_last" else None,
+            hovertext=[_hover(one, column, probe, shown, titles) for one in model_rows.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
         )
 
 
-def _interval(mine: pd.DataFrame, colour: str) -> dict[str, Any] | None:
-    if "f1_last_low" not in mine or mine["f1_last_low"].isna().all():
+def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
+    if "f1_last_low" not in model_rows or model_rows["f1_last_low"].isna().all():
         return None
-    up, down = mine["f1_last_high"] - mine["f1_last"], mine["f1_last"] - mine["f1_last_low"]
+    up, down = model_rows["f1_last_high"] - model_rows["f1_last"], model_rows["f1_last"] - model_rows["f1_last_low"]
     return {"type": "data", "symmetric": False, "array": up * 100, "arrayminus": down * 100, "color": colour, "thickness": 1.4, "width": 3}
 
 

@@ -57,8 +57,8 @@ def _heading(panel: pd.DataFrame) -> str:
 
 def _add_panel(figure: go.Figure, panel: pd.DataFrame, row: int) -> list[across.Shape]:
     """Draws the bars; returns the line before the layer from which the best label stays, if there is one."""
-    for place, mine in panel.groupby("place"):
-        ordered = mine.sort_values("layer")
+    for place, of_place in panel.groupby("place"):
+        ordered = of_place.sort_values("layer")
         label = theme.plain(str(ordered["label"].iloc[0]))
         figure.add_bar(
             x=ordered["layer"],

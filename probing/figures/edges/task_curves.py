@@ -74,8 +74,8 @@ def task_curves(
     named: set[str] = set()
     lines: list[across.Shape] = []
     for row, task in enumerate(tasks, start=1):
-        for _, one in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
-            lines.append(_add_level(figure, str(one["name"]), float(one["value"]), axis, row, named))
+        for _, level in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
+            lines.append(_add_level(figure, str(level["name"]), float(level["value"]), axis, row, named))
         for (model, encoder), line in points[points["task"] == task].groupby(["model", "encoder"], sort=False):
             name = (labels or {}).get(str(model), str(model))
             _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, row, named)

@@ -67,28 +67,28 @@ def _heading(one: pd.Series) -> str:
     return f"{theme.plain(theme.shorten(str(one['title']), 40))} · <b>{right}</b> or {wrong}"
 
 
-def _add_panel(figure: go.Figure, mine: pd.DataFrame, row: int) -> list[across.Shape]:
+def _add_panel(figure: go.Figure, layers: pd.DataFrame, row: int) -> list[across.Shape]:
     """Draws the bars; returns the line before the layer from which the answer stays right, if there is one."""
-    one = mine.iloc[0]
+    first = layers.iloc[0]
     bars = (
-        ("p_gold", "sigmoid_gold", "right label", one["gold"], RIGHT, 1),
-        ("p_wrong", "sigmoid_wrong", "best wrong label", one["wrong"], WRONG, -1),
+        ("p_gold", "sigmoid_gold", "right label", first["gold"], RIGHT, 1),
+        ("p_wrong", "sigmoid_wrong", "best wrong label", first["wrong"], WRONG, -1),
     )
     for column, raw, name, label, colour, sign in bars:
         shown = theme.plain(str(label))
         figure.add_bar(
-            x=mine["layer"],
-            y=sign * mine[column],
+            x=layers["layer"],
+            y=sign * layers[column],
             name=name,
             legendgroup=name,
             showlegend=row == 1,
             marker={"color": colour},
-            customdata=list(zip(mine[column], mine[raw], strict=True)),
+            customdata=list(zip(layers[column], layers[raw], strict=True)),
             row=row,
             col=1,
             hovertemplate=f"layer %{{x}}: {shown} (%{{fullData.name}})<br>share %{{customdata[0]:.2f}}, sigmoid %{{customdata[1]:.2f}}"
             "<extra></extra>",
         )
-    if pd.isna(one["settled"]):
+    if pd.isna(first["settled"]):
         return []
-    return [across.vertical(figure, float(one["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"})]
+    return [across.vertical(figure, float(first["settled"]) - 0.5, row, 1, line={"color": theme.NEUTRAL, "width": 1.6, "dash": "dot"})]

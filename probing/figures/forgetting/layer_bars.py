@@ -23,8 +23,8 @@ def layer_bars(table: pd.DataFrame, *, lost: int, layers: int) -> go.Figure:
     figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.06)
     levels = {OTHER_LAYER: range(layers - 1), LAYERS_BACK: range(1, (layers - 1) // 2 + 1)}
     for column, way in enumerate(_AXES, 1):
-        found = table[table["way"] == way].set_index("level")["n"]
-        sizes = [int(found.get(level, 0)) for level in levels[way]]
+        counts = table[table["way"] == way].set_index("level")["n"]
+        sizes = [int(counts.get(level, 0)) for level in levels[way]]
         figure.add_bar(
             row=1,
             col=column,

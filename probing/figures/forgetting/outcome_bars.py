@@ -34,11 +34,11 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
     controls = set(outcome.loc[outcome["control"], "model"])
     figure = go.Figure()
     for part, colour in COLOURS.items():
-        mine = outcome[outcome["part"] == part].set_index("model").loc[models]
-        shapes = [_SHAPES.get(verdict, "") if part in WAYS else "" for verdict in mine["verdict"]]
+        part_rows = outcome[outcome["part"] == part].set_index("model").loc[models]
+        shapes = [_SHAPES.get(verdict, "") if part in WAYS else "" for verdict in part_rows["verdict"]]
         figure.add_bar(
             y=list(range(len(models))),
-            x=mine["per_100"],
+            x=part_rows["per_100"],
             orientation="h",
             name=part,
             marker={
@@ -46,7 +46,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
                 "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
                 "pattern": {"shape": shapes, "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2},
             },
-            text=[f"{value:.0f}" if value >= _LEAST else "" for value in mine["per_100"]],
+            text=[f"{value:.0f}" if value >= _LEAST else "" for value in part_rows["per_100"]],
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
@@ -55,7 +55,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
             hovertext=[
                 f"<b>{name}</b><br>{part}: {row.n:,} of {row.known:,} known facts, {row.per_100:.1f} of 100"
                 + (f"<br>{row.verdict}" if row.verdict else "")
-                for name, row in zip(names, mine.itertuples(), strict=True)
+                for name, row in zip(names, part_rows.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -38,16 +38,16 @@ def answer_shares(
     )
     for column, model in enumerate(models, 1):
         for number, kind in enumerate(kinds):
-            mine = shares[(shares["model"] == model) & (shares["kind"] == kind)].sort_values("layer")
+            kind_shares = shares[(shares["model"] == model) & (shares["kind"] == kind)].sort_values("layer")
             label = theme.plain(names.get(kind, kind))
             figure.add_bar(
-                x=mine["layer"],
-                y=mine["share"] * 100,
+                x=kind_shares["layer"],
+                y=kind_shares["share"] * 100,
                 name=label,
                 legendgroup=kind,
                 showlegend=column == 1,
                 marker={"color": COLOURS[number % len(COLOURS)], "line": {"width": 0}},
-                customdata=mine["n"],
+                customdata=kind_shares["n"],
                 hovertemplate=f"<b>{theme.plain(called[model])}</b>, layer %{{x}}<br>{label}: %{{y:.1f}} %<br>%{{customdata:,}} facts"
                 "<extra></extra>",
                 row=1,

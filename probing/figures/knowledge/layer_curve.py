@@ -91,13 +91,13 @@ def layer_curve(
     }
     drawn: list[tuple[pd.DataFrame, _Look]] = []
     for _, line in points.groupby("run_id", sort=False):
-        one = line.iloc[0]
-        place = sets.index(one["probe_set"])
+        run = line.iloc[0]
+        place = sets.index(run["probe_set"])
         look = _Look(
-            called[one["run_id"]],
+            called[run["run_id"]],
             _colour(line, points, colours),
-            theme.line_dash(one["model"] in controls),
-            theme.head_symbol(place, one["head"]),
+            theme.line_dash(run["model"] in controls),
+            theme.head_symbol(place, run["head"]),
             scale,
             {"row": place + 1 if panels else 1, "col": 1},
         )
@@ -209,9 +209,9 @@ def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, room: int, legend: bool) -
     if len(ends) + len(lent) <= room:
         return ends + lent
     for row in dict.fromkeys(one.row for one in lent):
-        mine = [one for one in lent if one.row == row]
-        x = max(one.x for one in mine)
-        ends.append(EndLabel(x, float(np.median([one.y for one in mine])), yardsticks.SWAPPED, strong=False, row=row))
+        of_row = [one for one in lent if one.row == row]
+        x = max(one.x for one in of_row)
+        ends.append(EndLabel(x, float(np.median([one.y for one in of_row])), yardsticks.SWAPPED, strong=False, row=row))
     return ends
 
 

@@ -61,10 +61,10 @@ def drift_against_loss(points: pd.DataFrame, *, k: int, colours: Mapping[str, st
     figure = go.Figure()
     order = [model for model in colours if model in set(points["model"])]
     for number, model in enumerate(order):
-        one, name = points[points["model"] == model].iloc[0], theme.plain((labels or {}).get(model, model))
+        point, name = points[points["model"] == model].iloc[0], theme.plain((labels or {}).get(model, model))
         figure.add_scatter(
-            x=[one["drift"] * 100],
-            y=[one["lost_share"] * 100],
+            x=[point["drift"] * 100],
+            y=[point["lost_share"] * 100],
             name=name,
             mode="markers+text" if len(order) <= end_labels.MAX_LABELS else "markers",
             text=[name],

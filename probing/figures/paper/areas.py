@@ -161,9 +161,9 @@ def _cell(places: Sequence[float], at: int) -> tuple[float, float]:
 
 def _sides(panel: Panel, trace: dict[str, Any], layout: dict[str, Any], along: Any) -> list[tuple[float, float]]:
     """How far every bar reaches from its place to both sides, in units of the axis."""
-    mine = listed(trace.get("y" if trace.get("orientation") == "h" else "x"))
+    own_places = listed(trace.get("y" if trace.get("orientation") == "h" else "x"))
     if trace.get("width") is not None:
-        widths = [float(marks.nth(trace["width"], at)) for at in range(len(mine))]
+        widths = [float(marks.nth(trace["width"], at)) for at in range(len(own_places))]
         starts = [-width / 2 if trace.get("offset") is None else float(marks.nth(trace["offset"], at)) for at, width in enumerate(widths)]
         return [(start, start + width) for start, width in zip(starts, widths, strict=True)]
     others = [one for one in panel.traces if one.get("type") == "bar"]
@@ -171,12 +171,12 @@ def _sides(panel: Panel, trace: dict[str, Any], layout: dict[str, Any], along: A
     unit = min((b - a for a, b in pairwise(places) if b > a), default=1.0)
     whole = unit * (1 - layout.get("bargap", 0.2))
     if layout.get("barmode", "group") != "group":
-        return [(-whole / 2, whole / 2)] * len(mine)
+        return [(-whole / 2, whole / 2)] * len(own_places)
     groups = list(dict.fromkeys(one.get("offsetgroup") or id(one) for one in others))
     each = whole / len(groups)
     left = -whole / 2 + each * groups.index(trace.get("offsetgroup") or id(trace))
     gap = each * layout.get("bargroupgap", 0) / 2
-    return [(left + gap, left + each - gap)] * len(mine)
+    return [(left + gap, left + each - gap)] * len(own_places)
 
 
 def _base(trace: dict[str, Any], at: int) -> float:

@@ -96,11 +96,11 @@ def change_map(
     )
     # A heat map's cells cannot be clicked; points can, and they show the numbers.
     for counts, colour in ((False, None), (True, _ON_COLOUR)):
-        mine = cells[cells["counts"] == counts]
-        rows = mine.to_dict("records")
+        some_cells = cells[cells["counts"] == counts]
+        rows = some_cells.to_dict("records")
         figure.add_scatter(
-            x=mine["layer"],
-            y=mine["task"].map(tasks.index),
+            x=some_cells["layer"],
+            y=some_cells["task"].map(tasks.index),
             mode="markers+text" if last < _MAX_NUMBERS else "markers",
             showlegend=False,
             marker={"symbol": "square", "size": _ROW - 6, "opacity": 0},

@@ -33,24 +33,24 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     rows = list(dict.fromkeys(shares[["task", "pooling"]].itertuples(index=False, name=None)))
     figure = go.Figure()
     for fate in [one for one in FATES if shares.loc[shares["fate"] == one, "cells"].any()]:
-        mine = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
+        of_fate = shares[(shares["fate"] == fate) & (shares["cells"] > 0)]
         colour = FATE_COLOURS[fate]
-        words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in mine.itertuples()]
+        words = [f"{(titles or {}).get(one.task, one.task)}, {POOLING_NAMES.get(one.pooling, one.pooling)}" for one in of_fate.itertuples()]
         figure.add_bar(
-            y=[rows.index((one.task, one.pooling)) for one in mine.itertuples()],
-            x=mine["share"] * 100,
+            y=[rows.index((one.task, one.pooling)) for one in of_fate.itertuples()],
+            x=of_fate["share"] * 100,
             orientation="h",
             name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
             | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_READ else {}),
-            text=mine["cells"].astype(str),
+            text=of_fate["cells"].astype(str),
             textposition="inside",
             insidetextanchor="middle",
             textangle=0,
             insidetextfont={"color": theme.ink_on(colour)},
             hovertext=[
                 f"<b>{theme.plain(word)}</b><br>{fate}: {one.cells} of {one.of} layers, {one.share * 100:.0f} %"
-                for word, one in zip(words, mine.itertuples(), strict=True)
+                for word, one in zip(words, of_fate.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -57,11 +57,11 @@ def layer_panels(
     ranges = []
     edge = float(points["x"].max())
     for row, task in enumerate(tasks, start=1):
-        mine = points[points["task"] == task]
-        ends += _levels(figure, mine, edge, mode, row)
-        for (model, pooling), line in mine.groupby(["model", "pooling"], sort=False):
+        task_points = points[points["task"] == task]
+        ends += _levels(figure, task_points, edge, mode, row)
+        for (model, pooling), line in task_points.groupby(["model", "pooling"], sort=False):
             _line(figure, line.sort_values("layer"), (str(model), str(pooling)), mode, colours, labels or {}, controls, row)
-        ranges.append(_extent(mine))
+        ranges.append(_extent(task_points))
     looks.legend(figure, points, colours, labels or {}, controls)
     theme.apply(figure, height=height)
     figure.update_layout(legend_y=1 + 34 / (height - _FRAME), legend_groupclick="togglegroup")
@@ -83,11 +83,11 @@ def _axes(figure: go.Figure, last: int, rows: int, shares: bool) -> None:
     figure.update_xaxes(range=[-0.05, 1.02] if shares else [-0.5, last + 0.15])
 
 
-def _levels(figure: go.Figure, mine: pd.DataFrame, edge: float, mode: str, row: int) -> list[EndLabel]:
+def _levels(figure: go.Figure, task_points: pd.DataFrame, edge: float, mode: str, row: int) -> list[EndLabel]:
     """One grey line per baseline, for all models; returns the names for the ends."""
     found = []
     for column, (name, dash) in looks.LEVELS.items():
-        levels = mine[f"drawn_{column}"].dropna()
+        levels = task_points[f"drawn_{column}"].dropna()
         if levels.empty:
             continue
         level = float(levels.iloc[0])
@@ -139,9 +139,9 @@ def _line(
     )
 
 
-def _extent(mine: pd.DataFrame) -> tuple[float, float]:
+def _extent(task_points: pd.DataFrame) -> tuple[float, float]:
     """The range of a panel's vertical axis: all values, with a margin."""
-    columns = [name for name in mine if str(name).startswith("drawn_")] + ["value"]
-    low, high = float(mine[columns].min().min()), float(mine[columns].max().max())
+    columns = [name for name in task_points if str(name).startswith("drawn_")] + ["value"]
+    low, high = float(task_points[columns].min().min()), float(task_points[columns].max().max())
     edge = max(high - low, 2.0) * 0.07
     return low - edge, high + edge

@@ -60,8 +60,8 @@ def reproduced_lines(
     )
     named: set[str] = set()
     for row, panel in enumerate(panels, start=1):
-        mine = levels[levels["panel"].eq(panel) & levels["value"].notna()].sort_values("value", ascending=False)
-        for place, one in enumerate(mine.itertuples()):
+        panel_levels = levels[levels["panel"].eq(panel) & levels["value"].notna()].sort_values("value", ascending=False)
+        for place, one in enumerate(panel_levels.itertuples()):
             figure.add_hline(
                 y=one.value * drawn.scale,
                 line={"color": theme.NEUTRAL, "width": 1.4, "dash": "dot"},
@@ -74,12 +74,12 @@ def reproduced_lines(
                 # The highest is named above its line, the others below.
                 annotation_position="top right" if place == 0 else "bottom right",
             )
-        for (line, dashed), mine in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
+        for (line, dashed), line_points in points[points["panel"] == panel].groupby(["line", "dashed"], sort=False):
             name = (labels or {}).get(str(line), str(line)) + (", CLS" if dashed else "")
-            _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)
-        for line, mine in stars[stars["panel"] == panel].groupby("line", sort=False):
+            _add(figure, line_points.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), bool(dashed)), drawn, row, named)
+        for line, line_stars in stars[stars["panel"] == panel].groupby("line", sort=False):
             name = (labels or {}).get(str(line), str(line)) + ", against the base's mean-pooling"
-            _add(figure, mine.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), None), drawn, row, named)
+            _add(figure, line_stars.sort_values("x"), (name, colours.get(str(line), theme.NEUTRAL), None), drawn, row, named)
     theme.apply(figure, height=height)
     figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
     for row in range(1, len(panels) + 1):

@@ -62,6 +62,6 @@ def rank_table(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         model, head, layer, gold_rank, answer_rank (among the relation's answers), other_rank (with a swapped subject), gold_logp,
         probability; ranks count from 1, what is not stored is empty.
     """
-    mine = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
-    mine = mine.assign(probability=[math.exp(value) for value in mine["gold_logp"]])
-    return runs[["run_id", "model", "head"]].merge(mine, on="run_id").drop(columns="run_id")
+    layers = rows[["run_id", "layer", "gold_rank", "answer_rank", "other_rank", "gold_logp"]]
+    layers = layers.assign(probability=[math.exp(value) for value in layers["gold_logp"]])
+    return runs[["run_id", "model", "head"]].merge(layers, on="run_id").drop(columns="run_id")

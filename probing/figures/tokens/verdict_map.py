@@ -28,12 +28,12 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     cells = verdicts.assign(place=[rows.index(key) for key in keys], sure=((verdicts["p"] - floor) / (1 - floor)).clip(0, 1))
     figure = go.Figure()
     for number in [None, *sorted(set(cells["number"]))]:
-        mine = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
-        if mine.empty:
+        of_number = cells[cells["chance"]] if number is None else cells[(cells["number"] == number) & ~cells["chance"]]
+        if of_number.empty:
             continue
         colour = theme.PALETTE[int(number or 0) % len(theme.PALETTE)]
         scale = [_GREY, _GREY] if number is None else [theme.faint(colour, _FAINT), theme.faint(colour, _FULL)]
-        square = mine.pivot(index="place", columns="layer", values="sure").reindex(index=range(len(rows)), columns=range(last + 1))
+        square = of_number.pivot(index="place", columns="layer", values="sure").reindex(index=range(len(rows)), columns=range(last + 1))
         figure.add_heatmap(
             z=square.astype(object).where(square.notna(), None).to_numpy().tolist(),
             x=list(range(last + 1)),
