@@ -54,10 +54,10 @@ class Relatives:
         """
         controls = table[table["model"].isin(self.control.values())]
         beside = controls[["base", *keys, *columns]].rename(columns=columns)
-        found = table.merge(beside, on=["base", *keys], how="left")
-        mine = found["model"].map(self.stands).isin(self.control.values())
-        found.loc[mine, list(columns.values())] = float("nan")
-        return found
+        compared = table.merge(beside, on=["base", *keys], how="left")
+        is_control = compared["model"].map(self.stands).isin(self.control.values())
+        compared.loc[is_control, list(columns.values())] = float("nan")
+        return compared
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,14 @@ def choose(
         seeds: seeds to keep, including replicates; None keeps primary runs only.
         templates: name of the template set.
     """
-    found, heads = all_runs(db), canonical_heads(heads)
-    found = found[found["template_set"] == templates]
-    found = found[found["role"] == "primary"] if seeds is None else found[found["seed"].isin(list(seeds))]
+    runs, heads = all_runs(db), canonical_heads(heads)
+    runs = runs[runs["template_set"] == templates]
+    runs = runs[runs["role"] == "primary"] if seeds is None else runs[runs["seed"].isin(list(seeds))]
     for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
         if wanted is not None:
-            found = found[found[column].isin(list(wanted))]
+            runs = runs[runs[column].isin(list(wanted))]
     names = ["model", "head", "seed", "probe_set"]
-    return _newest(found, names).sort_values(names).reset_index(drop=True)
+    return _newest(runs, names).sort_values(names).reset_index(drop=True)
 
 
 def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
@@ -70,11 +70,11 @@ def stored_templates(
     db: Database, models: Sequence[str] | None = None, heads: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None
 ) -> list[str]:
     """Names of the template sets that have primary runs of these models, heads and probe sets; None keeps all."""
-    found, heads = all_runs(db), canonical_heads(heads)
-    found = found[found["role"] == "primary"]
+    runs, heads = all_runs(db), canonical_heads(heads)
+    runs = runs[runs["role"] == "primary"]
     for column, wanted in (("model", models), ("head", heads), ("probe_set", probe_sets)):
-        found = found if wanted is None else found[found[column].isin(list(wanted))]
-    return sorted(set(found["template_set"]))
+        runs = runs if wanted is None else runs[runs[column].isin(list(wanted))]
+    return sorted(set(runs["template_set"]))
 
 
 def pairs(runs: pd.DataFrame, bases: Sequence[str] | None = None) -> pd.DataFrame:
@@ -104,8 +104,8 @@ def nothing_common(runs: pd.DataFrame, model: str, base: str) -> str:
     """The message for two models that have no runs with the same head and probe set."""
 
     def has(name: str) -> str:
-        mine = runs[runs["model"] == name]
-        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in mine.groupby("head")) or "no run"
+        model_runs = runs[runs["model"] == name]
+        return "; ".join(f"{head} on {', '.join(part['probe_set'])}" for head, part in model_runs.groupby("head")) or "no run"
 
     return (
         f"{model} and {base} have no such run with the same head and probe set. {model} has {has(model)}. {base} has {has(base)}. "
@@ -141,5 +141,5 @@ def pair_identities(db: Database, wanted: pd.DataFrame | Sequence[tuple[str, str
 
 def _by_fact(db: Database) -> pd.DataFrame:
     """The runs with predictions."""
-    found = all_runs(db)
-    return found[~found["counted"].astype(bool)]
+    runs = all_runs(db)
+    return runs[~runs["counted"].astype(bool)]

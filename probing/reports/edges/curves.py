@@ -131,28 +131,28 @@ def curves(
     by_sentence = dict(_by_sentence(queries.sentence_counts(db, run_ids, part, unseen), run_ids))
     found = []
     for key, group in runs.groupby(list(GROUP), sort=False):
-        mine = [run_id for run_id in group["run_id"] if run_id in scored]
-        if not mine:
+        group_ids = [run_id for run_id in group["run_id"] if run_id in scored]
+        if not group_ids:
             continue
-        summed = np.array([[scored[run_id][name].to_numpy() for name in ("tp", "fp", "fn")] for run_id in mine], dtype=np.float64)
-        scores, first = f1(*np.moveaxis(summed, 1, 0)), scored[mine[0]]
+        summed = np.array([[scored[run_id][name].to_numpy() for name in ("tp", "fp", "fn")] for run_id in group_ids], dtype=np.float64)
+        scores, first = f1(*np.moveaxis(summed, 1, 0)), scored[group_ids[0]]
         deviations = [
-            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None for run_id, one in zip(mine, scores, strict=True)
+            _f1_drawn(*by_sentence[run_id]) - one if run_id in by_sentence else None for run_id, one in zip(group_ids, scores, strict=True)
         ]
         drawn = drawn_again(scores, deviations, summed, key)
         layers = first["layer"].to_numpy().astype(int)
         model, encoder, task, _, _ = (str(one) for one in key)
-        about = (model, encoder, task, kind, labels, part, len(mine), int(first["targets"].max()))
+        about = (model, encoder, task, kind, labels, part, len(group_ids), int(first["targets"].max()))
         found.append(EdgeCurve(*about, layers, scores.mean(axis=0), drawn, scores))
     return found
 
 
 def _by_sentence(rows: pd.DataFrame, run_ids: Sequence[str]) -> Iterator[tuple[str, tuple[NDArray[np.uint64], NDArray[np.float32]]]]:
     """Run id -> (sentences,) their texts' numbers, (sentences, probes, 3) tp, fp and fn."""
-    for place, mine in rows.groupby("run", sort=False):
-        texts = mine["text"].to_numpy()
+    for place, run_rows in rows.groupby("run", sort=False):
+        texts = run_rows["text"].to_numpy()
         kept = np.unique(texts)
-        counts = mine[["tp", "fp", "fn"]].to_numpy(dtype=np.float32).reshape(len(kept), -1, 3)
+        counts = run_rows[["tp", "fp", "fn"]].to_numpy(dtype=np.float32).reshape(len(kept), -1, 3)
         yield run_ids[int(str(place))], (kept, counts)
 
 
@@ -200,7 +200,7 @@ def _sentence_draws(texts: bytes) -> NDArray[np.uint8]:
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64: every bit of the result depends on every bit of the number."""
-    found = numbers * np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -51,8 +51,8 @@ def by_label(
     rows = []
     for key, group in runs.groupby(list(GROUP), sort=False):
         model, encoder, *_ = (str(one) for one in key)
-        mine = scored[scored["run_id"].isin(list(group["run_id"]))]
-        for label, of_label in mine.groupby("label", sort=False):
+        of_group = scored[scored["run_id"].isin(list(group["run_id"]))]
+        for label, of_label in of_group.groupby("label", sort=False):
             seeds = list(dict.fromkeys(of_label["run_id"]))
             layers = np.unique(of_label["layer"]).astype(int)
             counts = of_label[["tp", "fp", "fn"]].to_numpy(dtype=np.float64).reshape(len(seeds), len(layers), 3)

@@ -58,12 +58,12 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
     mix = queries.mix(db, list(runs["run_id"]))
     rows: list[tuple] = []
     for key, group in runs.groupby(["model", "encoder", "task"], sort=False):
-        mine = mix[mix["run_id"].isin(list(group["run_id"]))]
-        if mine.empty:
+        group_mix = mix[mix["run_id"].isin(list(group["run_id"]))]
+        if group_mix.empty:
             continue
-        last, seeds = int(group["layers"].max()) - 1, mine["run_id"].nunique()
-        weights = mine.pivot(index="run_id", columns="layer", values="weight").to_numpy().mean(axis=0)
-        norms = mine.pivot(index="run_id", columns="layer", values="norm").to_numpy().mean(axis=0)
+        last, seeds = int(group["layers"].max()) - 1, group_mix["run_id"].nunique()
+        weights = group_mix.pivot(index="run_id", columns="layer", values="weight").to_numpy().mean(axis=0)
+        norms = group_mix.pivot(index="run_id", columns="layer", values="norm").to_numpy().mean(axis=0)
         shares = numbers.times_norm(weights, norms)
         rows += [(*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer]) for layer in range(len(weights))]
     return pd.DataFrame(rows, columns=list(_WEIGHTS))
@@ -125,9 +125,9 @@ def f1_of_top(db: Database, run_ids: Sequence[str], part: str | None = None, uns
     baselines, runs = queries.baseline_counts(db), queries.edge_runs(db)
     several = set(baselines.loc[baselines["baseline"] == MEMORY_EACH, "task"])
     chosen = runs[runs["run_id"].isin(list(run_ids)) & ~runs["task"].isin(several)]
-    found = queries.top_counts(db, list(chosen["run_id"]), part, unseen)
-    found["f1_top"] = numbers.f1(found["tp"], found["fp"], found["fn"])
-    return found[["run_id", "part", "layer", "f1_top"]]
+    counts = queries.top_counts(db, list(chosen["run_id"]), part, unseen)
+    counts["f1_top"] = numbers.f1(counts["tp"], counts["fp"], counts["fn"])
+    return counts[["run_id", "part", "layer", "f1_top"]]
 
 
 def _name(curve: EdgeCurve) -> tuple[str, str, str]:

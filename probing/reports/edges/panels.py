@@ -64,8 +64,8 @@ class EdgePanels:
 
     def f1(self, kind: str) -> pd.DataFrame:
         """F1 of probes of a kind by layer, without published numbers."""
-        found = self.read(f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks))
-        return self._chosen(found)
+        points = self.read(f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks))
+        return self._chosen(points)
 
     def curves(self, mode: str) -> Panel:
         """F1 by layer of a kind of probe, or ``selectivity`` or ``compression``, with the levels of each task."""
@@ -75,11 +75,11 @@ class EdgePanels:
         if mode == "compression":
             return self._chosen(self.read(compression))
         if mode == "selectivity":
-            found = self.read(selectivity, part=self.part)
-            on_seen = found.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
+            points = self.read(selectivity, part=self.part)
+            on_seen = points.drop(columns=["value", "f1", "control"]).rename(columns=lambda name: name.removesuffix("_seen"))
             return self._chosen(on_seen.dropna(subset=["value"]))
-        found = self.f1(mode)
-        return with_published_scores(found, tuple(self.tasks)) if mode == CUMULATIVE and self.published and len(found) else found
+        points = self.f1(mode)
+        return with_published_scores(points, tuple(self.tasks)) if mode == CUMULATIVE and self.published and len(points) else points
 
     def _levels(self, mode: str) -> pd.DataFrame:
         if mode in ("selectivity", "compression"):
@@ -91,8 +91,8 @@ class EdgePanels:
         """``task, layer, weight, normed, gain`` of a model: mixing weights, and gains in F1 of P(l) over P(l-1). Papers have no weights."""
         every = published.scores() if model in published.NAMES.values() else self.f1(CUMULATIVE)
         weights = self._chosen(self.read(weights_by_layer))
-        mine = (one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)] for one in (every, weights))
-        curve, weights = (one.sort_values(["task", "layer"]) for one in mine)
+        of_model = (one[one["task"].isin(self.tasks) & (one["model"] == model) & (one["encoder"] == TRAINED)] for one in (every, weights))
+        curve, weights = (one.sort_values(["task", "layer"]) for one in of_model)
         gains = curve.assign(gain=curve.groupby("task", sort=False)["value"].diff())[["task", "layer", "gain"]]
         both = gains.merge(weights[["task", "layer", "weight", "normed"]], on=["task", "layer"], how="outer")
         places = list(self.tasks).index
@@ -101,8 +101,8 @@ class EdgePanels:
 
     def labels(self, task: str) -> Panel:
         """The expected layer of the most frequent labels of a task; its ``table`` has all labels."""
-        found = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
-        table = found[found["encoder"] == TRAINED]
+        labels = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
+        table = labels[labels["encoder"] == TRAINED]
         drawn = frequent_labels(table)
         return Panel(drawn, {"shares": drawn["last"].nunique() > 1}, table)
 

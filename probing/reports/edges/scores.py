@@ -55,36 +55,36 @@ def scores(
     runs = newest(db)
     runs = runs if tasks is None else runs[runs["task"].isin(list(tasks))]
     counts = queries.score_counts(db, list(runs["run_id"]), None, unseen)
-    found = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")
-    found["f1"], found["last"] = numbers.f1(found["tp"], found["fp"], found["fn"]), found["layers"].astype(int) - 1
+    scored = counts.merge(runs[["run_id", "model", "encoder", "labels", "task", "kind", "seed", "layers"]], on="run_id")
+    scored["f1"], scored["last"] = numbers.f1(scored["tp"], scored["fp"], scored["fn"]), scored["layers"].astype(int) - 1
     probe = ["model", "task", "kind", "layer", "part"]
-    for name, mine in (
-        ("random", (found["encoder"] == RANDOM) & (found["labels"] == TASK)),
-        ("random_body", (found["encoder"] == RANDOM_BODY) & (found["labels"] == TASK)),
+    for name, untrained in (
+        ("random", (scored["encoder"] == RANDOM) & (scored["labels"] == TASK)),
+        ("random_body", (scored["encoder"] == RANDOM_BODY) & (scored["labels"] == TASK)),
     ):
-        found = found.merge(found[mine].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left")
+        scored = scored.merge(scored[untrained].groupby(probe)["f1"].mean().rename(name).reset_index(), on=probe, how="left")
     on_seen = queries.score_counts(db, list(runs["run_id"]), seen=True)
     on_seen["f1_seen"] = numbers.f1(on_seen["tp"], on_seen["fp"], on_seen["fn"])
-    found = found.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
+    scored = scored.merge(on_seen[[*_PROBE, "f1_seen"]], on=_PROBE, how="left")
     for f1, control, difference in (("f1", "control", "selectivity"), ("f1_seen", "control_seen", "selectivity_seen")):
-        arbitrary = found[found["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
-        found = found.merge(arbitrary, on=[*probe, "encoder"], how="left")
-        found[difference] = numbers.selectivity(found[f1], found[control])
-        found.loc[found["labels"] == CONTROL, [control, difference]] = np.nan
+        arbitrary = scored[scored["labels"] == CONTROL].groupby([*probe, "encoder"])[f1].mean().rename(control).reset_index()
+        scored = scored.merge(arbitrary, on=[*probe, "encoder"], how="left")
+        scored[difference] = numbers.selectivity(scored[f1], scored[control])
+        scored.loc[scored["labels"] == CONTROL, [control, difference]] = np.nan
     # Predictions are of the task's labels.
-    found = found.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
+    scored = scored.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
     trained = queries.training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype({"steps": "Int64", "stopped": "boolean"})
-    found = found.merge(trained, on=["run_id", "layer"], how="left")
+    scored = scored.merge(trained, on=["run_id", "layer"], how="left")
     coded = queries.codes(db, list(runs["run_id"]))
     coded["compression"] = numbers.compression(coded["uniform"], coded["bits"])
-    found = found.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
+    scored = scored.merge(coded[["run_id", "layer", "compression"]], on=["run_id", "layer"], how="left")
     beside: dict[Any, float] = {(*key, part): value for part in PARTS for key, value in baselines(db, part, unseen).items()}
     for name in (*BASELINES, "ceiling"):
-        found[name] = [beside.get((task, name, part), np.nan) for task, part in zip(found["task"], found["part"], strict=True)]
-    found = found[found["part"].isin(list(parts))]
+        scored[name] = [beside.get((task, name, part), np.nan) for task, part in zip(scored["task"], scored["part"], strict=True)]
+    scored = scored[scored["part"].isin(list(parts))]
     for column, wanted in (("model", models), ("kind", kinds)):
-        found = found if wanted is None else found[found[column].isin(list(wanted))]
-    table = found[[*NAMES, *NUMBERS, *ENDS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
+        scored = scored if wanted is None else scored[scored[column].isin(list(wanted))]
+    table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"})
     return queries.by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
 
 

@@ -99,23 +99,23 @@ def _at(curve: EdgeCurve, place: int) -> Number:
 def _top(db: Database, part: str, unseen: bool) -> dict[tuple[str, str, str, int], float]:
     """(Model, encoder, task, layer) -> F1 of the most probable label, mean over the seeds whose predictions are stored."""
     runs = newest_runs(db)
-    found = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
-    return found.groupby(["model", "encoder", "task", "layer"])["f1_top"].mean().to_dict()
+    scored = f1_of_top(db, list(runs["run_id"]), part, unseen).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    return scored.groupby(["model", "encoder", "task", "layer"])["f1_top"].mean().to_dict()
 
 
 def _ends(db: Database) -> dict[tuple[str, str, str], tuple[int, int]]:
     """(Model, encoder, task) -> number of cumulative probes of all seeds, and how many of them patience stopped."""
     runs = newest_runs(db)
-    found = queries.training(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
-    ended = found.groupby(["model", "encoder", "task"])["stopped"].agg(["size", "sum"])
+    probes = queries.training(db, list(runs["run_id"])).merge(runs[["run_id", "model", "encoder", "task"]], on="run_id")
+    ended = probes.groupby(["model", "encoder", "task"])["stopped"].agg(["size", "sum"])
     return {key: (int(row["size"]), int(row["sum"])) for key, row in ended.iterrows()}
 
 
 def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, Any]:
-    mine = weights[(weights["model"] == name[0]) & (weights["encoder"] == name[1]) & (weights["task"] == name[2])]
-    if mine.empty:
+    task_weights = weights[(weights["model"] == name[0]) & (weights["encoder"] == name[1]) & (weights["task"] == name[2])]
+    if task_weights.empty:
         return {}
-    values = mine["weight"].to_numpy()
+    values = task_weights["weight"].to_numpy()
     bits = float(numbers.k_weights(values))
     near = bool(numbers.near_uniform(bits))
     return {"centre_of_gravity": float(numbers.centre_of_gravity(values)), "k_weights": bits, "weights_near_uniform": near}
@@ -123,16 +123,16 @@ def _of_weights(weights: pd.DataFrame, name: tuple[str, str, str]) -> dict[str, 
 
 def at_the_last(table: pd.DataFrame, column: str = "value") -> dict[tuple[str, str, str], float]:
     """(Model, encoder, task) -> a number at the last layer."""
-    mine = table[table["layer"] == table["last"]]
-    return {(row["model"], row["encoder"], row["task"]): float(row[column]) for row in mine.to_dict("records")}
+    at_last = table[table["layer"] == table["last"]]
+    return {(row["model"], row["encoder"], row["task"]): float(row[column]) for row in at_last.to_dict("records")}
 
 
 def baselines(db: Database, part: str, unseen: bool = False) -> dict[tuple[str, str], float]:
     """(Task, baseline) -> F1 on a part of the data; ``ceiling`` is that of all targets."""
     counts = queries.baseline_counts(db, unseen)
-    mine = counts[counts["part"] == part]
-    scores = numbers.f1(mine["tp"], mine["fp"], mine["fn"])
-    found = dict(zip(zip(mine["task"], mine["baseline"], strict=True), map(float, scores), strict=True))
+    part_counts = counts[counts["part"] == part]
+    scores = numbers.f1(part_counts["tp"], part_counts["fp"], part_counts["fn"])
+    found = dict(zip(zip(part_counts["task"], part_counts["baseline"], strict=True), map(float, scores), strict=True))
     # For tasks whose targets have several labels, one label is too weak a baseline.
     found |= {(task, "memory"): value for (task, name), value in found.items() if name == MEMORY_EACH}
     tasks = queries.edge_tasks(db)

@@ -35,10 +35,10 @@ def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
         (first token), cka_lost (1 minus CKA of mean-pooled sentence vectors), entropy_change (first token). Unknown values are empty.
     """
     tuned = tuned_models(db)
-    found = tuned[["model"]].assign(layer=0).head(0)
+    layers = tuned[["model"]].assign(layer=0).head(0)
     for part in _parts(db, list(tuned["model"]), facts, protocol):
-        found = found.merge(part.astype({"layer": "int64"}), on=_KEYS, how="outer")
-    table = tuned.merge(found, on="model").reindex(columns=list(COLUMNS))
+        layers = layers.merge(part.astype({"layer": "int64"}), on=_KEYS, how="outer")
+    table = tuned.merge(layers, on="model").reindex(columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COLUMNS[6:], "float64")).sort_values(_KEYS, ignore_index=True)
 
 
@@ -49,17 +49,17 @@ def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: st
         yield kept.assign(facts_lost=1 - kept["value"])[[*_KEYS, "facts_lost"]]
     probes = changes(db, models, protocol=protocol)
     for pooling in (FIRST, MEAN):
-        mine = probes[probes["pooling"] == pooling].groupby(_KEYS)
-        lost = {f"probes_lost_{pooling}": -mine["change"].mean()}
-        yield pd.DataFrame(lost | ({"tasks": mine["task"].nunique()} if pooling == FIRST else {})).reset_index()
+        of_pooling = probes[probes["pooling"] == pooling].groupby(_KEYS)
+        lost = {f"probes_lost_{pooling}": -of_pooling["change"].mean()}
+        yield pd.DataFrame(lost | ({"tasks": of_pooling["task"].nunique()} if pooling == FIRST else {})).reset_index()
     measured = values(db, models, ["emd-first", "cka-mean", "entropy-first"])
-    one = {name: rows.set_index(_KEYS) for name, rows in measured.groupby("measure")}
-    if "emd-first" in one:
-        yield one["emd-first"]["value"].rename("emd").reset_index()
-    if "cka-mean" in one:
-        yield (1 - one["cka-mean"]["value"]).rename("cka_lost").reset_index()
-    if "entropy-first" in one:
-        yield (one["entropy-first"]["value"] - one["entropy-first"]["base_value"]).rename("entropy_change").reset_index()
+    by_measure = {name: rows.set_index(_KEYS) for name, rows in measured.groupby("measure")}
+    if "emd-first" in by_measure:
+        yield by_measure["emd-first"]["value"].rename("emd").reset_index()
+    if "cka-mean" in by_measure:
+        yield (1 - by_measure["cka-mean"]["value"]).rename("cka_lost").reset_index()
+    if "entropy-first" in by_measure:
+        yield (by_measure["entropy-first"]["value"] - by_measure["entropy-first"]["base_value"]).rename("entropy_change").reset_index()
     yield _cost(perplexities(db, models))
 
 

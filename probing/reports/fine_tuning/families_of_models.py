@@ -50,9 +50,9 @@ def beside(family: Relatives, table: pd.DataFrame, keys: list[str]) -> pd.DataFr
     """
     spread = family.with_spread(table, keys, "value")
     of_control = {"value": "control_value", "change": "control_change", "seed_low": "_low", "seed_high": "_high"}
-    found = family.with_control(spread, keys, of_control)
-    small = found["change"].abs() <= found["control_change"].abs()
-    return found.assign(inside_control=small | found["value"].between(found["_low"], found["_high"])).drop(columns=["_low", "_high"])
+    rows = family.with_control(spread, keys, of_control)
+    small = rows["change"].abs() <= rows["control_change"].abs()
+    return rows.assign(inside_control=small | rows["value"].between(rows["_low"], rows["_high"])).drop(columns=["_low", "_high"])
 
 
 def relatives_of(family: Relatives, tuned: pd.DataFrame, model: str) -> list[str]:
@@ -69,7 +69,7 @@ def _described(db: Database) -> pd.DataFrame:
     nameless = stored[~stored["model"].isin(read_registry().results_only)].assign(variant="", tuned_seed=pd.Series(dtype="Int64"))
     columns = [*NAMES, "variant", "tuned_seed"]
     runs = [named(one)[columns] for one in (change_runs(db), sentence_runs(db), nameless)]
-    found = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)
-    found["variant"] = found["variant"].fillna("")
-    order = {"_bare": found["variant"] == "", "_nameless": found["objective"] == ""}
-    return found.assign(**order).sort_values(list(order), kind="stable")[columns].drop_duplicates("model", ignore_index=True)
+    models = pd.concat([one.astype({"tuned_seed": "Int64"}) for one in runs], ignore_index=True)
+    models["variant"] = models["variant"].fillna("")
+    order = {"_bare": models["variant"] == "", "_nameless": models["objective"] == ""}
+    return models.assign(**order).sort_values(list(order), kind="stable")[columns].drop_duplicates("model", ignore_index=True)

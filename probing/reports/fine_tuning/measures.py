@@ -38,16 +38,16 @@ def measures(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
     """
     table = by_layer(db, facts, protocol)
     rows = [_row(one) for _, one in table.groupby("model", sort=False)]
-    found = pd.DataFrame(
+    models = pd.DataFrame(
         rows, columns=[name for name in COLUMNS if name not in (*_SCORE, "perplexity", "base_perplexity", "perplexity_change")]
     )
-    whole = perplexities(db, list(found["model"]))
+    whole = perplexities(db, list(models["model"]))
     whole = whole[whole["replaced"] == "none"].rename(columns={"log_change": "perplexity_change"})
-    found = found.merge(whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left")
+    models = models.merge(whole[["model", "perplexity", "base_perplexity", "perplexity_change"]], on="model", how="left")
     scored = learned(db).rename(columns={"value": "score"})[["model", *_SCORE]]
-    found = found.merge(scored, on="model", how="left")
-    order = found["role"].map(ROLES.index)
-    return found.assign(_order=order).sort_values(["base", "_order", "model"], ignore_index=True)[list(COLUMNS)]
+    models = models.merge(scored, on="model", how="left")
+    order = models["role"].map(ROLES.index)
+    return models.assign(_order=order).sort_values(["base", "_order", "model"], ignore_index=True)[list(COLUMNS)]
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
@@ -68,9 +68,9 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
             rho, p = rank_correlation(both[one].tolist(), both[other].tolist())
             if not np.isnan(rho):
                 rows.append((one, other, rho, p, len(both)))
-    found = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
-    found["q"] = benjamini_hochberg(found["p"].to_numpy()) if len(found) else found["p"]
-    return found.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
+    pairs = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
+    pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
+    return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
 
 
 def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
@@ -84,9 +84,9 @@ def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
         model, rho, p, n (layers).
     """
     rows = []
-    for model, mine in points[points["layer"] > 0].dropna(subset=["drift", loss]).groupby("model"):
-        if len(mine) >= FEWEST:
-            rows.append((model, *rank_correlation(mine["drift"].tolist(), mine[loss].tolist()), len(mine)))
+    for model, layers in points[points["layer"] > 0].dropna(subset=["drift", loss]).groupby("model"):
+        if len(layers) >= FEWEST:
+            rows.append((model, *rank_correlation(layers["drift"].tolist(), layers[loss].tolist()), len(layers)))
     return pd.DataFrame(rows, columns=["model", "rho", "p", "n"]).dropna(subset=["rho"]).reset_index(drop=True)
 
 

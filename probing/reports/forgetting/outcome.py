@@ -63,12 +63,12 @@ def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share``, ``excess`` with its 95 %
         interval ``low, high``, and the numbers of facts ``n, n_yardstick``.
     """
-    found = queries.excesses(db, list(runs["run_id"]))
-    found = found.assign(excess=found["share"] - found["yardstick_share"]).drop(columns="relation")
+    excesses = queries.excesses(db, list(runs["run_id"]))
+    excesses = excesses.assign(excess=excesses["share"] - excesses["yardstick_share"]).drop(columns="relation")
     columns = [
         *KEYS, "way", "level", "protocol", "yardstick", "share", "yardstick_share", "excess", "low", "high", "n", "n_yardstick",
     ]  # fmt: skip
-    return with_keys(runs, found)[columns]
+    return with_keys(runs, excesses)[columns]
 
 
 def by_confidence(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -78,12 +78,12 @@ def by_confidence(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         One row per run, way and bin (from 0; its upper ends are ``core.forgetting.excess.CONFIDENCE_BINS``): ``n, share, low, high`` of
         lost facts, and the same with ``wrong_`` and ``never_`` in front.
     """
-    found = usual(queries.shares(db, list(runs["run_id"]), bins=True))
-    found = found[found["protocol"] == RIGHT]
+    shares = usual(queries.shares(db, list(runs["run_id"]), bins=True))
+    shares = shares[shares["protocol"] == RIGHT]
     keys, values = ["run_id", "way", "bin"], ["n", "share", "low", "high"]
-    table = found.loc[found["asked"] == LOST, [*keys, *values]]
+    table = shares.loc[shares["asked"] == LOST, [*keys, *values]]
     for group, prefix in _YARDSTICKS.items():
-        other = found.loc[found["asked"] == group, [*keys, *values]].rename(columns={name: f"{prefix}_{name}" for name in values})
+        other = shares.loc[shares["asked"] == group, [*keys, *values]].rename(columns={name: f"{prefix}_{name}" for name in values})
         table = table.merge(other, on=keys, how="outer")
     table = table.sort_values(["way", "bin"], key=lambda column: column.map(WAYS.index) if column.name == "way" else column)
     return with_keys(runs, table)

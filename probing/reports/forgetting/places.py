@@ -58,8 +58,8 @@ def layers(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for way, column in ((OTHER_LAYER, "layer"), (LAYERS_BACK, "layers_back")):
-        found = queries.counted(db, list(runs["run_id"]), column).dropna(subset=column)
-        parts.append(found.groupby(["run_id", column], as_index=False)["n"].sum().rename(columns={column: "level"}).assign(way=way))
+        counts = queries.counted(db, list(runs["run_id"]), column).dropna(subset=column)
+        parts.append(counts.groupby(["run_id", column], as_index=False)["n"].sum().rename(columns={column: "level"}).assign(way=way))
     table = pd.concat(parts, ignore_index=True).astype({"level": "int64", "n": "int64"})
     return with_keys(runs, table[["run_id", "way", "level", "n"]])
 

@@ -61,10 +61,10 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
             | {"facts": some["facts"].mean(), "kept_count": some["kept_count"].mean(), "steps": length[some["run_id"]].max()}
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
-    found = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
-    found["dominated"] = [_dominated(one, found) for _, one in found.iterrows()]
+    recipes = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
+    recipes["dominated"] = [_dominated(one, recipes) for _, one in recipes.iterrows()]
     # Empty columns have no type of their own.
-    return found[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"})
+    return recipes[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"})
 
 
 def _dominated(one: pd.Series, found: pd.DataFrame) -> bool:

@@ -35,8 +35,8 @@ def stored_runs(
 
 def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of runs, in the order of the runs, with the columns that name them in front and without ``run_id``."""
-    found = runs[["run_id", *KEYS]].merge(rows, on="run_id", how="inner", suffixes=("", "_of_rows"))
-    return found.drop(columns="run_id")
+    of_runs = runs[["run_id", *KEYS]].merge(rows, on="run_id", how="inner", suffixes=("", "_of_rows"))
+    return of_runs.drop(columns="run_id")
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:

@@ -21,15 +21,15 @@ _COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus
 
 def runs(db: Database) -> pd.DataFrame:
     """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
-    found = named(queries.series_runs(db))
-    configs = [stored_configuration(config) for config in found["config"]]
-    found = found.assign(
-        protection=found["protection"].fillna(""),
+    series = named(queries.series_runs(db))
+    configs = [stored_configuration(config) for config in series["config"]]
+    series = series.assign(
+        protection=series["protection"].fillna(""),
         at_steps=[tuple(one.get("steps", ())) for one in configs],
         at_layers=[tuple(one.get("asked_layers", ())) for one in configs],
     )
     has = [frozenset([*one.get("steps", ()), ("facts", one.get("facts_sha256")), one.get("weights")]) for one in configs]
-    return whole_runs(found, ["model", "probe_set", "protection"], has)
+    return whole_runs(series, ["model", "probe_set", "protection"], has)
 
 
 def steps(
@@ -53,12 +53,12 @@ def steps(
         own_minus_swapped (share known minus share answered rightly with the swapped subject, of the facts that have one), loss, score
         and metric (the newest that was logged by that step; empty if none was).
     """
-    found = _chosen(runs(db), models, probe_sets)
-    counted = _at_layers(_with_names(queries.series_counts(db, list(found["run_id"]), k), found), layers).assign(k=k)
+    series = _chosen(runs(db), models, probe_sets)
+    counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
     counted["own_minus_swapped"] = (counted["own"] - counted["swapped"]) / counted["paired"].where(counted["paired"] > 0)
-    logged = queries.series_steps(db, list(found["run_id"]))
+    logged = queries.series_steps(db, list(series["run_id"]))
     newest = logged.assign(**logged.groupby("run_id")[["loss", "score", "metric"]].ffill())
     counted = counted.merge(newest[["run_id", "step", "loss", "score", "metric"]], on=["run_id", "step"], how="left")
     return counted.sort_values([*OF, "layer", "step"], ignore_index=True)[list(_COLUMNS)]
@@ -66,8 +66,8 @@ def steps(
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
     """Losses and scores at every step that was logged: model, base, objective, protection, probe_set, step, loss, score, metric."""
-    found = _chosen(runs(db), models, probe_sets)
-    rows = _with_names(queries.series_steps(db, list(found["run_id"])), found)
+    series = _chosen(runs(db), models, probe_sets)
+    rows = _with_names(queries.series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
     return rows.sort_values([*OF, "step"], ignore_index=True)[[*OF, "step", "loss", "score", "metric"]]
 
@@ -80,8 +80,8 @@ def relations(
     layers: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
-    found = _chosen(runs(db), models, probe_sets)
-    counted = _at_layers(_with_names(queries.series_counts(db, list(found["run_id"]), k, by_relation=True), found), layers).assign(k=k)
+    series = _chosen(runs(db), models, probe_sets)
+    counted = _at_layers(_with_names(queries.series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted = counted[before > 0].assign(kept_share=(counted["kept"] + counted["returned"]) / before.where(before > 0))
     columns = [*OF, "k", "layer", "relation", "step", "asked", *_FLOW, "kept_share"]
@@ -96,8 +96,8 @@ def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequenc
         know it; NaN if all do), returned_step (of the first later state that does; NaN if none does), events (how often it is known at
         one state and not at the next: forgetting events, Toneva et al. 2019) and known_last.
     """
-    found = _chosen(runs(db), models, probe_sets)
-    at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in found.itertuples()}
+    series = _chosen(runs(db), models, probe_sets)
+    at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
     rows = []
     for row in queries.series_facts(db, list(at)).itertuples():
         steps, layers = at[row.run_id]
@@ -117,7 +117,7 @@ def facts(db: Database, models: Sequence[str] | None = None, probe_sets: Sequenc
             )
     columns = ["k", "fact_id", "relation", "subject", "object", "lost_step", "returned_step", "events", "known_last"]
     table = pd.DataFrame(rows, columns=["run_id", *columns]).astype({"lost_step": "float64", "returned_step": "float64"})
-    table = table.merge(found[["run_id", *OF]], on="run_id")
+    table = table.merge(series[["run_id", *OF]], on="run_id")
     return table.sort_values([*OF, "fact_id"], ignore_index=True)[[*OF, *columns]]
 
 
@@ -152,8 +152,8 @@ def events(db: Database, models: Sequence[str] | None = None, probe_sets: Sequen
 
 def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.DataFrame:
     """The buckets of one fact: step, layer, bucket; empty if the training has none of it."""
-    found = _chosen(runs(db), [model], [probe_set])
-    for run in found.itertuples():
+    series = _chosen(runs(db), [model], [probe_set])
+    for run in series.itertuples():
         rows = queries.series_facts(db, [run.run_id]).query("fact_id == @fact_id")
         if len(rows):
             grid = np.asarray(rows["buckets"].iloc[0]).reshape(len(run.at_steps), len(run.at_layers))
@@ -162,11 +162,11 @@ def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.
     return pd.DataFrame(columns=["step", "layer", "bucket"])
 
 
-def _chosen(found: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
+def _chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
     for column, names in (("model", models), ("probe_set", probe_sets)):
         if names is not None:
-            found = found[found[column].isin(list(names))]
-    return found
+            series = series[series[column].isin(list(names))]
+    return series
 
 
 def _with_names(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ def ranks_by_layer(db: Database, fact_id: str, models: tuple[str, ...]) -> pd.Da
     there = [head for head in (LOGIT_LENS, *HEADS) if set(rows.loc[rows["head"] == head, "model"]) == set(models)]
     if not there:
         return pd.DataFrame(columns=["model", "head"])
-    mine = rows[rows["head"] == there[0]]
-    table = mine.pivot_table(index=["model", "head"], columns="layer", values="gold_rank", aggfunc="first")
+    head_rows = rows[rows["head"] == there[0]]
+    table = head_rows.pivot_table(index=["model", "head"], columns="layer", values="gold_rank", aggfunc="first")
     table.columns = [str(layer) for layer in table.columns]
     return table.reindex([(model, there[0]) for model in models]).reset_index().astype(dict.fromkeys(table.columns, "Int64"))

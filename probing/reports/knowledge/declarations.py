@@ -102,15 +102,15 @@ def _forgotten(db: Database, choice: Choice) -> pd.DataFrame:
 def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
     """Pairs of the chosen fine-tuned models and their bases."""
     every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
-    found = pairs(every.runs(db), choice["base"])
-    return transitions(db, found[found["model"].isin(list(choice["model"]))] if choice["model"] else found, _ranks(choice))
+    all_pairs = pairs(every.runs(db), choice["base"])
+    return transitions(db, all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs, _ranks(choice))
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:
     """One fine-tuned model and its base; without a kind of heads, the first that they share."""
     (model,), (base,) = choice["model"], choice["base"] or (None,)
-    found = named_pairs(db, model, base, choice["head"], choice["probe_set"], choice["templates"])
-    return listed_facts(db, found, _ranks(choice, (1,)), choice["part"] or CHANGED)
+    both = named_pairs(db, model, base, choice["head"], choice["probe_set"], choice["templates"])
+    return listed_facts(db, both, _ranks(choice, (1,)), choice["part"] or CHANGED)
 
 
 def _tasks(db: Database, choice: Choice) -> pd.DataFrame:

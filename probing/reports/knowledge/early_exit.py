@@ -38,9 +38,9 @@ def early_exit(
         (early exit minus last layer), low, high (Newcombe), p_value (exact McNemar).
     """
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
-    found = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
+    exits = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
     halves: dict[str, dict[str, list]] = {}
-    for row in found.itertuples(index=False):
+    for row in exits.itertuples(index=False):
         halves.setdefault(row.run_id, {}).setdefault(row.relation, []).append(row)
     rows = []
     for run in identities(db, run_ids, by_fact=True).itertuples(index=False):

@@ -66,9 +66,9 @@ def by_layer(
         table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
-        mine = majority[majority["run_id"] == run.run_id]
-        most = _share(_baseline(mine, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
-        random = _chance(mine, average) if metric in WITH_CHANCE else None
+        run_majority = majority[majority["run_id"] == run.run_id]
+        most = _share(_baseline(run_majority, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
+        random = _chance(run_majority, average) if metric in WITH_CHANCE else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
             points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}))
     estimates = parallel_map(lambda point: _estimate(point[2], average), points)
@@ -99,8 +99,8 @@ def precision(
         by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(k=int(k), average=average) for k in ks
     ]
     columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
-    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-    return found[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
+    points = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return points[columns].sort_values(["model", "head", "seed", "probe_set", "k", "layer"], kind="stable").reset_index(drop=True)
 
 
 def precision_by_relation(
@@ -112,29 +112,29 @@ def precision_by_relation(
         run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives for a metric; the
         majority is for P@1, and chance is empty.
     """
-    found = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
-    found = found.merge(identities(db, run_ids), on="run_id").merge(
+    points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    points = points.merge(identities(db, run_ids), on="run_id").merge(
         run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
     )
     most = run_queries.majority(db, run_ids, exposures, answer_in_subject)
-    found = found.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
-    hits = found[f"hits_{k}"]
-    found["value"] = hits / found["n"]
-    ends = {pair: wilson(*pair) for pair in set(zip(hits, found["n"], strict=True))}
-    found["low"], found["high"] = ([ends[pair][end] for pair in zip(hits, found["n"], strict=True)] for end in (0, 1))
-    found["majority"] = found["majority_hits"] / found["n"] if k == 1 else float("nan")
-    found["chance"] = float("nan")
+    points = points.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
+    hits = points[f"hits_{k}"]
+    points["value"] = hits / points["n"]
+    ends = {pair: wilson(*pair) for pair in set(zip(hits, points["n"], strict=True))}
+    points["low"], points["high"] = ([ends[pair][end] for pair in zip(hits, points["n"], strict=True)] for end in (0, 1))
+    points["majority"] = points["majority_hits"] / points["n"] if k == 1 else float("nan")
+    points["chance"] = float("nan")
     for name, one in zip(_ABOVE_MAJORITY, _VALUE, strict=True):
-        found[name] = found[one] - found["majority"]
+        points[name] = points[one] - points["majority"]
     sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
-    compared = [paired_difference(_paired(*row)) for row in found[sides].itertuples(index=False)]
+    compared = [paired_difference(_paired(*row)) for row in points[sides].itertuples(index=False)]
     for name, end in zip(_ABOVE_SWAPPED, ("value", "low", "high"), strict=True):
-        found[name] = np.array([getattr(one, end) for one in compared], dtype="float64")
-    found["swapped_n"] = found["other_n"].where(found["other_n"] > 0).astype("Int64")
+        points[name] = np.array([getattr(one, end) for one in compared], dtype="float64")
+    points["swapped_n"] = points["other_n"].where(points["other_n"] > 0).astype("Int64")
     for name, side in (("swapped", "other"), ("matched", "own")):
-        found[name] = (found[f"{side}_{k}"] / found["swapped_n"]).astype("float64")
+        points[name] = (points[f"{side}_{k}"] / points["swapped_n"]).astype("float64")
     columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
-    return found[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
+    return points[columns].sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"]).reset_index(drop=True)
 
 
 def _estimate(counts: list[RelationCounts], average: str) -> Estimate:
@@ -186,11 +186,11 @@ def _paired(n: int, own: int, other: int, both: int) -> PairedCounts:
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:
     # By columns: building rows one by one would take longer than all intervals.
-    relations, n, found = (rows[name].tolist() for name in ("relation", "n", column))
+    relations, n, hits = (rows[name].tolist() for name in ("relation", "n", column))
     if squared:
         squares = rows[squared].tolist()
-        return [RelationCounts(*one) for one in zip(relations, n, [0] * len(n), found, squares, strict=True)]
-    return [RelationCounts(*one) for one in zip(relations, n, found, strict=True)]
+        return [RelationCounts(*one) for one in zip(relations, n, [0] * len(n), hits, squares, strict=True)]
+    return [RelationCounts(*one) for one in zip(relations, n, hits, strict=True)]
 
 
 def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:

@@ -52,12 +52,12 @@ def total(
     stored = forgetting_queries.layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     wanted = []
     for run in identities(db, run_ids).itertuples(index=False):
-        mine, union = table[table["run_id"] == run.run_id], unions[unions["run_id"] == run.run_id]
+        alone, union = table[table["run_id"] == run.run_id], unions[unions["run_id"] == run.run_id]
         seeds = int(union["seeds"].iloc[0]) if len(union) else 1
         whole = stored.get(run.run_id, 0) > 1
         for k in ks:
             counts = [
-                KnowledgeCounts(r.relation, int(r.n), int(getattr(r, f"last_{k}")), int(getattr(r, f"any_{k}"))) for r in mine.itertuples()
+                KnowledgeCounts(r.relation, int(r.n), int(getattr(r, f"last_{k}")), int(getattr(r, f"any_{k}"))) for r in alone.itertuples()
             ]
             among = [RelationCounts(r.relation, int(r.n), int(getattr(r, f"any_{k}"))) for r in union.itertuples()]
             wanted += [(run, int(k), average, counts, among, seeds, whole) for average in averages]
@@ -95,9 +95,9 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 def _inner(db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> pd.DataFrame:
     """run_id, k and the columns of ``_INNER``."""
-    found = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)
-    found["inner_p"] = mcnemar_exact_many(found["own"] - found["own_and_swapped"], found["swapped"] - found["own_and_swapped"])
-    return found.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[["run_id", "k", *_INNER]]
+    inner = run_queries.inner_layers(db, run_ids, exposures, answer_in_subject)
+    inner["inner_p"] = mcnemar_exact_many(inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"])
+    return inner.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[["run_id", "k", *_INNER]]
 
 
 def _baselines(

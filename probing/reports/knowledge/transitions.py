@@ -79,8 +79,8 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     labels = run_queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
-        found = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()
-        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in found.to_dict("index").items()}
+        summed = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()
+        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in summed.to_dict("index").items()}
         for pair in known.itertuples(index=False):
             own = (pair.base_run_id, pair.run_id)
             for key in [key for key in counts if key[:2] == own] if by_relation else [own]:

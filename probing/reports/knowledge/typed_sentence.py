@@ -35,19 +35,19 @@ def asked(db: Database, prompt: str) -> Stored | None:
         prompt: the sentence, its gap written ``[MASK]``; case and spaces are ignored.
     """
     prompt = " ".join(prompt.split())
-    found = answers_of(db, prompt)
-    if found.empty:
+    fitting = answers_of(db, prompt)
+    if fitting.empty:
         known = templates(db)
         fits = known[[_fits(template, prompt) for template in known["template"]]] if len(known) else known
         # "[X] is in [Y]." matches many sentences; the most specific template wins.
-        found = fits.sort_values("template", key=lambda texts: -texts.str.len(), kind="stable")
-    if found.empty:
+        fitting = fits.sort_values("template", key=lambda texts: -texts.str.len(), kind="stable")
+    if fitting.empty:
         return None
-    first = found.iloc[0]
+    first = fitting.iloc[0]
     key = (str(first["probe_set"]), str(first["relation"]), str(first["template_set"]))
-    mine = found[(found["probe_set"] == key[0]) & (found["relation"] == key[1]) & (found["template_set"] == key[2])]
+    of_relation = fitting[(fitting["probe_set"] == key[0]) & (fitting["relation"] == key[1]) & (fitting["template_set"] == key[2])]
     (most,) = commonest_answer(db, *key).itertuples()
-    answers = tuple(dict.fromkeys(mine["object"])) if "object" in mine else ()
+    answers = tuple(dict.fromkeys(of_relation["object"])) if "object" in of_relation else ()
     return Stored(key[0], str(first["label"]), answers, str(most.object), int(most.hits) / int(most.n), int(most.n))
 
 

@@ -151,17 +151,17 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         StoreError: if the model was not probed on these facts.
     """
     runs = choose(db, probe_sets=[probe_set])
-    mine = runs[runs["model"] == model]
-    if mine.empty:
+    model_runs = runs[runs["model"] == model]
+    if model_runs.empty:
         known = ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()})) or "nothing of it"
         raise StoreError(f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own")
-    row, base = _pair(mine, runs)
+    row, base = _pair(model_runs, runs)
     if base is None:
         layers, changed = shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")), pd.DataFrame(columns=list(_COLUMNS))
     else:
         layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
         changed = listed_facts(db, [(base["run_id"], row["run_id"])], (k,), PARTS)[list(_COLUMNS)]
-    found = stored_runs(db, [model], [probe_set], [k])
+    forgetting_runs = stored_runs(db, [model], [probe_set], [k])
     return OwnResult(
         model=model,
         base="" if base is None else base["model"],
@@ -174,13 +174,13 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         layers=layers,
         changed=changed,
         trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
-        back=outcome(db, found),
+        back=outcome(db, forgetting_runs),
     )
 
 
-def _pair(mine: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
+def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:
     """The model's run, and its base's with the same heads; by the first kind of heads that both have, else the model's first."""
-    order = sorted(mine.to_dict("records"), key=lambda row: (*HEADS, row["head"]).index(row["head"]))
+    order = sorted(model_runs.to_dict("records"), key=lambda row: (*HEADS, row["head"]).index(row["head"]))
     for row in order:
         base = runs[(runs["model"] == row["base"]) & (runs["head"] == row["head"])] if row["base"] else runs.head(0)
         if len(base):

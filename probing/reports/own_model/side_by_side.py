@@ -36,21 +36,21 @@ def side_by_side(db: Database, probe_set: str, k: int = 1, head: str = LOGIT_LEN
     own, wide = _last(db, runs, k), _last(db, choose(db, list(runs["model"]), [head], [TREX]), k)
     rows = []
     for run in runs.to_dict("records"):
-        mine, trex = own.loc[run["model"]], wide.loc[run["model"]] if run["model"] in wide.index else {}
+        on_own, trex = own.loc[run["model"]], wide.loc[run["model"]] if run["model"] in wide.index else {}
         left = {reason: number for reason, number in json.loads(run["left_out"] or "{}").items() if number}
         rows.append(
             {
                 "model": run["model"],
                 "base": run["base"] or "",
-                "n": int(mine["n"]),
+                "n": int(on_own["n"]),
                 "left_out": ", ".join(f"{number:,} {reason}" for reason, number in sorted(left.items())),
-                **{name: mine[name] for name in ("value", "low", "high", "majority")},
+                **{name: on_own[name] for name in ("value", "low", "high", "majority")},
                 **{f"trex{end}": trex.get(name) for end, name in (("", "value"), ("_low", "low"), ("_high", "high"), ("_n", "n"))},
                 "run_id": run["run_id"],
             }
         )
-    found = pd.DataFrame(rows, columns=list(COLUMNS))
-    return found.sort_values(["base", "model"], ignore_index=True)
+    models = pd.DataFrame(rows, columns=list(COLUMNS))
+    return models.sort_values(["base", "model"], ignore_index=True)
 
 
 def _last(db: Database, runs: pd.DataFrame, k: int) -> pd.DataFrame:

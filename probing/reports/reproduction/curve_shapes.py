@@ -133,9 +133,9 @@ def similarity(first: Curve, second: Curve) -> Interval | None:
 
 def correlations(first: NDArray, second: NDArray) -> NDArray:
     """(rows, values) twice -> (rows,): Spearman's correlation of each row; NaN if one is flat or has fewer than three values."""
-    one, other = (scipy.stats.rankdata(values, axis=1) for values in (first, second))
-    found = np.full(len(one), np.nan)
-    defined = (np.ptp(one, axis=1) > 0) & (np.ptp(other, axis=1) > 0) & (one.shape[1] >= 3)
+    first_ranks, second_ranks = (scipy.stats.rankdata(values, axis=1) for values in (first, second))
+    rho = np.full(len(first_ranks), np.nan)
+    defined = (np.ptp(first_ranks, axis=1) > 0) & (np.ptp(second_ranks, axis=1) > 0) & (first_ranks.shape[1] >= 3)
     if defined.any():
-        found[defined] = scipy.stats.pearsonr(one[defined], other[defined], axis=1).statistic
-    return found
+        rho[defined] = scipy.stats.pearsonr(first_ranks[defined], second_ranks[defined], axis=1).statistic
+    return rho

@@ -37,9 +37,9 @@ def counts_of_runs(
     right = right_sentences(db, [*missing, *{bases[run] for run in missing}], readings)
     for run, lacking in missing.items():
         for this, other in lacking:
-            mine, theirs = right.get((run, this)), right.get((bases[run], other))
-            if mine is not None and theirs is not None:
-                found[run][this, other] = _counted(mine, theirs)
+            own, theirs = right.get((run, this)), right.get((bases[run], other))
+            if own is not None and theirs is not None:
+                found[run][this, other] = _counted(own, theirs)
     return found
 
 

@@ -78,8 +78,8 @@ def tasks_of_runs(about: pd.DataFrame, runs: pd.DataFrame, protocol: str) -> pd.
         runs: from ``store.sentences.queries.sentence_runs``.
         protocol: of ``core.sentences.example.PROTOCOLS``.
     """
-    mine = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
-    return mine.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
+    chosen_tasks = about[(about["protocol"] == protocol) & about["task"].isin(runs["task"])]
+    return chosen_tasks.sort_values("task", key=lambda tasks: tasks.map(_place), kind="stable")
 
 
 def _place(task: str) -> int:
@@ -109,8 +109,8 @@ def compared_models(runs: pd.DataFrame, models: Sequence[str], also: str = "") -
     """
     runs = named(runs)
     stands = relatives(runs).stands
-    mine = runs[runs["base"].isin(runs["model"])]
-    there = {model for model in mine["model"] if stands[model] == model or model == also}
+    tuned = runs[runs["base"].isin(runs["model"])]
+    there = {model for model in tuned["model"] if stands[model] == model or model == also}
     controls = set(runs.loc[runs["objective"] == CONTROL, "model"])
     return sorted((model for model in models if model in there), key=lambda model: model in controls)
 

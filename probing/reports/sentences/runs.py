@@ -24,8 +24,8 @@ COUNTS = ("both", "only_this", "only_other", "neither")
 def stored(db: Database, protocol: str) -> StoredRuns:
     """One run of a protocol per model and task."""
     runs = named(queries.sentence_runs(db))
-    mine = runs[runs["protocol"] == protocol]
-    whole = whole_runs(mine, ["model", "task", "protocol"], [_has(run) for run in mine.to_dict("records")])
+    of_protocol = runs[runs["protocol"] == protocol]
+    whole = whole_runs(of_protocol, ["model", "task", "protocol"], [_has(run) for run in of_protocol.to_dict("records")])
     return StoredRuns(whole, relatives(runs), ("task", "protocol"))
 
 
@@ -64,8 +64,8 @@ def in_order(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The columns, sorted by model, task, pooling, layer, reading and portion."""
     by = [name for name in ("model", "task", "protocol", *CELL) if name in table]
     key = {"reading": lambda one: one.map(READINGS.index)}
-    found = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
-    return found[list(columns)]
+    ordered = table.sort_values(by, key=lambda one: key.get(str(one.name), lambda same: same)(one), kind="stable", ignore_index=True)
+    return ordered[list(columns)]
 
 
 def base_runs(tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, str]:

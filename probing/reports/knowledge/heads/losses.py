@@ -62,10 +62,10 @@ def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     paired = found[found["n"] > 0].set_index(["base_run_id", "run_id"])
     keys = pd.MultiIndex.from_frame(table[["base_run_id", "run_id"]])
     there = keys.isin(paired.index)
-    mine = paired.reindex(keys).set_axis(table.index)
+    aligned = paired.reindex(keys).set_axis(table.index)
     table = table.assign(by_fact=there)
-    signed = {"lost": -mine["difference"], "lost_low": -mine["high"], "lost_high": -mine["low"]}
-    for name, values in {"n": mine["n"], "base_value": mine["base_value"], "value": mine["value"], **signed}.items():
+    signed = {"lost": -aligned["difference"], "lost_low": -aligned["high"], "lost_high": -aligned["low"]}
+    for name, values in {"n": aligned["n"], "base_value": aligned["base_value"], "value": aligned["value"], **signed}.items():
         table[name] = values.where(there, table[name])
     return table.astype({"n": "int64"})
 

@@ -65,17 +65,17 @@ def named_pairs(
         StoreError: if the model has no base, the two have no such runs, or only counts of one are stored.
     """
     runs, heads = choose(db, templates=templates), canonical_heads(heads)
-    mine = runs[runs["model"] == model]
-    other = base or base_of(mine.iloc[0])
+    model_runs = runs[runs["model"] == model]
+    other = base or base_of(model_runs.iloc[0])
     if not other:
         raise StoreError(f"{model} has no stored base; name the model to compare with ({spelled('base')})")
-    found = pairs(runs[runs["model"].isin([model, other])], (other,))
-    found = found[found["model"] == model]
+    model_pairs = pairs(runs[runs["model"].isin([model, other])], (other,))
+    model_pairs = model_pairs[model_pairs["model"] == model]
     for column, wanted in (("head", heads), ("probe_set", probe_sets)):
-        found = found if wanted is None else found[found[column].isin(list(wanted))]
-    if found.empty:
+        model_pairs = model_pairs if wanted is None else model_pairs[model_pairs[column].isin(list(wanted))]
+    if model_pairs.empty:
         raise StoreError(nothing_common(runs, model, other))
-    by_fact = pair_identities(db, found)
+    by_fact = pair_identities(db, model_pairs)
     if heads is None and len(by_fact):
         by_fact = by_fact[by_fact["head"] == min(by_fact["head"], key=HEADS.index)]
     if by_fact.empty:

@@ -48,18 +48,18 @@ def paired_with_yardsticks(
     table["majority"] = hits / n if n and k == 1 else float("nan")
     control, again = _trained_alike(db, run)
     asked = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
-    found = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
+    points = by_layer(db, asked, f"p_at_{k}", "micro", exposures, answer_in_subject)
     for prefix, run_id in (("base_", base_run), ("", run)):
         for value, end in zip(("value", "low", "high"), _ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]
-        mine = found.loc[found["run_id"] == run_id, ["layer", *_OF_RUN]]
-        table = table.merge(mine.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
+        run_points = points.loc[points["run_id"] == run_id, ["layer", *_OF_RUN]]
+        table = table.merge(run_points.rename(columns={name: f"{prefix}{name}" for name in _OF_RUN}), on="layer", how="left")
     own, base = ([table[f"{prefix}above_swapped{end}"] for end in _ENDS] for prefix in ("", "base_"))
     table["more"], table["more_low"], table["more_high"] = joined(own, base)
     named = {"value": "shuffled", "above_swapped": "shuffled_above_swapped"}
-    shuffled = found.loc[found["run_id"] == control, ["layer", *named]]
+    shuffled = points.loc[points["run_id"] == control, ["layer", *named]]
     table = table.merge(shuffled.rename(columns=named), on="layer", how="left")
-    others = found[found["run_id"].isin(again)].groupby("layer", as_index=False)
+    others = points[points["run_id"].isin(again)].groupby("layer", as_index=False)
     ends = {f"again{name}_{end}": (of, end_of) for name, of in _SPREAD.items() for end, end_of in (("low", "min"), ("high", "max"))}
     return table.merge(others.agg(**ends), on="layer", how="left").assign(again_n=len(again))
 
@@ -72,10 +72,10 @@ def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
         seeds, or other recipes.
     """
     known = runs(db).set_index("run_id")
-    mine = known.loc[run]
-    alike = known[(known[list(_ALIKE)] == mine[list(_ALIKE)]).all(axis=1) & known["model"].ne(mine["model"])]
-    control = alike[alike["objective"].eq(f"{mine['objective']}{SHUFFLED}")].sort_values("model").index
-    again = alike[alike["objective"].eq(mine["objective"])].index if mine["base"] else ()
+    own_run = known.loc[run]
+    alike = known[(known[list(_ALIKE)] == own_run[list(_ALIKE)]).all(axis=1) & known["model"].ne(own_run["model"])]
+    control = alike[alike["objective"].eq(f"{own_run['objective']}{SHUFFLED}")].sort_values("model").index
+    again = alike[alike["objective"].eq(own_run["objective"])].index if own_run["base"] else ()
     return next(iter(control), None), sorted(again)
 
 

@@ -55,5 +55,5 @@ def _share(hits: int, n: int) -> tuple[float, float, float]:
 def _lost(db: Database, run_ids: list[str]) -> pd.DataFrame:
     """run_id, step (the last), before (facts known before), lost (of them those not known at the end), at the last layer."""
     last = series.at_end(db, run_ids, 1)
-    found = last.assign(before=last["kept"] + last["returned"] + last["lost"])
-    return found.loc[found["before"] > 0, ["run_id", "step", "before", "lost"]]
+    trainings = last.assign(before=last["kept"] + last["returned"] + last["lost"])
+    return trainings.loc[trainings["before"] > 0, ["run_id", "step", "before", "lost"]]

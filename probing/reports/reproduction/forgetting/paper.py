@@ -25,9 +25,9 @@ def bases_here(db: Database) -> dict[str, pd.DataFrame]:
     """Base -> the runs of its fine-tuned models at rank 1, on the probe set that most of them were asked."""
     runs = stored_runs(db, ks=[1])
     found = {}
-    for base, mine in runs.groupby("base"):
-        largest = mine.groupby("probe_set")["model"].nunique().sort_values(ascending=False, kind="stable").index[0]
-        found[str(base)] = mine[mine["probe_set"] == largest].drop_duplicates("model", ignore_index=True)
+    for base, base_runs in runs.groupby("base"):
+        largest = base_runs.groupby("probe_set")["model"].nunique().sort_values(ascending=False, kind="stable").index[0]
+        found[str(base)] = base_runs[base_runs["probe_set"] == largest].drop_duplicates("model", ignore_index=True)
     return found
 
 
@@ -39,12 +39,12 @@ def measure(db: Database, base: str) -> Ours:
     shares, excesses = usual(queries.shares(db, list(tuned["run_id"]))), usual(queries.excesses(db, list(tuned["run_id"])))
     rows = []
     for run_id, names in named.iterrows():
-        mine = shares[(shares["run_id"] == run_id) & (shares["way"] == RELEARNED) & (shares["protocol"] == RIGHT)].set_index("asked")
+        run_shares = shares[(shares["run_id"] == run_id) & (shares["way"] == RELEARNED) & (shares["protocol"] == RIGHT)].set_index("asked")
         over = excesses[(excesses["run_id"] == run_id) & (excesses["way"] == RELEARNED) & (excesses["protocol"] == RIGHT)]
         over = over.set_index("yardstick")
         ends = [(over.loc[one, "low"], over.loc[one, "high"]) if one in over.index else None for one in (WRONG, NEVER_KNOWN)]
         yardsticks = [over["yardstick_share"].get(one, float("nan")) for one in (WRONG, NEVER_KNOWN)]
-        values = [mine.loc[LOST, name] for name in ("share", "low", "high")]
+        values = [run_shares.loc[LOST, name] for name in ("share", "low", "high")]
         rows.append([*names, *values, *yardsticks, verdict(*ends)])
     back = pd.DataFrame(rows, columns=list(BACK))
     verdicts = verdicts_by_model(learned(db, tuple(back["model"]))) if len(back) else {}

@@ -113,10 +113,10 @@ def _by_counts(evidence: KnowledgeEvidence, paired: Collection[tuple[str, str]])
     rows = []
     for objective in [*evidence.tuned, CONTROL]:
         for name in (one for one in evidence.sets if (objective, one) not in paired):
-            mine, base = ([evidence.knowledge(one, name, column) for column in _LAST_LAYER] for one in (objective, BASE))
-            if None not in (*mine, *base):
-                difference = newcombe(tuple(mine), tuple(base))  # type: ignore[arg-type]
-                rows.append((objective, name, 1, base[0], mine[0], *difference))
+            tuned, base = ([evidence.knowledge(one, name, column) for column in _LAST_LAYER] for one in (objective, BASE))
+            if None not in (*tuned, *base):
+                difference = newcombe(tuple(tuned), tuple(base))  # type: ignore[arg-type]
+                rows.append((objective, name, 1, base[0], tuned[0], *difference))
     return pd.DataFrame(rows, columns=["objective", "probe_set", "k", "base_value", "value", "difference", "low", "high"])
 
 
