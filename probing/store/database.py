@@ -139,10 +139,10 @@ def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database]
 
     @functools.wraps(query)
     def asked(db: Database) -> pd.DataFrame:
-        found = tables.get(db)
-        if found is None:
-            found = tables[db] = query(db)
-        return found.copy()
+        table = tables.get(db)
+        if table is None:
+            table = tables[db] = query(db)
+        return table.copy()
 
     return asked
 

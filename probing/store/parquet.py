@@ -96,10 +96,10 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
         # ParquetFile, not read_table: the latter takes "key=value" folder names for columns.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-            found = file.read(columns=wanted.names)
+            stored = file.read(columns=wanted.names)
             # A text may hold bytes that are no UTF-8.
-            found.validate(full=True)
-            rows = with_names_of_today(table_name, found.replace_schema_metadata().cast(wanted))
+            stored.validate(full=True)
+            rows = with_names_of_today(table_name, stored.replace_schema_metadata().cast(wanted))
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
@@ -181,28 +181,28 @@ def _conform(table_name: str, rows: Any) -> pa.Table:
     schema = SCHEMAS[table_name]
     try:
         if isinstance(rows, pa.Table):
-            given = rows
+            table = rows
         elif isinstance(rows, Mapping):
-            given = pa.table(dict(rows))
+            table = pa.table(dict(rows))
         elif isinstance(rows, Sequence):
             names = list(dict.fromkeys(name for row in rows for name in row)) or schema.names
             # Given a type here, so that the type of a column of small numbers or of nulls only is not guessed.
             fields = [schema.field(name) if name in schema.names else pa.field(name, pa.null()) for name in names]
             _same_names(table_name, names, schema)
-            given = pa.Table.from_pylist(list(rows), schema=pa.schema([field.with_nullable(True) for field in fields]))
+            table = pa.Table.from_pylist(list(rows), schema=pa.schema([field.with_nullable(True) for field in fields]))
         else:
-            given = pa.Table.from_pandas(rows, preserve_index=False)
-        _same_names(table_name, given.column_names, schema)
+            table = pa.Table.from_pandas(rows, preserve_index=False)
+        _same_names(table_name, table.column_names, schema)
         nullable = pa.schema([field.with_nullable(True) for field in schema])
-        given = given.select(schema.names).replace_schema_metadata().cast(nullable)
+        table = table.select(schema.names).replace_schema_metadata().cast(nullable)
     except (pa.ArrowException, TypeError, OverflowError) as error:
         expected = ", ".join(f"{field.name} {field.type}" for field in schema)
         raise StoreError(f"cannot write the table {table_name!r}: {error}; expected {expected}") from error
     for field in schema:
-        empty = given.column(field.name).null_count
+        empty = table.column(field.name).null_count
         if empty and not field.nullable:
             raise StoreError(f"column {field.name!r} of the table {table_name!r} has {empty} empty values; expected none")
-    return given.cast(schema).combine_chunks()
+    return table.cast(schema).combine_chunks()
 
 
 def _same_names(table_name: str, names: Sequence[str], schema: pa.Schema) -> None:

@@ -186,7 +186,7 @@ def majority(
 
 def same_tokens(db: Database, first: str, second: str) -> bool:
     """Whether two tokenizers have the same tokens by the same ids."""
-    found = db.query(
+    counted = db.query(
         """
         SELECT count(*) AS n, count(*) FILTER (a.token = b.token) AS same
         FROM (SELECT id, token FROM vocabulary WHERE tokenizer = $first) a
@@ -194,7 +194,7 @@ def same_tokens(db: Database, first: str, second: str) -> bool:
         """,
         {"first": first, "second": second},
     )
-    return bool(found["n"].iloc[0]) and bool(found["n"].iloc[0] == found["same"].iloc[0])
+    return bool(counted["n"].iloc[0]) and bool(counted["n"].iloc[0] == counted["same"].iloc[0])
 
 
 def vocabulary(db: Database, tokenizer: str) -> pd.DataFrame:

@@ -20,7 +20,7 @@ def space(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with
         typer.echo(json.dumps([{"what": one.what, "name": one.name, "said": one.said, "bytes": one.size} for one in found]))
         return
     for what in WHAT:
-        mine = [one for one in found if one.what == what]
-        typer.echo(f"{what}: {len(mine):,}, {in_bytes(sum(one.size for one in mine))}")
-        for one in mine:
+        of_kind = [one for one in found if one.what == what]
+        typer.echo(f"{what}: {len(of_kind):,}, {in_bytes(sum(one.size for one in of_kind))}")
+        for one in of_kind:
             typer.echo(f"  {in_bytes(one.size):>9}  {one.name}  {one.said}")

@@ -22,9 +22,9 @@ class TokenKinds:
 
 def as_distributions(attention: ArrayLike) -> Array:
     """The rows in float64, each with sum 1."""
-    found = np.array(attention, np.float64)
-    found /= found.sum(-1, keepdims=True)
-    return found
+    shares = np.array(attention, np.float64)
+    shares /= shares.sum(-1, keepdims=True)
+    return shares
 
 
 def entropy(rows: Array) -> Array:

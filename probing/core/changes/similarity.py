@@ -59,9 +59,9 @@ def rsa(first: Array, second: Array) -> float | None:
     if is_constant(first) or is_constant(second) or len(first) < 3:
         return None
     above = np.triu_indices(len(first), 1)
-    one, other = (unit @ unit.T for unit in map(unit_rows, (first, second)))
-    one, other = one[above], other[above]
-    return float(scipy.stats.pearsonr(one, other).statistic) if np.ptp(one) > 0 and np.ptp(other) > 0 else None
+    own, other = (unit @ unit.T for unit in map(unit_rows, (first, second)))
+    own, other = own[above], other[above]
+    return float(scipy.stats.pearsonr(own, other).statistic) if np.ptp(own) > 0 and np.ptp(other) > 0 else None
 
 
 def unit_rows(states: Array) -> Array:

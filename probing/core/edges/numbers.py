@@ -73,8 +73,8 @@ def gain_above_memory(scores: ArrayLike, memory: float) -> NDArray[np.float64]:
         scores: (..., layers) F1 of P(0) to P(L).
         memory: F1 of the memory baseline on the same targets; NaN if it is not stored.
     """
-    found = np.asarray(scores, dtype=np.float64)
-    return found[..., -1] - np.maximum(found[..., 0], memory)
+    values = np.asarray(scores, dtype=np.float64)
+    return values[..., -1] - np.maximum(values[..., 0], memory)
 
 
 def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
@@ -83,8 +83,8 @@ def centre_of_gravity(weights: ArrayLike) -> NDArray[np.float64]:
     Args:
         weights: (..., layers) mixing weights of the probe on all layers.
     """
-    found = np.asarray(weights, dtype=np.float64)
-    return _ratio((found * np.arange(found.shape[-1])).sum(axis=-1), found.sum(axis=-1))
+    mix = np.asarray(weights, dtype=np.float64)
+    return _ratio((mix * np.arange(mix.shape[-1])).sum(axis=-1), mix.sum(axis=-1))
 
 
 def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
@@ -94,8 +94,8 @@ def times_norm(weights: ArrayLike, norms: ArrayLike) -> NDArray[np.float64]:
         weights: (..., layers).
         norms: (..., layers).
     """
-    found = np.asarray(weights, dtype=np.float64) * np.asarray(norms, dtype=np.float64)
-    return _ratio(found, found.sum(axis=-1, keepdims=True))
+    amounts = np.asarray(weights, dtype=np.float64) * np.asarray(norms, dtype=np.float64)
+    return _ratio(amounts, amounts.sum(axis=-1, keepdims=True))
 
 
 def k_weights(weights: ArrayLike) -> NDArray[np.float64]:
@@ -129,9 +129,9 @@ def compression(uniform: ArrayLike, bits: ArrayLike) -> NDArray[np.float64]:
 def _bits_from_uniform(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of the amounts, as shares, from uniform shares."""
     with np.errstate(invalid="ignore"):
-        found = scipy.stats.entropy(amounts, np.ones(amounts.shape[-1]), base=2, axis=-1)
+        bits = scipy.stats.entropy(amounts, np.ones(amounts.shape[-1]), base=2, axis=-1)
     # Rounding can give a value slightly below zero if all are equal.
-    return np.where(np.isnan(found), found, np.maximum(found, 0.0))
+    return np.where(np.isnan(bits), bits, np.maximum(bits, 0.0))
 
 
 def _ratio(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:

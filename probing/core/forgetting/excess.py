@@ -148,11 +148,11 @@ def _excess(first: Outcomes, second: Outcomes, of_first: NDArray[np.int64], of_s
     found = []
     for once in (True, False):
         hits, sizes = draws.sums(first, of_first, parts, once)
-        mine, others = _shares(hits, sizes), _shares(*draws.sums(second, of_second, parts, once))
+        own, others = _shares(hits, sizes), _shares(*draws.sums(second, of_second, parts, once))
         # A part that a draw has emptied on one side takes no part in it.
-        weights = np.where(np.isnan(mine) | np.isnan(others), 0, sizes)
+        weights = np.where(np.isnan(own) | np.isnan(others), 0, sizes)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found.append([(np.nan_to_num(side) * weights).sum(1) / weights.sum(1) for side in (mine, others)])
+            found.append([(np.nan_to_num(side) * weights).sum(1) / weights.sum(1) for side in (own, others)])
     value, yardstick = (float(side[0]) for side in found[0])
     low, high = _ends(found[1][0] - found[1][1])
     return Excess(value, yardstick, min(low, value - yardstick), max(high, value - yardstick), first.n, second.n)

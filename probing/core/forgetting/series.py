@@ -168,6 +168,6 @@ def stored_rows(run_id: str, asked: AskedStates, fact_ids: Sequence[str], histor
     if fact_ids:
         ranks = buckets(asked.ranks)
         near = np.flatnonzero((ranks[:, -1] <= max(KNOWN_UP_TO.values())).any(axis=0))
-        found = ranks.reshape(-1, len(fact_ids)).T
-        rows["series_facts"] = [{"run_id": run_id, "fact_id": fact_ids[n], "buckets": found[n].tolist()} for n in near.tolist()]
+        by_fact = ranks.reshape(-1, len(fact_ids)).T
+        rows["series_facts"] = [{"run_id": run_id, "fact_id": fact_ids[n], "buckets": by_fact[n].tolist()} for n in near.tolist()]
     return rows

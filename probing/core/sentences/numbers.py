@@ -31,9 +31,9 @@ def family_q(p_values: ArrayLike) -> NDArray[np.float64]:
     """p-values of a model's family of tests (layers x poolings x tasks), adjusted by Benjamini and Hochberg; NaN is ignored."""
     p = np.asarray(p_values, dtype=np.float64)
     known = ~np.isnan(p)
-    found = np.full(p.shape, np.nan)
-    found[known] = benjamini_hochberg(p[known])
-    return found
+    q = np.full(p.shape, np.nan)
+    q[known] = benjamini_hochberg(p[known])
+    return q
 
 
 def layer_group(layer: int, last: int) -> str:

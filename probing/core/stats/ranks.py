@@ -29,15 +29,15 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> tuple[f
     """
     if len(first) != len(second):
         raise ValueError(f"got {len(first)} and {len(second)} values, expected pairs")
-    one, other = (scipy.stats.rankdata(side) if len(side) else np.zeros(0) for side in (first, second))
+    first_ranks, second_ranks = (scipy.stats.rankdata(side) if len(side) else np.zeros(0) for side in (first, second))
     if np.isnan([*first, *second]).any():
         raise ValueError("got a NaN, expected pairs of numbers")
-    n = len(one)
-    if n < 3 or len(set(one)) < 2 or len(set(other)) < 2:
+    n = len(first_ranks)
+    if n < 3 or len(set(first_ranks)) < 2 or len(set(second_ranks)) < 2:
         return float("nan"), float("nan")
     found = scipy.stats.spearmanr(first, second)
     rho, p = float(found.statistic), float(found.pvalue)
     if n <= _COUNTED:
-        orders = other[np.array(list(permutations(range(n))))]
-        p = float(np.mean(np.abs(scipy.stats.pearsonr(orders, one[None], axis=1).statistic) >= abs(rho) - 1e-9))
+        orders = second_ranks[np.array(list(permutations(range(n))))]
+        p = float(np.mean(np.abs(scipy.stats.pearsonr(orders, first_ranks[None], axis=1).statistic) >= abs(rho) - 1e-9))
     return rho, p

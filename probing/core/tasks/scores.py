@@ -51,10 +51,10 @@ def matthews(gold: Sequence[int], guessed: Sequence[int]) -> float:
     0 if it is undefined, because only one class is guessed or gold.
     """
     classes = max([*gold, *guessed], default=0) + 1
-    one, other = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
-    one, other = one - one.mean(0), other - other.mean(0)
-    spread = float((one * one).sum() * (other * other).sum())
-    return float((one * other).sum()) / math.sqrt(spread) if spread else 0.0
+    gold_classes, guessed_classes = np.eye(classes)[list(gold)], np.eye(classes)[list(guessed)]
+    gold_classes, guessed_classes = gold_classes - gold_classes.mean(0), guessed_classes - guessed_classes.mean(0)
+    spread = float((gold_classes * gold_classes).sum() * (guessed_classes * guessed_classes).sum())
+    return float((gold_classes * guessed_classes).sum()) / math.sqrt(spread) if spread else 0.0
 
 
 def majority_class(labels: Sequence[str]) -> str:

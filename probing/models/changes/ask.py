@@ -95,8 +95,8 @@ class SentenceAttention:
 
         def chosen(values: np.ndarray) -> np.ndarray:
             of_head = values.mean(1) if head is None else values[:, head]
-            found: np.ndarray = of_head.mean(1) if token is None else of_head[:, token]
-            return found
+            of_token: np.ndarray = of_head.mean(1) if token is None else of_head[:, token]
+            return of_token
 
         for one in (self.before, self.own):
             if one is not None:
@@ -145,9 +145,9 @@ def ask_attention(
     kinds, models, states = model.kinds([row]), [], []
     for reader in readers:
         pause()
-        maps, found = reader.read([row], types)
+        maps, hidden = reader.read([row], types)
         models.append(_one_model(reader.encoder.name, maps[:, 0], kinds.separator[0], kinds.punctuation[0]))
-        states.append(found[:, 0])
+        states.append(hidden[:, 0])
     tokens = tuple(str(token) for token in tokenizer.convert_ids_to_tokens(row))
     own, before = models[0], models[1] if base is not None else None
     return SentenceAttention(

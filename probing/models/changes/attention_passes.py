@@ -81,9 +81,9 @@ class Attending:
 
     def no_words(self) -> np.ndarray:
         """(tokens,) bool: the tokens of the vocabulary that are special or punctuation, so no part of a word."""
-        found = self._by_id[1].copy()
-        found[list(self.encoder.tokenizer.all_special_ids)] = True
-        return found
+        marked = self._by_id[1].copy()
+        marked[list(self.encoder.tokenizer.all_special_ids)] = True
+        return marked
 
     @cached_property
     def _by_id(self) -> tuple[np.ndarray, np.ndarray]:

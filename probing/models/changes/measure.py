@@ -122,10 +122,10 @@ class _Taken:
             for which, states in enumerate((batch.states, other.states)):
                 self._pooled["first", which][:, batch.numbers] = states[:, :, 0]
                 self._pooled["mean", which][:, batch.numbers] = states.mean(2)
-            dot, one, two = (
+            dot, squares, other_squares = (
                 (a * b).sum(-1) for a, b in ((batch.states, other.states), (batch.states, batch.states), (other.states, other.states))
             )
-            self._same_token[:, batch.numbers] = (dot / np.sqrt(one * two)).mean(-1)
+            self._same_token[:, batch.numbers] = (dot / np.sqrt(squares * other_squares)).mean(-1)
         self.words.add(batch.numbers, batch.states)
         for name, values in found.items():
             layers, _, heads = values.shape

@@ -54,9 +54,9 @@ def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray,
     (cut,) = cut_words([words], encoder)
     states = all_hidden_states([cut.ids], encoder)
     with torch.inference_mode():
-        found = torch.stack([state[0] for state in states], 1)
-        found[:, 0] = lexical_states(encoder.body, torch.tensor(cut.ids, device=encoder.device)[None])[0]
-    return found.float().cpu().numpy(), cut
+        stacked = torch.stack([state[0] for state in states], 1)
+        stacked[:, 0] = lexical_states(encoder.body, torch.tensor(cut.ids, device=encoder.device)[None])[0]
+    return stacked.float().cpu().numpy(), cut
 
 
 def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None) -> list[SpanAnswer]:

@@ -58,8 +58,8 @@ def answers(
 def counts_of(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """Counts by label: (probes, targets, labels) bool twice -> (probes, labels, 4): tp, fp, fn, tn."""
     both = (predicted & gold).sum(1)
-    given, held = predicted.sum(1), gold.sum(1)
-    return np.stack([both, given - both, held - both, gold.shape[1] - given - held + both], 2)
+    answered, held = predicted.sum(1), gold.sum(1)
+    return np.stack([both, answered - both, held - both, gold.shape[1] - answered - held + both], 2)
 
 
 class F1Score:

@@ -223,7 +223,7 @@ def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[s
 def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str) -> np.ndarray:
     """(pieces, layers, hidden) of one group of sentences, in their order."""
     starts = np.cumsum([0, *(len(kept[name]) for name in group)])
-    found = np.empty((starts[-1], encoder.layers + 1, encoder.hidden), dtype)
+    pieces = np.empty((starts[-1], encoder.layers + 1, encoder.hidden), dtype)
     rows = [cuts[name].ids for name in group]
     for batch in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
         ids = [rows[number] for number in batch]
@@ -235,9 +235,9 @@ def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np
                 tokens = torch.tensor(ids[place], device=encoder.device)[None]
                 here[:, 0] = lexical_states(encoder.body, tokens)[0, at]
                 with np.errstate(over="ignore"):
-                    found[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
-    if not np.isfinite(found).all():
+                    pieces[starts[number] : starts[number + 1]] = here.float().cpu().numpy()
+    if not np.isfinite(pieces).all():
         raise ModelError(
             f"hidden states of {encoder.name} are too large for {dtype}, or not finite; keep them as float32 ({spelled('states_dtype')})"
         )
-    return found
+    return pieces

@@ -37,10 +37,10 @@ def probabilities(trained: Trained, chosen: Sequence[int], arrays: PartArrays, s
     layers = states.layers
     mask = mask_of([trained.keys[number] for number in chosen], layers).to(device)
     flat = trained.flat[list(chosen)].to(device)
-    found = np.zeros((len(chosen), len(arrays), trained.shape.labels), np.float32)
+    p = np.zeros((len(chosen), len(arrays), trained.shape.labels), np.float32)
     for targets, logits in answers(flat, trained.shape, mask, arrays, states, np.arange(len(arrays)), device):
-        found[:, targets] = torch.sigmoid(logits).cpu().numpy()
-    return found
+        p[:, targets] = torch.sigmoid(logits).cpu().numpy()
+    return p
 
 
 def counts_by_label(p: np.ndarray, keys: Sequence[ProbeKey], arrays: PartArrays, chosen: np.ndarray) -> np.ndarray:

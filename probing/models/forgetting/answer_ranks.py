@@ -66,16 +66,16 @@ class First:
 def first_answers(encoder: Encoder, prompts: Prompts, gold: Sequence[int]) -> First:
     """The first answers and the ranks of the right ones, by the model's pre-trained head."""
     size = len(prompts.rows)
-    said, rank = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    answer, rank = np.zeros(size, np.int64), np.zeros(size, np.int64)
     probability, of_gold = np.zeros(size), np.zeros(size)
     for batch, states in _batches(encoder, prompts):
         logits = encoder.head(states[encoder.layers]).float()
         norm, wanted = logits.logsumexp(1), torch.tensor([gold[n] for n in batch], device=logits.device)
         best = logits.argmax(1)
-        said[batch], rank[batch] = best.cpu().numpy(), ranks_of(logits, wanted).cpu().numpy()
+        answer[batch], rank[batch] = best.cpu().numpy(), ranks_of(logits, wanted).cpu().numpy()
         for values, ids in ((probability, best), (of_gold, wanted)):
             values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).exp().cpu().numpy()
-    return First(said, probability, rank, of_gold)
+    return First(answer, probability, rank, of_gold)
 
 
 def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None) -> NDArray[np.int64]:
@@ -88,11 +88,11 @@ def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Map
         heads: layer -> the head that reads it; None: the pre-trained head reads the last layer.
     """
     heads = {encoder.layers: encoder.head} if heads is None else heads
-    found = np.zeros((len(heads), len(prompts.rows)), np.int64)
+    by_layer = np.zeros((len(heads), len(prompts.rows)), np.int64)
     for batch, states in _batches(encoder, prompts):
         for place, (layer, head) in enumerate(heads.items()):
-            found[place, batch] = _ranks(head, states[layer], [targets[n] for n in batch])
-    return found
+            by_layer[place, batch] = _ranks(head, states[layer], [targets[n] for n in batch])
+    return by_layer
 
 
 def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, targets: Sequence[int], most: int) -> NDArray[np.int64]:
@@ -101,7 +101,7 @@ def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, ta
     Raises:
         NotReplaceable: if the two models have different shapes.
     """
-    found = np.zeros((most, len(prompts.rows)), np.int64)
+    by_number = np.zeros((most, len(prompts.rows)), np.int64)
     # Rows of equal length, as ``replaced_batch`` takes no padding.
     lengths: dict[int, list[int]] = {}
     for number, row in enumerate(prompts.rows):
@@ -116,8 +116,8 @@ def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, ta
                 if n > most:
                     break
                 if n:
-                    found[n - 1, batch] = _ranks(encoder.head, states[rows, where], [targets[number] for number in batch])
-    return found
+                    by_number[n - 1, batch] = _ranks(encoder.head, states[rows, where], [targets[number] for number in batch])
+    return by_number
 
 
 def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:

@@ -171,5 +171,5 @@ def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict
     """Group -> (levels, facts) ranks. All groups are asked together, which fills batches of prompts of one length."""
     ends = np.cumsum([len(group.facts) for group in groups.values()])
     prompts, targets = (np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("prompts", "targets"))
-    found = ask(work.prompts.some(prompts), targets.tolist())
-    return dict(zip(groups, np.split(found, ends[:-1], axis=1), strict=True))
+    ranked = ask(work.prompts.some(prompts), targets.tolist())
+    return dict(zip(groups, np.split(ranked, ends[:-1], axis=1), strict=True))

@@ -190,10 +190,10 @@ def _swapped_ranks(logits: torch.Tensor, swapped: Sequence[Sequence[int]]) -> to
         if 2 * len(some) > len(logits):
             every = logits[:, :1].clone()
             every[index] = wanted
-            found = _at_least(logits, every)[index]
+            counts = _at_least(logits, every)[index]
         else:
-            found = _at_least(logits[index], wanted)
-        ranks[torch.from_numpy(some)] = found.cpu()
+            counts = _at_least(logits[index], wanted)
+        ranks[torch.from_numpy(some)] = counts.cpu()
     return ranks[torch.from_numpy(where)]
 
 

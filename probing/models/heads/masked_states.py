@@ -65,13 +65,13 @@ class LayerStates:
 
     def at(self, positions: np.ndarray) -> np.ndarray:
         """(positions, hidden) float32 states of the given positions, which ascend."""
-        found = np.empty((len(positions), self._windows[0].shape[1]), dtype=np.float32)
+        states = np.empty((len(positions), self._windows[0].shape[1]), dtype=np.float32)
         cuts = np.searchsorted(positions, self._starts)
         for number, window in enumerate(self._windows):
             first, last = cuts[number], cuts[number + 1]
             if first < last:
-                found[first:last] = window[positions[first:last] - self._starts[number]]
-        return found
+                states[first:last] = window[positions[first:last] - self._starts[number]]
+        return states
 
 
 class MaskedStates:

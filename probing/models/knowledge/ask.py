@@ -192,9 +192,9 @@ class LiveModel:
                 for some in state[0].split(_AT_ONCE):
                     logp = head(some).log_softmax(1)
                     self._refuse_damage(logp)
-                    found, tokens = best_tokens(logp, top)
+                    best_logp, tokens = best_tokens(logp, top)
                     best.append(tokens.cpu())
-                    values.append(found.exp().cpu())
+                    values.append(best_logp.exp().cpu())
                 ids.append(torch.cat(best).numpy())
                 odds.append(torch.cat(values).numpy())
         of = np.stack(ids)

@@ -82,9 +82,9 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
 def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
     """The memory map of an array that ``write_mapped`` wrote; None if it is missing, of another shape or type, or damaged."""
     try:
-        found = np.load(path, mmap_mode="r")
-        if found.shape == shape and found.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum_of_rows(found):
-            return found
+        mapped = np.load(path, mmap_mode="r")
+        if mapped.shape == shape and mapped.dtype == np.dtype(dtype) and path.with_suffix(".crc").read_text() == _sum_of_rows(mapped):
+            return mapped
     except (OSError, ValueError, EOFError):  # numpy raises EOFError for an empty file.
         pass
     if path.exists():

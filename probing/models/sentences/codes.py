@@ -55,8 +55,8 @@ def code_lengths(train: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
 
 def _bits(logits: np.ndarray, labels: np.ndarray) -> float:
     """Bits of labels under a probe's probabilities; logits as (sentences, outputs)."""
-    given = torch.from_numpy(logits).double()
-    if given.shape[1] == 1:
-        given = torch.cat([torch.zeros_like(given), given], 1)
+    outputs = torch.from_numpy(logits).double()
+    if outputs.shape[1] == 1:
+        outputs = torch.cat([torch.zeros_like(outputs), outputs], 1)
     gold = torch.from_numpy(labels.astype(np.int64))
-    return float(torch.nn.functional.cross_entropy(given, gold, reduction="sum")) / math.log(2)
+    return float(torch.nn.functional.cross_entropy(outputs, gold, reduction="sum")) / math.log(2)

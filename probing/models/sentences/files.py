@@ -149,8 +149,8 @@ def _packed(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _unpacked(shares: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Inverse of ``_packed``, in float32; packing the result again gives the same."""
-    found: np.ndarray = shares.astype(np.float32) * size[..., None]
-    return found
+    weights: np.ndarray = shares.astype(np.float32) * size[..., None]
+    return weights
 
 
 def _sum_of(arrays: dict[str, np.ndarray], about: dict[str, object]) -> str:

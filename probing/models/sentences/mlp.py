@@ -95,11 +95,11 @@ def mlp_answers(mlp: Mlp, vectors: np.ndarray) -> np.ndarray:
     """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers."""
     asked = _Vectors(vectors, mlp.mean, mlp.scale)
     everything = torch.arange(len(asked.vectors))
-    found = np.empty((len(everything), vectors.shape[2]), np.uint8)
+    guessed = np.empty((len(everything), vectors.shape[2]), np.uint8)
     with torch.inference_mode():
         for part in torch.arange(vectors.shape[2]).split(_ASKED):
-            found[:, part] = labels_of(_logits(asked.of(everything, part), mlp.weights).numpy())
-    return found.reshape(vectors.shape[:3])
+            guessed[:, part] = labels_of(_logits(asked.of(everything, part), mlp.weights).numpy())
+    return guessed.reshape(vectors.shape[:3])
 
 
 class _Vectors:

@@ -95,11 +95,11 @@ def answers(probes: Probes, vectors: np.ndarray, mean: np.ndarray | None = None,
         mean, scale: mean and scale of the standardisation; None: those of the probes' own training vectors.
     """
     mean, scale = probes.mean if mean is None else mean, probes.scale if scale is None else scale
-    found = np.empty(vectors.shape[:3], np.uint8)
+    guessed = np.empty(vectors.shape[:3], np.uint8)
     for place in np.ndindex(*vectors.shape[:2]):
         here = standardised(vectors[place], mean[place], scale[place])
-        found[place] = _labels(here, probes.weights[place], probes.bias[place])
-    return found
+        guessed[place] = _labels(here, probes.weights[place], probes.bias[place])
+    return guessed
 
 
 def labels_of(logits: np.ndarray) -> np.ndarray:

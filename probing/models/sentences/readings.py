@@ -34,12 +34,12 @@ class Alignment:
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """The fine-tuned model's vectors in the base's space: (poolings, layers, sentences, hidden) float32, a new array."""
-        found = np.empty(vectors.shape, np.float32)
+        mapped = np.empty(vectors.shape, np.float32)
         for place in np.ndindex(*vectors.shape[:2]):
-            np.matmul(standardised(vectors[place], self.mean[place], self.scale[place]), self.maps[place], out=found[place])
-            found[place] *= self.base_scale[place]
-            found[place] += self.base_mean[place]
-        return found
+            np.matmul(standardised(vectors[place], self.mean[place], self.scale[place]), self.maps[place], out=mapped[place])
+            mapped[place] *= self.base_scale[place]
+            mapped[place] += self.base_mean[place]
+        return mapped
 
 
 def aligned(train_tuned: np.ndarray, train_base: np.ndarray) -> Alignment:

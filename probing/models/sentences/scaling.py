@@ -17,10 +17,10 @@ def own_scale(train: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean and scale, each (poolings, layers, hidden) float32. A constant feature has the scale ``inf``, so that it is always 0 after
         standardisation.
     """
-    found = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
+    scales = np.empty((2, *train.shape[:2], train.shape[3]), np.float32)
     for place in np.ndindex(*train.shape[:2]):
-        found[(slice(None), *place)] = scale_of(train[place])
-    return found[0], found[1]
+        scales[(slice(None), *place)] = scale_of(train[place])
+    return scales[0], scales[1]
 
 
 def scale_of(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -35,6 +35,6 @@ def scale_of(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def standardised(vectors: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """(sentences, hidden) vectors of one layer and pooling minus their mean, divided by their scale; a new array."""
-    found: np.ndarray = vectors - mean
-    found /= scale
-    return found
+    centred: np.ndarray = vectors - mean
+    centred /= scale
+    return centred

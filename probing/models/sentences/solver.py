@@ -76,8 +76,8 @@ def solve(vectors: np.ndarray, labels: np.ndarray, classes: int, cs: Sequence[fl
     outputs, hidden = outputs_of(classes), vectors.shape[1]
     if not vectors.any():
         return _constant(counts, hidden, len(cs))
-    given = torch.from_numpy(vectors)
-    problem = _Problem(given.double() if vectors.size <= FEW else given, _targets(labels, classes))
+    inputs = torch.from_numpy(vectors)
+    problem = _Problem(inputs.double() if vectors.size <= FEW else inputs, _targets(labels, classes))
     weights = np.zeros((len(cs), outputs, hidden), np.float32)
     bias = np.zeros((len(cs), outputs), np.float32)
     gradient, evaluations, solved = np.zeros(len(cs)), np.zeros(len(cs), int), np.zeros(len(cs), bool)

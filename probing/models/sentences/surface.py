@@ -43,5 +43,5 @@ def surface_right(
         classes: K.
         pause: as in ``solve``.
     """
-    found = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes, pause)
-    return int((found == labels[2]).sum())
+    guessed = surface_answers(parts[0], labels[0], parts[1], labels[1], parts[2], classes, pause)
+    return int((guessed == labels[2]).sum())

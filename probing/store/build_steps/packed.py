@@ -49,6 +49,6 @@ def _numbers_of(connection: duckdb.DuckDBPyConnection, ids: pa.Array) -> np.ndar
         SELECT (SELECT count(*) FROM {NUMBERS}) + row_number() OVER (ORDER BY fact_id) - 1, fact_id
         FROM named WHERE fact_id NOT IN (SELECT fact_id FROM {NUMBERS})
     """)
-    found = connection.execute(f"SELECT n.number FROM named JOIN {NUMBERS} n USING (fact_id) ORDER BY place").fetchnumpy()["number"]
+    numbers = connection.execute(f"SELECT n.number FROM named JOIN {NUMBERS} n USING (fact_id) ORDER BY place").fetchnumpy()["number"]
     connection.unregister("named")
-    return np.asarray(found, dtype=np.uint32)
+    return np.asarray(numbers, dtype=np.uint32)

@@ -27,11 +27,11 @@ def edge_runs(db: Database) -> pd.DataFrame:
 
     ``traced`` states whether predictions for single targets are stored.
     """
-    found = db.query("""
+    runs = db.query("""
         SELECT e.*, e.run_id IN (SELECT run_id FROM edge_traces) AS traced FROM runs_of_edges e
         ORDER BY model, task, encoder, kind, labels, seed, run_id
     """)
-    return by_task(found, "model", "task", "encoder", "kind", "labels", "seed", "run_id")
+    return by_task(runs, "model", "task", "encoder", "kind", "labels", "seed", "run_id")
 
 
 def traced_parts(db: Database) -> pd.DataFrame:

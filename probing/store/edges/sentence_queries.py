@@ -142,8 +142,8 @@ def sentences(
 
 def count_sentences(db: Database, run_ids: Sequence[str], part: str, **filters: Any) -> int:
     """How many sentences ``sentences`` finds in all pages."""
-    found = db.query(f"{_SENTENCES} SELECT count(*) AS n FROM kept", _values(run_ids, part, filters))
-    return int(found["n"].iloc[0])
+    counted = db.query(f"{_SENTENCES} SELECT count(*) AS n FROM kept", _values(run_ids, part, filters))
+    return int(counted["n"].iloc[0])
 
 
 def tasks_of_texts(db: Database, part: str, hashes: Sequence[str]) -> pd.DataFrame:
@@ -170,7 +170,7 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
         gives just the gold labels), p_gold (of each gold label), p_wrong, p_top, p_sum (in steps of 1/255), settled (-1: the last layer is
         wrong), revisions, strongest_mean, seen, unknown_gold, passes (whether the filters keep the target). By task, target and layer.
     """
-    found = db.query(
+    answers = db.query(
         f"""
         WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
         SELECT f.run_id, f.task, f.target, p.layer, f.text_sha256, max(x.text) OVER () AS text, x.document,
@@ -186,8 +186,8 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
         """,
         _values(run_ids, part, filters) | {"text_sha256": text_sha256},
     )
-    lists = {name: [list(one) for one in found[name]] for name in ("gold", "memory", "predicted", "p_gold")}
-    return by_task(found.assign(**lists), "task", "target", "layer")
+    lists = {name: [list(one) for one in answers[name]] for name in ("gold", "memory", "predicted", "p_gold")}
+    return by_task(answers.assign(**lists), "task", "target", "layer")
 
 
 def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFrame:
@@ -197,7 +197,7 @@ def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFra
         later, earlier (tasks), sentences (texts in which targets of both settle), before (those in which a target of ``later`` settles at
         a lower layer than one of ``earlier``).
     """
-    found = db.query(
+    pairs = db.query(
         f"""
         WITH {_TARGETS}, ends AS (
             SELECT text_sha256, task, min(settled) AS first_settled, max(settled) AS last_settled FROM traced WHERE settled >= 0
@@ -208,7 +208,7 @@ def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFra
         """,
         _values(run_ids, part, {}),
     )
-    return found
+    return pairs
 
 
 def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any]) -> dict[str, Any]:

@@ -62,25 +62,25 @@ def search_facts(
     if other:
         theirs, beside = ", o.last_rank AS their_last_rank", "LEFT JOIN known o ON o.run_id = $other AND o.fact_id = k.fact_id"
         values = {**values, "other": other}
-    found = db.query(
+    facts = db.query(
         f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}
             ORDER BY {_order(order)} LIMIT $limit OFFSET $offset""",
         {"run_id": run_id, "limit": int(limit), "offset": int(offset), **values},
     )
-    return whole_numbers(found)
+    return whole_numbers(facts)
 
 
 def count_facts(db: Database, run_id: str, **filters: Any) -> int:
     """How many facts ``search_facts`` finds in all pages."""
     where, values = FactFilter(**filters).condition()
-    found = db.query(f"SELECT count(*) AS n {_FROM} WHERE k.run_id = $run_id AND {where}", {"run_id": run_id, **values})
-    return int(found["n"].iloc[0])
+    counted = db.query(f"SELECT count(*) AS n {_FROM} WHERE k.run_id = $run_id AND {where}", {"run_id": run_id, **values})
+    return int(counted["n"].iloc[0])
 
 
 def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", **filters: Any) -> tuple[str | None, str | None]:
     """Ids of the facts before and after one in ``search_facts``' order; None at an end, or if the fact is filtered out."""
     where, values = FactFilter(**filters).condition()
-    found = db.query(
+    around = db.query(
         f"""
         SELECT previous_id, next_id FROM (
             SELECT f.fact_id, lag(f.fact_id) OVER neighbours AS previous_id, lead(f.fact_id) OVER neighbours AS next_id
@@ -90,20 +90,20 @@ def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", 
         """,
         {"run_id": run_id, "fact_id": fact_id, **values},
     )
-    if found.empty:
+    if around.empty:
         return None, None
-    previous_id, next_id = (None if pd.isna(value) else str(value) for value in found.iloc[0])
+    previous_id, next_id = (None if pd.isna(value) else str(value) for value in around.iloc[0])
     return previous_id, next_id
 
 
 def random_fact(db: Database, run_id: str, *, seed: int | str = 0, **filters: Any) -> str | None:
     """Id of one fact that passes the filters, the same for the same seed; None if there is none."""
     where, values = FactFilter(**filters).condition()
-    found = db.query(
+    facts = db.query(
         f"SELECT f.fact_id {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY md5(f.fact_id || $seed), f.fact_id LIMIT 1",
         {"run_id": run_id, "seed": str(seed), **values},
     )
-    return None if found.empty else str(found["fact_id"].iloc[0])
+    return None if facts.empty else str(facts["fact_id"].iloc[0])
 
 
 def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:

@@ -100,7 +100,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
         rank 1), fact_id, probe_set, relation, label, subject, object, prompt, exposure, first_layer, last_layer, best_rank, last_rank,
         gold_logp.
     """
-    found = db.query(
+    facts = db.query(
         f"""
         WITH answers AS ({_ANSWERS}), measured AS (
             SELECT count(swapped_last_rank) > 0 AS swapped FROM known WHERE run_id = $run_id
@@ -132,7 +132,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
         """,
         {"run_id": run_id, "limit": int(limit)},
     )
-    return whole_numbers(found)
+    return whole_numbers(facts)
 
 
 def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         own_ranks and swapped_ranks (lists, layers 1..L), swapped_prompt (with the swapped subject), in the order own, swapped, both.
         A kind without a fact has no row; a run that does not store swapped ranks has none at all.
     """
-    found = db.query(
+    facts = db.query(
         """
         WITH missed AS (
             SELECT k.fact_id, k.inner_rank <= $k AS own, k.swapped_inner_rank <= $k AS swapped FROM known k
@@ -173,8 +173,8 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         {"run_id": run_id, "k": int(k)},
     )
     for name in ("own_ranks", "swapped_ranks"):
-        found[name] = [[int(rank) for rank in ranks] for ranks in found[name]]
-    return found.assign(swapped_prompt=_borrowed_prompts(db, run_id, list(found["fact_id"])))
+        facts[name] = [[int(rank) for rank in ranks] for ranks in facts[name]]
+    return facts.assign(swapped_prompt=_borrowed_prompts(db, run_id, list(facts["fact_id"])))
 
 
 def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> list[str]:

@@ -69,7 +69,7 @@ def paired_majority(
     The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``majority``.
     With ``known`` only the facts count that have at most this rank at the first run's last layer.
     """
-    found = db.query(
+    counted = db.query(
         f"""
         WITH answers AS (
             SELECT k.relation AS asked, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
@@ -85,7 +85,7 @@ def paired_majority(
         """,
         {"first": first, "second": second, "known": known, **filters(exposures, answer_in_subject)},
     )
-    return int(found["n"].iloc[0]), int(found["hits"].iloc[0])
+    return int(counted["n"].iloc[0]), int(counted["hits"].iloc[0])
 
 
 def _first_that_holds(names: Sequence[str]) -> str:

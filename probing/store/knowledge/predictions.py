@@ -99,16 +99,16 @@ def answers_of_run(predictions: Path, facts: Path, vocabulary: Path) -> pd.DataF
     asked = read_table(facts, "facts", ["fact_id", "probe_set", "relation", "subject", "object", "prompt"]).to_pandas()
     words = read_table(vocabulary, "vocabulary", ["id", "token", "text"]).to_pylist()
     shown = {word["id"]: word["token"] if NO_TEXT in word["text"] else word["text"] for word in words}
-    found = read_table(predictions, "predictions")
-    numbers = {name: found.column(name).to_numpy() for name in ("layer", "gold_rank", "answer_rank", "gold_logp")}
-    top_ids, top_logp = (pc.list_element(found.column(name), 0).to_numpy() for name in ("top_ids", "top_logp"))
+    rows = read_table(predictions, "predictions")
+    numbers = {name: rows.column(name).to_numpy() for name in ("layer", "gold_rank", "answer_rank", "gold_logp")}
+    top_ids, top_logp = (pc.list_element(rows.column(name), 0).to_numpy() for name in ("top_ids", "top_logp"))
     answered = pd.DataFrame(
         {
-            "fact_id": found.column("fact_id").to_pylist(),
+            "fact_id": rows.column("fact_id").to_pylist(),
             "layer": numbers["layer"].astype("int64"),
             "rank": numbers["gold_rank"].astype("int64"),
             "answer_rank": numbers["answer_rank"].astype("int64"),
-            "swapped_rank": pd.array(found.column("other_rank").to_pylist(), dtype="Int64"),
+            "swapped_rank": pd.array(rows.column("other_rank").to_pylist(), dtype="Int64"),
             "probability": np.exp(numbers["gold_logp"].astype("float64")),
             "top_token": [shown.get(one, f"unused {one}") for one in top_ids],
             "top_probability": np.exp(top_logp.astype("float64")),

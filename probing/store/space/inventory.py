@@ -106,10 +106,10 @@ def _probe_sets() -> list[Kept]:
     runs, whole, files = defaultdict[str, set[str]](set), defaultdict[str, bool](lambda: True), defaultdict[str, set[Path]](set)
     for row, path in _rows():
         if name := row.get("probe_set"):
-            mine = set(runs_folder().rglob(f"*-{row['run_id']}.parquet"))
+            run_files = set(runs_folder().rglob(f"*-{row['run_id']}.parquet"))
             runs[name].add(row["run_id"])
-            files[name] |= mine
-            whole[name] &= path in mine
+            files[name] |= run_files
+            whole[name] &= path in run_files
     for path in files_of("facts", runs_folder()) if runs else ():
         names = set(read_table(path, "facts").column("probe_set").to_pylist())
         if len(names) == 1 and (only := str(names.pop())) in runs:

@@ -170,5 +170,5 @@ def prediction_columns(run_id: str, part: str, p: np.ndarray, gold: np.ndarray, 
 def _lists(chosen: np.ndarray, values: np.ndarray | None = None) -> pa.ListArray:
     """(layers, targets, labels) bool -> a list per layer and target: numbers of the chosen labels, or their values."""
     starts = np.concatenate([[0], np.cumsum(chosen.sum(2).reshape(-1))]).astype(np.int32)
-    found = np.nonzero(chosen)[2] if values is None else values[chosen]
-    return pa.ListArray.from_arrays(pa.array(starts), pa.array(found.astype(np.uint32)))
+    flat = np.nonzero(chosen)[2] if values is None else values[chosen]
+    return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat.astype(np.uint32)))

@@ -165,14 +165,14 @@ def _baseline_rows(task: EdgeTask, data: TaskData) -> list[dict]:
 def k_hot(labels: Sequence[Sequence[str]], names: Sequence[str], task: EdgeTask) -> np.ndarray:
     """(targets, labels) numbers of gold labels: 0 or 1, except for the label of all that training lacks, which counts all of them."""
     number_of = {name: number for number, name in enumerate(names)}
-    found = np.zeros((len(labels), len(names)), np.int64)
+    counts = np.zeros((len(labels), len(names)), np.int64)
     for row, given in enumerate(labels):
         for label in given:
             if label in number_of:
-                found[row, number_of[label]] = 1
+                counts[row, number_of[label]] = 1
             elif task.counts(label):
-                found[row, number_of[UNSEEN_LABEL]] += 1
-    return found
+                counts[row, number_of[UNSEEN_LABEL]] += 1
+    return counts
 
 
 def count_rows(answered: np.ndarray, gold: np.ndarray) -> list[dict]:

@@ -112,24 +112,24 @@ def _readable(table: str, path: Path, say: Say):
 
 
 def _rows(table: str, path: Path, say: Say) -> int | None:
-    found = _readable(table, path, say)
-    return None if found is None else found.num_rows
+    kept = _readable(table, path, say)
+    return None if kept is None else kept.num_rows
 
 
 def _whole(table: str, path: Path, rows: list[dict], say: Say) -> None:
     """Writes a table that is missing, damaged or, if it came from elsewhere, different."""
     from probing.store.parquet import as_stored, write_table
 
-    found = _readable(table, path, say)
-    if found is None or not found.equals(as_stored(table, rows)):
+    kept = _readable(table, path, say)
+    if kept is None or not kept.equals(as_stored(table, rows)):
         write_table(table, rows, path)
 
 
 def _same_row(path: Path, row: dict, say: Say) -> bool:
-    found = _readable("runs", path, say)
-    if found is None or found.num_rows != 1:
+    kept = _readable("runs", path, say)
+    if kept is None or kept.num_rows != 1:
         return False
-    (stored,) = found.to_pylist()
+    (stored,) = kept.to_pylist()
     return all(stored[key] == value for key, value in row.items())
 
 
@@ -165,8 +165,8 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     path = target / "relations.parquet"
     # Two processes that read it at once would each drop the other's rows.
     with exclusive_lock(cache_folder() / "locks" / "relations.lock"):
-        found = _readable("relations", path, say)
-        stored = [] if found is None else found.to_pylist()
+        kept = _readable("relations", path, say)
+        stored = [] if kept is None else kept.to_pylist()
         _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()), say)
 
 

@@ -232,8 +232,8 @@ def _split(data: SentenceData, taken: np.ndarray, by_base: np.ndarray, seed: int
 
 def _test_taken(data: SentenceData, states: SentenceStates, of_base: SentenceStates) -> np.ndarray:
     """(test sentences,) bool, which of them are used."""
-    found: np.ndarray = (states.taken & of_base.taken)[-len(data.parts["test"]) :]
-    return found
+    taken: np.ndarray = (states.taken & of_base.taken)[-len(data.parts["test"]) :]
+    return taken
 
 
 @lru_cache(maxsize=8)

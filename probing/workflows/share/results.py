@@ -69,8 +69,8 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
 def _in_order(kind: Kind, rows: Iterable[dict]) -> list[dict]:
     """The rows that are runs of a kind, in the order of its table."""
     table = TABLES[kind.runs[0]]
-    mine = [row for row in rows if set(row) == set(table.schema.names)]
-    return sorted(mine, key=lambda row: [row[name] for name in table.sort.split()])
+    of_kind = [row for row in rows if set(row) == set(table.schema.names)]
+    return sorted(of_kind, key=lambda row: [row[name] for name in table.sort.split()])
 
 
 def _gather_facts(row: dict, path: Path, source: Path, target: Path) -> None:

@@ -53,17 +53,17 @@ class SentenceStates:
         """(poolings, layers, sentences, hidden) float32 of some sentences, by their ascending numbers among all sentences."""
         numbers = np.cumsum(self.taken)[sentences] - 1
         chosen = range(self.layers)[layers]
-        found = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
+        vectors = np.empty((len(poolings), len(chosen), len(numbers), self.hidden), np.float32)
         starts = np.searchsorted(numbers, np.arange(len(self.blocks) + 1) * SENTENCES_A_FILE)
         for number, block in enumerate(self.blocks):
             here = slice(starts[number], starts[number + 1])
             inside = numbers[here] - number * SENTENCES_A_FILE
             for place, pooling in enumerate(poolings):
                 for row, layer in enumerate(chosen):
-                    found[place, row, here] = block[pooling, layer][inside]
+                    vectors[place, row, here] = block[pooling, layer][inside]
             give_back(block)
-        found += self.centre[list(poolings)][:, layers]
-        return found
+        vectors += self.centre[list(poolings)][:, layers]
+        return vectors
 
     def chunks(self, poolings: int) -> Iterator[slice]:
         """Layers that are read together, so that memory is bounded for any size of model."""
