@@ -67,9 +67,9 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
     return recipes[list(COLUMNS)].astype({"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"})
 
 
-def _dominated(one: pd.Series, found: pd.DataFrame) -> bool:
+def _dominated(one: pd.Series, recipes: pd.DataFrame) -> bool:
     """Whether another recipe of the same task scores and keeps at least as much, and more of one of the two."""
-    same = [found[name] == one[name] for name in ("base", "objective", "probe_set", "asked")]
-    others = found[pd.concat(same, axis=1).all(axis=1)]
+    same = [recipes[name] == one[name] for name in ("base", "objective", "probe_set", "asked")]
+    others = recipes[pd.concat(same, axis=1).all(axis=1)]
     as_much = (others["score"] >= one["score"]) & (others["kept"] >= one["kept"])
     return bool((as_much & ((others["score"] > one["score"]) | (others["kept"] > one["kept"]))).any())

@@ -169,8 +169,8 @@ def _chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequ
     return series
 
 
-def _with_names(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    return rows.merge(found[["run_id", *OF]], on="run_id")
+def _with_names(rows: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+    return rows.merge(series[["run_id", *OF]], on="run_id")
 
 
 def at_end(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
