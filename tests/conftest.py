@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Before transformers is imported anywhere: it reads this once.
 os.environ["HF_HUB_OFFLINE"] = "1"
-# Before torch and numpy are: on two cores, two workers with two threads each spend most of their time waiting for each other.
+# Before torch and numpy are: on two cores, workers with two threads each spend most of their time waiting for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 # No test cuts the power: a file that is written atomically need not reach the disk. Processes that tests start do wait for it.
@@ -23,7 +23,7 @@ os.fsync = lambda handle: None
 ROOT = Path(__file__).resolve().parents[1]
 
 
-#: What takes longest begins first, so that the two workers of ``make test`` end together. The first worker builds the shipped database
+#: What takes longest begins first, so that the workers of ``make test`` end together. The first worker builds the shipped database
 #: for the browser's pages; the second has files that do not need it until it is there.
 FIRST = (
     "browser/test_journey.py", "models/forgetting/test_recovering.py", "store/test_increment.py", "commands/test_finetune_command.py",
