@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 #: What takes longest begins first, so that the workers of ``make test`` end together. The first worker builds the shipped database
-#: for the browser's pages; the second has files that do not need it until it is there.
+#: for the browser's pages; the others have files that do not need it until it is there.
 FIRST = (
     "browser/test_journey.py", "models/forgetting/test_recovering.py", "store/test_increment.py", "commands/test_finetune_command.py",
     "test_shipped.py", "commands/test_share_edges.py",
