@@ -56,12 +56,12 @@ class Model:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder with its tokenizer; ``encoder.layers`` is the number of layers above the embeddings."""
+        """The encoder with its tokenizer; ``encoder.depth`` is the number of layers above the embeddings."""
         return self.live.encoder
 
     def __repr__(self) -> str:
         of = self.encoder
-        return f"Model({self.name!r}, head={self.head!r}, {of.layers} layers of {of.hidden}, on {of.device})"
+        return f"Model({self.name!r}, head={self.head!r}, {of.depth} layers of {of.hidden}, on {of.device})"
 
     def ask(self, sentence: str, top: int = 5, watch: str | Sequence[str] | None = None, mask: int | None = None) -> Answer:
         """Predicts the gap of a sentence at every layer.

@@ -125,7 +125,7 @@ def measure_norms(request: NormsRequest, say: Say = print) -> Path:
             request,
             job,
             say,
-            finish=lambda: run.write({"norm_runs": [config.row | {"layers": encoder.layers + 1, "left_out": "{}"}]}, encoder),
+            finish=lambda: run.write({"norm_runs": [config.row | {"layers": encoder.layers, "left_out": "{}"}]}, encoder),
         )
     build_if_usual(request)
     say(f"{encoder.name}: {target}")

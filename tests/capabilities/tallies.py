@@ -110,7 +110,7 @@ class TalliesWork(Opened, Tasks):
             for n, text in enumerate(SENTENCES[name])
         ]
         described = write_table("tally_sentences", found, run.target / f"tally_sentences-{name}.parquet")
-        n, layers = sum(row["capitals"] for row in found), encoder.layers + 1
+        n, layers = sum(row["capitals"] for row in found), encoder.layers
         counts = [{"run_id": run.config.fingerprint, "layer": layer, "n": n} for layer in range(layers)]
         run.write({"tally_counts": counts, "tally_runs": [run.config.row | {"task": name, "layers": layers, "left_out": "{}"}]}, encoder)
         return [described, *run.all]

@@ -109,8 +109,8 @@ def test_a_folded_map_reads_as_the_map_before_the_head(architecture, encoder_of)
 @pytest.mark.parametrize("kind", ["least_squares", "tuned_lens"])
 def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kind, bert, tmp_path, monkeypatch):
     real, rng = masked_states.all_hidden_states, np.random.default_rng(5)
-    turns = [torch.from_numpy(np.linalg.qr(rng.normal(size=(16, 16)))[0] * (1 + n)).float() for n in range(bert.layers)]
-    shifts = [torch.from_numpy(rng.normal(size=16)).float() for _ in range(bert.layers)]
+    turns = [torch.from_numpy(np.linalg.qr(rng.normal(size=(16, 16)))[0] * (1 + n)).float() for n in range(bert.depth)]
+    shifts = [torch.from_numpy(rng.normal(size=16)).float() for _ in range(bert.depth)]
 
     def planted(rows, encoder):
         last = real(rows, encoder)[-1]
@@ -126,7 +126,7 @@ def test_a_layer_that_is_an_invertible_image_of_the_last_is_read_as_the_last(kin
     z = real([[5 + (7 * n) % 60 for n in range(40)]], bert)[-1][0]
     with torch.inference_mode():
         expected = bert.head(z)
-        for layer in range(bert.layers):
+        for layer in range(bert.depth):
             found = load_head(folder, bert, layer, kind)(z @ turns[layer] + shifts[layer])
             assert (found - expected).abs().max() < 1e-4 * expected.abs().max(), layer
 
@@ -136,11 +136,11 @@ def test_heads_of_a_map_are_made_for_every_architecture_and_come_back(kind, star
     encoder = encoder_of(architecture)
     wanted = recipe(kind, start=start, positions=120, validation_positions=40, epochs=1, learning_rate=1e-3)
     folder = trained(encoder, wanted, tmp_path)
-    for row in validation_losses(folder, range(encoder.layers)):
+    for row in validation_losses(folder, range(encoder.depth)):
         assert row["start"] == min(row["logit_lens"], row["map"])
         assert row["best"] <= row["start"]
-    assert "map" not in validation_losses(folder, [encoder.layers])[0], "the last layer is mapped to itself"
-    for layer in range(encoder.layers + 1):
+    assert "map" not in validation_losses(folder, [encoder.depth])[0], "the last layer is mapped to itself"
+    for layer in range(encoder.layers):
         head = load_head(folder, encoder, layer, kind)
         assert head.dense.bias is not None
         assert ("vocabulary.weight" in load_file(head_path(folder, layer))) == (kind == "full")
@@ -150,9 +150,9 @@ def test_heads_of_a_map_are_made_for_every_architecture_and_come_back(kind, star
 def test_the_last_layer_of_a_base_is_read_by_the_pretrained_head(bert, tmp_path):
     for kind in ("least_squares", "tuned_lens"):
         folder = trained(bert, recipe(kind), tmp_path / kind)
-        head = load_head(folder, bert, bert.layers, kind)
+        head = load_head(folder, bert, bert.depth, kind)
         assert all(torch.equal(tensor, head.state_dict()[name]) for name, tensor in bert.head.state_dict().items())
-        assert read_identity(head_path(folder, bert.layers)).starts == ""
+        assert read_identity(head_path(folder, bert.depth)).starts == ""
 
 
 @pytest.mark.parametrize("kind", ["least_squares", "tied"])
@@ -160,7 +160,7 @@ def test_where_the_map_is_worse_than_the_logit_lens_it_is_left_out_and_the_file_
     losses = itertools.count(1)
     monkeypatch.setattr(HeadStep, "validation_loss", lambda *_: float(next(losses)))
     folder = trained(bert, recipe(kind, start=FROM_LEAST_SQUARES), tmp_path)
-    for layer in range(bert.layers):
+    for layer in range(bert.depth):
         starts = json.loads(read_identity(head_path(folder, layer)).starts)
         assert starts["map"] == starts["lens"] + 1
         assert validation_losses(folder, [layer])[0]["best"] == starts["lens"]
@@ -172,7 +172,7 @@ def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_l
     encoder = load_encoder(tuned_copy, base=BaseSource(folder_of("bert")), device="cpu")
     folder = trained(encoder, recipe("least_squares", positions=0), tmp_path)
     parts = {}
-    for source, layer in ((bert, bert.layers), (encoder, encoder.layers)):
+    for source, layer in ((bert, bert.depth), (encoder, encoder.depth)):
         text = masked_states.masked_text_of(source, TRAIN, recipe(positions=0), 0, 0, tmp_path / "slow")
         states = MaskedStates(source, text, [layer], torch.float32, tmp_path / "slow" / source.weights_id)
         states.compute()
@@ -181,9 +181,9 @@ def test_a_fine_tuned_body_is_mapped_to_its_bases_last_layer_and_so_is_its_own_l
     own = np.column_stack([h, np.ones(len(h))])
     squares = own.T @ own
     solved = np.linalg.solve(squares + 1e-3 * np.trace(squares) / len(squares) * np.eye(len(squares)), own.T @ z)
-    starts = json.loads(read_identity(head_path(folder, encoder.layers)).starts)
+    starts = json.loads(read_identity(head_path(folder, encoder.depth)).starts)
     assert starts["map"] < starts["lens"]
-    dense = load_head(folder, encoder, encoder.layers, "least_squares").dense
+    dense = load_head(folder, encoder, encoder.depth, "least_squares").dense
     before = bert.head.dense
     assert np.allclose(dense.weight, before.weight.double().numpy() @ solved[:-1].T, atol=1e-4)
     assert np.allclose(dense.bias, before.weight.double().numpy() @ solved[-1] + before.bias.double().numpy(), atol=1e-4)
@@ -293,11 +293,11 @@ def test_recipes_of_shipped_heads_keep_their_bytes(repo_root):
 def test_the_start_is_chosen_on_the_first_positions_and_the_better_one_is_validated_on_all(bert, tmp_path):
     every = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1), tmp_path / "every")
     some = trained(bert, recipe("tied", start=FROM_LEAST_SQUARES, epochs=1, start_positions=16), tmp_path / "some")
-    for whole, part in zip(validation_losses(every, range(bert.layers)), validation_losses(some, range(bert.layers)), strict=True):
+    for whole, part in zip(validation_losses(every, range(bert.depth)), validation_losses(some, range(bert.depth)), strict=True):
         assert (whole["start"], whole["best"]) == pytest.approx((part["start"], part["best"]), abs=2e-5), "on all positions"
         assert part["positions"] == 16 and "positions" not in whole
         assert (part["logit_lens"], part["map"]) != (whole["logit_lens"], whole["map"])
-    assert "positions" not in validation_losses(some, [bert.layers])[0], "the last layer has nothing to choose"
+    assert "positions" not in validation_losses(some, [bert.depth])[0], "the last layer has nothing to choose"
 
 
 def test_fewer_positions_are_read_where_the_start_is_chosen_on_some(bert, tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def elsewhere(folder_of, encoder_of, monkeypatch):
 
 
 def heads_of(encoder, kind):
-    return [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
+    return [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers)]
 
 
 def test_the_other_device_refuses_what_is_not_there():

@@ -32,7 +32,7 @@ def test_the_universal_head_gives_transformers_logits_for_every_architecture(arc
     with torch.inference_mode():
         theirs = model(input_ids=torch.tensor(row)).logits[0]
     assert torch.equal(ours, theirs)
-    assert encoder.layers == tiny_models.LAYERS and encoder.hidden == tiny_models.HIDDEN
+    assert encoder.depth == tiny_models.LAYERS and encoder.hidden == tiny_models.HIDDEN
 
 
 def test_head_and_body_share_no_memory(encoder_of):

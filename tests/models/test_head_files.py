@@ -44,7 +44,7 @@ def changed_head(encoder, kind):
 @pytest.fixture()
 def saved(bert, tmp_path):
     """A folder with a tied head for every layer."""
-    for layer in range(bert.layers + 1):
+    for layer in range(bert.layers):
         save_head(changed_head(bert, "tied"), identity(bert, layer, "tied"), tmp_path / "heads")
     return tmp_path / "heads"
 
@@ -65,7 +65,7 @@ def test_a_saved_head_comes_back_with_every_weight(kind, architecture, encoder_o
 def test_a_tied_head_leaves_the_vocabulary_matrix_out_and_shares_it(bert, saved):
     assert "vocabulary.weight" not in load_file(head_path(saved, 0))
     heads = load_heads(saved, bert, "tied")
-    assert len(heads) == bert.layers + 1
+    assert len(heads) == bert.layers
     assert {head.vocabulary.weight.data_ptr() for head in heads} == {bert.head.vocabulary.weight.data_ptr()}
 
 
@@ -91,7 +91,7 @@ def test_equal_heads_have_equal_bytes(bert, tmp_path):
 
 
 def test_lens_is_the_pretrained_head_at_every_layer(bert):
-    assert load_heads(None, bert, "logit_lens") == [bert.head] * (bert.layers + 1)
+    assert load_heads(None, bert, "logit_lens") == [bert.head] * (bert.layers)
     assert heads_fingerprint(None, bert, "logit_lens") == "pre-trained"
 
 
@@ -163,8 +163,8 @@ def test_a_head_of_another_shape_is_refused(saved, bert):
 
 
 def test_validation_losses_name_start_and_best_of_every_layer(saved, bert):
-    rows = validation_losses(saved, range(bert.layers + 1))
-    assert rows == [{"layer": n, "start": 2.5, "best": 1.5, "best_step": 10, "steps": 20} for n in range(bert.layers + 1)]
+    rows = validation_losses(saved, range(bert.layers))
+    assert rows == [{"layer": n, "start": 2.5, "best": 1.5, "best_step": 10, "steps": 20} for n in range(bert.layers)]
     assert json.loads(heads_fingerprint(saved, bert, "tied")) == {"kind": "x"}
 
 

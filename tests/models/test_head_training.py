@@ -28,7 +28,7 @@ def masked_states(encoder, sentences, wanted, positions, seed, cache):
     """States of all layers, computed."""
     text = masked_text_of(encoder, sentences, wanted, positions, seed, cache)
     place = place_of(encoder, wanted, positions, seed, cache)
-    found = MaskedStates(encoder, text, range(encoder.layers + 1), wanted.kept_dtype, place)
+    found = MaskedStates(encoder, text, range(encoder.layers), wanted.kept_dtype, place)
     found.compute()
     return found
 
@@ -62,8 +62,8 @@ def test_validation_loss_is_the_mean_cross_entropy_in_nats(bert, states):
 def test_the_loss_goes_down_on_a_text_with_a_rule(kind, bert, tmp_path):
     folder = tmp_path / kind
     paths = train_heads(bert, TRAIN, VALID, recipe(kind, epochs=8, learning_rate=0.03), folder, StatesCache(tmp_path / "cache"))
-    assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers + 1)]
-    for row in validation_losses(folder, range(bert.layers + 1)):
+    assert [path.name for path in paths] == [f"layer-{n:02d}.safetensors" for n in range(bert.layers)]
+    for row in validation_losses(folder, range(bert.layers)):
         assert row["best"] < 0.7 * row["start"]
     # 200 positions in batches of 32 are 7 steps an epoch.
     assert [step for step, _ in curve(folder)] == [7 * epoch for epoch in range(9)]
@@ -127,7 +127,7 @@ def test_the_best_epoch_is_kept_and_not_the_last(bert, states, tmp_path, monkeyp
 def test_killed_and_called_again_the_head_has_the_same_bytes(kind, seconds, again, more, bert, states, tmp_path, monkeypatch):
     wanted, taken = recipe(kind, epochs=3, **more), []
     train, valid = states(wanted)
-    target = train.layer(bert.layers) if wanted.follows else None
+    target = train.layer(bert.depth) if wanted.follows else None
     whole = train_head(bert, 1, wanted, train, valid, tmp_path / "whole", torch.float32, target)
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", seconds)
     # 7 steps an epoch: killed in the middle of the second and of the third.
@@ -263,4 +263,4 @@ def test_heads_train_for_every_architecture(architecture, encoder_of, tmp_path):
     encoder = encoder_of(architecture)
     wanted = recipe(positions=60, validation_positions=20, epochs=1)
     train_heads(encoder, TRAIN, VALID, wanted, tmp_path / "heads", StatesCache(tmp_path / "cache"))
-    assert len(validation_losses(tmp_path / "heads", range(encoder.layers + 1))) == encoder.layers + 1
+    assert len(validation_losses(tmp_path / "heads", range(encoder.layers))) == encoder.layers

@@ -32,7 +32,7 @@ def digest(folder) -> str:
 
 def save_heads(encoder, folder, configuration):
     """A tied head of every layer, as ``train-heads`` writes them."""
-    for layer in range(encoder.layers + 1):
+    for layer in range(encoder.layers):
         identity = HeadIdentity(encoder.name, encoder.weights_id, layer, "tied", "{}", "[[0, 2.5]]", configuration=configuration)
         save_head(fresh_copy(encoder.head, "tied"), identity, folder)
 
@@ -116,14 +116,14 @@ def test_weights_of_poolers_and_other_heads_are_no_part_of_the_body(bert_copy):
     more = {"bert.pooler.dense.weight": torch.zeros(16, 16), "qa_outputs.weight": torch.zeros(2, 16)}
     more |= {"cls.seq_relationship.weight": torch.zeros(2, 16), "bert.embeddings.position_ids": torch.arange(48)[None]}
     save_file(load_file(bert_copy / "model.safetensors") | more, bert_copy / "model.safetensors", metadata={"format": "pt"})
-    assert load_encoder(bert_copy, device="cpu").layers == 3
+    assert load_encoder(bert_copy, device="cpu").depth == 3
 
 
 def test_heads_say_their_configuration_and_are_refused_for_another(bert_copy, bert, tmp_path):
     cache = tmp_path / "cache"
     folder = trained_heads_folder(bert, "tied", 0, cache)
     save_heads(bert, folder, bert.configuration)
-    assert heads_folder(bert.name, bert, "tied", cache) == folder and len(load_heads(folder, bert, "tied")) == bert.layers + 1
+    assert heads_folder(bert.name, bert, "tied", cache) == folder and len(load_heads(folder, bert, "tied")) == bert.layers
     other = load_encoder(set_config(bert_copy, hidden_act="relu"), device="cpu")
     found = heads_folder(str(bert_copy), other, "tied", cache)
     with pytest.raises(
@@ -142,7 +142,7 @@ def test_heads_of_version_0_2_are_found_and_taken_for_the_same_weights(bert, tmp
     old = tmp_path / "heads" / bert.weights_id[:16] / "tied-seed0"
     save_heads(bert, old, "")
     assert heads_folder(bert.name, bert, "tied", tmp_path) == old == trained_heads_folder(bert, "tied", 0, tmp_path)
-    assert len(load_heads(old, bert, "tied")) == bert.layers + 1
+    assert len(load_heads(old, bert, "tied")) == bert.layers
     # Such a file says nothing of a configuration.
     from safetensors import safe_open
 
@@ -227,4 +227,4 @@ def test_the_folder_of_a_model_is_not_replaced_by_a_cached_model_of_the_same_nam
     mine = shutil.copytree(folder_of("bert"), tmp_path / "mine")
     assert find_entry(str(mine)).source == str(mine)
     assert open_encoder(str(mine)).body.config.model_type == "bert"
-    assert open_encoder("mine").layers == tiny_models.LAYERS and open_encoder("mine").body.config.model_type == "roberta"
+    assert open_encoder("mine").depth == tiny_models.LAYERS and open_encoder("mine").body.config.model_type == "roberta"

@@ -46,7 +46,7 @@ def test_no_layer_replaced_is_the_fine_tuned_model_and_all_are_the_base(pair, wh
     row = tokenize([PROMPT], base)[0]
     assert not torch.equal(last_states(tuned, row), last_states(base, row))
     assert torch.equal(last_states(replace_layers(tuned, base, 0, where), row), last_states(tuned, row))
-    assert torch.equal(last_states(replace_layers(tuned, base, base.layers, where), row), last_states(base, row))
+    assert torch.equal(last_states(replace_layers(tuned, base, base.depth, where), row), last_states(base, row))
     states = replaced_states(row, tuned, base, where)
     assert torch.equal(states[:1], last_states(tuned, row))
     assert torch.equal(states[-1:], last_states(base, row))
@@ -58,8 +58,8 @@ def test_shared_computation_gives_what_each_mixed_model_gives(pair, where):
     tuned = changed(base, embeddings=True)
     row = tokenize([PROMPT], base)[0]
     states = replaced_states(row, tuned, base, where)
-    assert states.shape == (base.layers + 1, len(row), base.hidden)
-    for n in range(base.layers + 1):
+    assert states.shape == (base.layers, len(row), base.hidden)
+    for n in range(base.layers):
         assert torch.equal(states[n : n + 1], last_states(replace_layers(tuned, base, n, where), row)), n
     assert not torch.equal(states[-1:], last_states(base, row)), "embeddings stay the fine-tuned model's"
 
@@ -80,7 +80,7 @@ def test_the_two_models_are_as_they_were_afterwards(pair):
     row = tokenize([PROMPT], base)[0]
     before = [all_hidden_states([row], encoder) for encoder in pair]
     mixed = replace_layers(tuned, base, 1)
-    assert len(all_hidden_states([row], mixed)) == base.layers + 1
+    assert len(all_hidden_states([row], mixed)) == base.layers
     replaced_states(row, tuned, base)
     for states, encoder in zip(before, pair, strict=True):
         assert all(torch.equal(one, two) for one, two in zip(states, all_hidden_states([row], encoder), strict=True))
@@ -99,7 +99,7 @@ def test_the_answer_is_read_by_the_fine_tuned_models_own_last_head(encoder_of):
     for step, end in zip((found.answer.layers[0], found.answer.layers[-1]), ends, strict=True):
         assert [token.id for token in step.tokens] == [token.id for token in end.tokens]
         assert step.watched == end.watched
-    assert [step.layer for step in found.answer.layers] == list(range(base.layers + 1))
+    assert [step.layer for step in found.answer.layers] == list(range(base.layers))
     with pytest.raises(NoMask):
         ask_replaced(live, base, "no gap")
 

@@ -38,7 +38,7 @@ def softmax(scores):
 
 def test_every_layer_answers_as_a_slow_version_does(live):
     answer = live.ask(PROMPT, top=7, watch=("Philadelphia", "boston"))
-    assert [layer.layer for layer in answer.layers] == list(range(live.encoder.layers + 1))
+    assert [layer.layer for layer in answer.layers] == list(range(live.encoder.layers))
     tokenizer = live.encoder.tokenizer
     for layer in answer.layers:
         chances = softmax(logits_at(live, PROMPT, layer.layer, answer.mask_position))
@@ -87,7 +87,7 @@ def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encod
         wanted = model(input_ids=torch.tensor([row])).logits[0, answer.mask_position].softmax(0)
     assert [token.id for token in answer.layers[-1].tokens] == wanted.topk(5).indices.tolist()
     assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(wanted.topk(5).values.tolist(), abs=1e-5)
-    assert len(answer.layers) == encoder.layers + 1
+    assert len(answer.layers) == encoder.layers
 
 
 def test_float64_models_answer(encoder_of):
@@ -287,9 +287,9 @@ def test_heads_that_are_not_there_are_a_head_error(bert, tmp_path):
 
 def test_every_token_is_predicted_as_a_slow_version_does_and_the_gap_as_a_question_about_it(live):
     got, asked = live.every_token(PROMPT, top=5), live.ask(PROMPT, top=5)
-    assert got.pieces == asked.pieces and got.ids.shape == (live.encoder.layers + 1, len(asked.pieces), 5) == got.probabilities.shape
+    assert got.pieces == asked.pieces and got.ids.shape == (live.encoder.layers, len(asked.pieces), 5) == got.probabilities.shape
     assert list(got.own) == live.encoder.tokenizer(PROMPT)["input_ids"]
-    for layer in range(live.encoder.layers + 1):
+    for layer in range(live.encoder.layers):
         at_gap = asked.layers[layer].tokens
         assert got.ids[layer, asked.mask_position].tolist() == [token.id for token in at_gap]
         assert [got.words[token.id] for token in at_gap] == [token.token for token in at_gap]

@@ -33,7 +33,7 @@ def everything(states):
 
 def test_states_have_every_layer_and_only_ordinary_tokens_as_labels(bert, tmp_path):
     train = masked_states(bert, TRAIN, recipe(), 200, 0, tmp_path)
-    assert everything(train).shape == (bert.layers + 1, 200, bert.hidden)
+    assert everything(train).shape == (bert.layers, 200, bert.hidden)
     assert not set(train.text.labels.tolist()) & set(bert.tokenizer.all_special_ids)
 
 
@@ -165,7 +165,7 @@ def test_wikitext_2_with_bert_base_takes_fifteen_gigabytes_and_a_half_of_it_in_f
 
 def test_layers_are_grouped_into_passes_that_fit_the_budget(bert, caplog):
     one = states_bytes(1, 1000, bert.hidden)
-    assert bert.layers + 1 == 4
+    assert bert.layers == 4
     with caplog.at_level(logging.INFO):
         assert plan(bert, [0, 1, 2, 3], 1000, torch.float32, 4 * one) == [[0, 1, 2, 3]]
         assert plan(bert, [3], 1000, torch.float32, 4 * one) == [[0, 1, 2, 3]], "kept for others too"
@@ -235,7 +235,7 @@ def test_a_full_disk_is_named_before_anything_is_written(bert, tmp_path, monkeyp
 def test_states_in_float16_take_half_and_are_rounded(bert, tmp_path):
     full, half = (masked_states(bert, TRAIN, recipe(states_dtype=dtype), 200, 0, tmp_path) for dtype in ("float32", "float16"))
     sizes = [sum(path.stat().st_size for path in states.folder.iterdir()) for states in (full, half)]
-    sums = 4 * (bert.layers + 1)
+    sums = 4 * (bert.layers)
     assert sizes[0] - sums == 2 * (sizes[1] - sums) == states_bytes(4, 200, bert.hidden)
     np.testing.assert_allclose(everything(half), everything(full), rtol=2**-10, atol=1e-6)
 

@@ -110,7 +110,7 @@ def test_batched_float32_ranks_lie_within_what_a_ten_thousandth_of_a_logit_allow
 
 def test_every_layer_and_fact_is_answered(bert, asked):
     result = asked(bert)
-    layers = bert.layers + 1
+    layers = bert.layers
     for name in ("gold_rank", "answer_rank", "other_rank", "gold_logp"):
         assert result[name].shape == (layers, len(FACTS))
     assert result["top_ids"].shape == result["top_logp"].shape == (layers, len(FACTS), 5)
@@ -122,7 +122,7 @@ def test_rank_among_answers_is_the_place_among_the_relations_objects(bert, asked
     result = asked(bert)
     answers = answer_ids(FACTS, bert)
     states = probing_module.cached_states([one.prompt for one in FACTS], bert, None)
-    for layer in range(bert.layers + 1):
+    for layer in range(bert.layers):
         logits = bert.head(torch.from_numpy(states[layer]))
         for n, one in enumerate(FACTS):
             among = {answers[m] for m, other in enumerate(FACTS) if other.relation == one.relation}
@@ -137,7 +137,7 @@ def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, e
     for n, one in enumerate(FACTS):
         if lender[n] is None:
             assert one.relation in ("P101", "P999"), "only there is no other subject"
-            assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers + 1)
+            assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers)
         else:
             scores = single_logits(folder_of("bert"), encoder, FACTS[lender[n]].prompt, torch.float64)
             assert result["other_rank"][-1, n] == slow_rank(scores, answers[n])
@@ -162,13 +162,13 @@ def test_a_model_that_knows_everything_is_never_right_with_the_swapped_subject(b
     known = {one.prompt: [answers[n] for n, two in enumerate(facts) if two.subject == one.subject] for one in facts}
 
     def perfect(prompts, *_):
-        scores = np.zeros((bert.layers + 1, len(prompts), vocabulary), dtype=np.float32)
+        scores = np.zeros((bert.layers, len(prompts), vocabulary), dtype=np.float32)
         for n, prompt in enumerate(prompts):
             scores[:, n, known[prompt]] = np.arange(9, 9 - len(known[prompt]), -1)
         return scores
 
     monkeypatch.setattr(probing_module, "cached_states", perfect)
-    heads = [PlainHead(vocabulary)] * (bert.layers + 1)
+    heads = [PlainHead(vocabulary)] * (bert.layers)
     result = probe(ProbeWork(bert, heads, facts, answers, config_for(bert, facts, answers), tmp_path))
     assert result["gold_rank"].max() == 2
     assert (result["other_rank"] > 0).all(), "every fact has a swapped subject here"
@@ -283,10 +283,10 @@ def test_shards_asked_one_by_one_in_any_order_are_the_whole_run(bert, asked, tmp
 def test_a_shard_of_other_layers_is_not_taken_for_this_one(bert, tmp_path):
     answers, heads = answer_ids(FACTS, bert), load_heads(None, bert, "logit_lens")
     config = config_for(bert, FACTS, answers)
-    probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.layers]))
+    probe_shards(ProbeWork(bert, heads[-1:], FACTS, answers, config, tmp_path, layers=[bert.depth]))
     with pytest.raises(ModelError, match="missing or damaged"):
         gather_shards(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))
-    assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (bert.layers + 1, len(FACTS))
+    assert probe(ProbeWork(bert, heads, FACTS, answers, config, tmp_path))["gold_rank"].shape == (bert.layers, len(FACTS))
 
 
 def test_two_at_the_same_run_leave_whole_shards_and_nothing_else(bert, asked, tmp_path):

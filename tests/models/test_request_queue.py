@@ -234,7 +234,7 @@ def test_a_superseded_model_stops_between_layers_and_answers_the_next_as_before(
         assert len(calls) == stop_at and len(layers) <= stop_at - 1
         layers.clear()
         live.ask("It is [MASK].")
-        assert len(layers) >= live.encoder.layers, "there must be something to stop"
+        assert len(layers) >= live.encoder.depth, "there must be something to stop"
     finally:
         for handle in handles:
             handle.remove()

@@ -42,7 +42,7 @@ def test_batched_states_agree_with_single_passes(architecture, encoder_of):
     at = mask_positions(rows, encoder)
     together = states_at(rows, at, encoder)
     single = np.concatenate([states_at([row], [p], encoder) for row, p in zip(rows, at, strict=True)], axis=1)
-    assert together.shape == (encoder.layers + 1, len(PROMPTS), encoder.hidden)
+    assert together.shape == (encoder.layers, len(PROMPTS), encoder.hidden)
     assert len({len(row) for row in rows}) > 2, "padding has to be at work"
     np.testing.assert_allclose(together, single, atol=2e-5)
 

@@ -30,7 +30,7 @@ TEXT = "paris is the capital of france and rome is the capital of italy ."
 def planted(encoder, task: str = "order", labels=("inverted", "original"), pairs: bool = False) -> TaskProbes:
     """Probes with random weights; those of layer 0 are at chance, all others right for 90 of 100 sentences."""
     draw, outputs = np.random.default_rng(len(task)), 1 if len(labels) == 2 else len(labels)
-    right = np.array([[50, *[90] * encoder.layers]] * 2)
+    right = np.array([[50, *[90] * encoder.depth]] * 2)
     return TaskProbes(
         task, task.title(), pairs, labels, OURS, encoder.name, encoder.weights_id, "d" * 64, right, 100, 50, np.ones(right.shape),
         draw.normal(size=(*right.shape, outputs, encoder.hidden)).astype(np.float32), np.zeros((*right.shape, outputs), np.float32),

@@ -86,7 +86,7 @@ def test_the_order_of_tasks_is_the_corrected_comparison(ours):
 
 def test_another_pre_trained_encoder_of_another_depth_is_compared_and_a_tuned_one_has_none(database, ours):
     assert list(EDGE_PROBING.subjects(database)) == ["nesia-mini", "other-bert", "nesia-mini-tuned"]
-    assert (ours.layers, ours.other.name, ours.other.layers) == (4, "other-bert", 6)
+    assert (ours.depth, ours.other.name, ours.other.depth) == (4, "other-bert", 6)
     assert evidence_of(database, "nesia-mini-tuned", PAPER).other is None
 
 

@@ -65,13 +65,13 @@ def put_back(tuned: Encoder, base: Encoder, quick: bool) -> Measurement:
     def whole() -> np.ndarray:
         found = []
         for where in wheres:
-            for n in range(tuned.layers + 1):
-                places = {"last": range(tuned.layers - n, tuned.layers), "first": range(n), "single": [n - 1] if n else []}[where]
+            for n in range(tuned.layers):
+                places = {"last": range(tuned.depth - n, tuned.depth), "first": range(n), "single": [n - 1] if n else []}[where]
                 body = copy.deepcopy(tuned.body)
                 for place in places:
                     layers_of(body)[place] = layers_of(base.body)[place]
                 found.append(cross_entropy(body, base.head, blocks))
-        return np.stack(found).reshape(len(wheres), tuned.layers + 1, -1)
+        return np.stack(found).reshape(len(wheres), tuned.layers, -1)
 
     far = float(np.abs(shared() / whole() - 1).max())
     require_equal(far < 1e-5, f"sums {far:.0e} apart")

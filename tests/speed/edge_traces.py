@@ -49,7 +49,7 @@ def _row(name: str, folder: Path, width: int, rounds: int) -> Measurement:
     tokens = len(cut_words([WORDS], encoder)[0].ids)
     answers = len(ask_sentence(encoder, probes, WORDS, *SPANS))
     return Measurement(
-        f"edge trace, {len(probes)} tasks x {encoder.layers + 1} layers, probes {width} wide, {name}: ours by one call",
+        f"edge trace, {len(probes)} tasks x {encoder.layers} layers, probes {width} wide, {name}: ours by one call",
         median(ours),
         "one call of fill-mask, last layer alone",
         median(theirs),
@@ -63,7 +63,7 @@ def _row(name: str, folder: Path, width: int, rounds: int) -> Measurement:
 
 def probes_of(size: Size, encoder: Encoder, width: int) -> TaskProbes:
     """Untrained probes of one task, with a different start per layer."""
-    layers = encoder.layers + 1
+    layers = encoder.layers
     shape = Shape(layers, encoder.hidden, len(size.words), width, size.labels)
     flat = torch.stack([start_of(shape, seed) for seed in range(layers)])
     return TaskProbes(
@@ -76,7 +76,7 @@ def _far(size: Size, probes: TaskProbes, encoder: Encoder, width: int) -> float:
     spans = SPANS[: len(size.words)]
     record = Record(WORDS, (Target(spans[0], spans[1] if len(spans) == 2 else None, ()),))
     given = {name: one[-1] for name, one in unpacked(probes.flat, probes.shape).items()}
-    probe = PaddedProbe(encoder.layers, encoder.hidden, len(size.words), width, size.labels, 0.0).take(given).eval()
+    probe = PaddedProbe(encoder.depth, encoder.hidden, len(size.words), width, size.labels, 0.0).take(given).eval()
     with torch.inference_mode():
         wanted = torch.sigmoid(StepByStep(encoder.body, probe, size.names, 0.0, 1.0).logits([record], cut_words([WORDS], encoder)))[0]
     (found,) = (one for one in ask_sentence(encoder, [probes], WORDS, *SPANS) if one.task == size.task and one.spans == spans)

@@ -68,7 +68,7 @@ class _Task:
     def theirs(self, encoder: Encoder, layer: int, recipe: EdgeRecipe) -> StepByStep:
         """A training of one layer's probe, its steps not yet taken."""
         probe = PaddedProbe(layer, encoder.hidden, len(self.size.words), recipe.width, self.size.labels, recipe.dropout)
-        shape = Shape(encoder.layers + 1, encoder.hidden, len(self.size.words), recipe.width, self.size.labels)
+        shape = Shape(encoder.layers, encoder.hidden, len(self.size.words), recipe.width, self.size.labels)
         given = {name: one[0] for name, one in unpacked(start_of(shape, 0)[None], shape).items()}
         return StepByStep(encoder.body, probe.take(given), self.size.names, recipe.learning_rate, recipe.clip)
 
@@ -86,7 +86,7 @@ def authors_way(encoder: Encoder, folder: Path, quick: bool) -> list[Measurement
     encoding = seconds_of(lambda: found.append(word_states(records, encoder, folder / "states")))
     distinct = len({record.sha256 for record in records})
     (states,) = found
-    keys = keys_of([CUMULATIVE], [TASK], [0], encoder.layers)
+    keys = keys_of([CUMULATIVE], [TASK], [0], encoder.depth)
     recipe = EdgeRecipe(check_every=steps, most_checks=1)
     ours = theirs = 0.0
     tasks = {size.task: _Task(size, parts[size.task], Part(parts[size.task].records[:4]), states) for size in sizes}
@@ -122,7 +122,7 @@ def _steps_of(task: _Task, encoder: Encoder, layer: int, recipe: EdgeRecipe, ste
 def _equal_ways(task: _Task, encoder: Encoder) -> str:
     """Both ways take the same steps on the same sentences without dropout; probabilities afterwards must be equal."""
     recipe = EdgeRecipe(dropout=0.0, batch=EQUAL_BATCH, check_every=EQUAL_STEPS, most_checks=1)
-    layer = encoder.layers // 2
+    layer = encoder.depth // 2
     key = ProbeKey(CUMULATIVE, layer, TASK, 0)
     records = task.part.records[: EQUAL_STEPS * EQUAL_BATCH]
     few = _Task(task.size, Part(records), Part(records[:2]), task.states)
@@ -138,7 +138,7 @@ def _equal_ways(task: _Task, encoder: Encoder) -> str:
         wanted = torch.sigmoid(training.logits(records[:4], cuts[:4]))
         targets = few.data.train.of_records(np.arange(4))
         batch = batch_of(few.data.train, few.data.train_states, targets, CPU)
-        got = torch.sigmoid(logits_of(trained.flat, trained.shape, mask_of([key], encoder.layers + 1), batch))[0]
+        got = torch.sigmoid(logits_of(trained.flat, trained.shape, mask_of([key], encoder.layers), batch))[0]
     far = float((got - wanted).abs().max())
     require_equal(far < NEAR, f"probabilities of {task.size.task} at layer {layer} are up to {far:.1e} apart after {EQUAL_STEPS} steps")
     return f"sentences, start and batches; probabilities after {EQUAL_STEPS} steps at layer {layer} within {far:.0e} (states in 16 bits)"
@@ -151,7 +151,7 @@ def one_by_one(encoder: Encoder, name: str, width: int, folder: Path, quick: boo
     part = size.part(sentences(4 * BATCH), steps * BATCH)
     states = word_states(part.records, encoder, folder / "one-by-one")
     task = _Task(size, part, Part(part.records[:BATCH]), states)
-    keys = keys_of([CUMULATIVE], [TASK], [0], encoder.layers)
+    keys = keys_of([CUMULATIVE], [TASK], [0], encoder.depth)
     recipe = EdgeRecipe(width=width, batch=BATCH, check_every=steps, most_checks=1)
     ours, theirs = alternate(lambda: task.ours(keys, recipe), lambda: [task.ours([key], recipe) for key in keys], rounds)
     together, alone = task.ours(keys, recipe), torch.cat([task.ours([key], recipe).flat for key in keys])

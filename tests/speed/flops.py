@@ -21,7 +21,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     encoder = load_encoder(random_bert_base(bench_folder()), device="cpu")
     asked = trex_prompts(encoder, count)
     lengths = [len(row) for row in tokenize([fact.prompt for fact in asked.facts], encoder)]
-    heads = [encoder.head] * (encoder.layers + 1)
+    heads = [encoder.head] * (encoder.layers)
     work = flops(encoder, lengths, len(heads))
     products = {name: product(*shape) for name, shape in shapes(encoder).items()}
     ours: list[float] = []
@@ -60,7 +60,7 @@ def flops(encoder: Encoder, lengths: list[int], heads: int) -> int:
     inner = encoder.body.config.intermediate_size
     layer = sum(n * (4 * d * d + 2 * d * inner) + 2 * n * n * d for n in lengths)
     head = d * vocabulary.in_features + vocabulary.in_features * vocabulary.out_features
-    return 2 * (encoder.layers * layer + heads * len(lengths) * head)
+    return 2 * (encoder.depth * layer + heads * len(lengths) * head)
 
 
 def shapes(encoder: Encoder) -> dict[str, tuple[int, int, int]]:

@@ -125,7 +125,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     small = open_encoder("nesia-mini", device="cpu")
     recipe = HeadRecipe(kind="tied", text_sha256="bench", positions=512 if quick else 30_000, validation_positions=256 if quick else 5_000)
     try:
-        mini = _nesia_mini(small, recipe, [4, 7] if quick else range(1, small.layers), folder)
+        mini = _nesia_mini(small, recipe, [4, 7] if quick else range(1, small.depth), folder)
         rows = _rows(mini, recipe, folder)
         base = _bert_base(mini, random_bert_base(cache_folder() / "bench"), folder, [6])
         return rows + _rows(base, recipe, folder)
@@ -147,11 +147,11 @@ def texts() -> tuple[list[str], list[str], str]:
 def _nesia_mini(encoder: Encoder, recipe: HeadRecipe, layers: Sequence[int], folder: Path) -> Contest:
     train, valid, name = texts()
     masked = (mask_rows(encoder, train, recipe, recipe.positions, 0), mask_rows(encoder, valid, recipe, recipe.validation_positions, 1))
-    every = range(encoder.layers + 1)
+    every = range(encoder.layers)
     states = [MaskedStates(encoder, text, every, torch.float32, folder / str(n)) for n, text in enumerate(masked)]
     encoding = sum(processor_seconds(part.compute) for part in states)
     note = f"{len(masked[0].labels):,} masked positions of {name}, {len(masked[1].labels):,} to validate"
-    return Contest("nesia-mini", encoder, states[0], states[1], layers, encoding, encoder.layers + 1, note)
+    return Contest("nesia-mini", encoder, states[0], states[1], layers, encoding, encoder.layers, note)
 
 
 def _bert_base(mini: Contest, source: Path, folder: Path, layers: Sequence[int]) -> Contest:
@@ -161,7 +161,7 @@ def _bert_base(mini: Contest, source: Path, folder: Path, layers: Sequence[int])
     widen_head(mini.encoder, encoder)
     times = encoder.hidden // mini.encoder.hidden
     timed = _first_rows(mini.train.text, TIMED_POSITIONS)
-    states = MaskedStates(encoder, timed, range(encoder.layers + 1), torch.float32, folder / "base")
+    states = MaskedStates(encoder, timed, range(encoder.layers), torch.float32, folder / "base")
     positions = sum(len(part.text.labels) for part in (mini.train, mini.valid))
     encoding = processor_seconds(states.compute) * positions / len(timed.labels)
     note = f"{mini.note}; nesia-mini's states and head {times} times side by side; encoder timed on {len(timed.labels):,} positions"

@@ -91,7 +91,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     text = mask_rows(encoder, made_up_text(encoder, steps * BLOCKS_A_STEP * inside + inside), recipe, 0, 0)
     place = folder / f"head-states-{uuid.uuid4().hex[:8]}"
     try:
-        states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, place)
+        states = MaskedStates(encoder, text, range(encoder.layers), torch.float32, place)
         encoding = seconds_of(states.compute) / (len(text.cumulative) / BLOCKS_A_STEP)
         rows = _against_straightforward(encoder, model, recipe, text, states.layer(LAYER), steps, encoding)
         return [
@@ -182,7 +182,7 @@ def _arithmetic(encoder: Encoder, text: MaskedText, epochs: int) -> float:
     inner = encoder.body.encoder.parameters()  # type: ignore[union-attr, operator]
     weights = sum(p.numel() for p in inner if p.ndim == 2)
     # Scores and mixing of attention: each of 512 positions meets all of its block.
-    attention = 2 * encoder.layers * BLOCK * encoder.hidden
+    attention = 2 * encoder.depth * BLOCK * encoder.hidden
     head = sum(p.numel() for p in encoder.head.parameters() if p.ndim == 2)
     whole, once = tokens * (weights + attention), 3 * head
     return (LAYERS * epochs * (whole + tokens * once)) / (whole + LAYERS * epochs * masked * once)

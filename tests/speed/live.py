@@ -26,7 +26,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
     text, rows = own_mask(prompt, encoder), []
     for kind, bound in BOUNDS.items():
-        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers + 1)]
+        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers)]
         live = LiveModel(encoder, heads, kind)
         ours, theirs = alternate(
             lambda live=live: live.ask(prompt, TOP, check=lambda: None),  # type: ignore[misc]

@@ -128,7 +128,7 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
 
     kept, answers = askable(read_facts("trex", shipped_relations(), None)[0], encoder)
     facts, answers = kept.facts[:count], answers[:count]
-    heads = [fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
+    heads = [fresh_copy(encoder.head, "full") for _ in range(encoder.layers)]
     config = RunConfig(
         model=encoder.name,
         weights=encoder.weights_id,

@@ -33,7 +33,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     batch = best_batch(pipe, prompts)
     rows = []
     for kind in ("logit_lens", "full"):
-        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers + 1)]
+        heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, "full") for _ in range(encoder.layers)]
         ours, theirs = alternate(
             lambda heads=heads: ask_all(encoder, heads, asked),  # type: ignore[misc]
             lambda: pipe(prompts, batch_size=batch),
@@ -47,7 +47,7 @@ def measure(quick: bool = False) -> list[Measurement]:
         )
         whole = asked.of / count
         one, other = median(ours) * whole, median(theirs) * whole
-        layers = encoder.layers + 1
+        layers = encoder.layers
         rows += [
             Measurement(
                 f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours", one, f"{layers} passes of fill-mask",

@@ -114,7 +114,7 @@ def _compared(parts: Sequence[tuple[np.ndarray, np.ndarray]], gold: np.ndarray, 
 
 def one_pass(rows: Sequence[Row], encoder: Encoder, rounds: int) -> Measurement:
     """Vectors of all layers and poolings, against a run of the encoder for each of them over the same batches."""
-    places = [(pooling, layer) for pooling in range(len(POOLINGS)) for layer in range(encoder.layers + 1)]
+    places = [(pooling, layer) for pooling in range(len(POOLINGS)) for layer in range(encoder.layers)]
 
     def each() -> list[np.ndarray]:
         return [_one_vector(rows, encoder, *place) for place in places]
@@ -124,7 +124,7 @@ def one_pass(rows: Sequence[Row], encoder: Encoder, rounds: int) -> Measurement:
     require_equal(far < 1e-5, f"vectors are up to {far:.1e} apart")
     first, second = (median(one) for one in alternate(lambda: pooled_states(rows, encoder), each, rounds))
     return Measurement(
-        f"vectors of {len(rows)} sentences, nesia-mini, {encoder.layers + 1} layers x {len(POOLINGS)} poolings",
+        f"vectors of {len(rows)} sentences, nesia-mini, {encoder.layers} layers x {len(POOLINGS)} poolings",
         first,
         "a pass of the encoder for each",
         second,

@@ -69,7 +69,7 @@ def test_heads_that_are_not_the_straightforward_ones_end_the_benchmark_of_heads(
     recipe = HeadRecipe(kind="full", text_sha256="", positions=0, pieces_per_block=16, blocks_per_step=2, warm_up=1 / steps)
     text = mask_rows(encoder, ["the capital of france is paris ."] * 40, recipe, 0, 0)
     monkeypatch.setattr(heads, "LAYER", 1)
-    states = MaskedStates(encoder, text, range(encoder.layers + 1), torch.float32, tmp_path / "states")
+    states = MaskedStates(encoder, text, range(encoder.layers), torch.float32, tmp_path / "states")
     layer = states.layer(1)
     if fault == "masks":
         layer.labels = np.roll(layer.labels, 1)

@@ -14,7 +14,7 @@ from tests.speed.flops import flops, product, shapes
 def test_the_count_is_torchs_own_for_rows_without_padding(architecture, tmp_path):
     encoder = load_encoder(tiny_models.save(architecture, tmp_path / architecture), device="cpu")
     encoder.body.set_attn_implementation("eager")
-    heads = encoder.layers + 1
+    heads = encoder.layers
     with FlopCounterMode(display=False) as counter, torch.inference_mode():
         for length in (5, 9):
             ids = torch.full((1, length), 7)

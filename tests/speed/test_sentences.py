@@ -39,6 +39,6 @@ def test_one_pass_is_compared_with_a_pass_for_each_layer_and_pooling(tmp_path, m
     texts = (" ".join(tiny_models.WORDS[place : place + 3 + place % 4]) for place in range(10))
     rows = [row for row in sentence_rows([Example(text, "") for text in texts], encoder) if row is not None]
     assert "within" in sentences.one_pass(rows, encoder, 1).equal
-    monkeypatch.setattr(sentences, "pooled_states", lambda *given: np.zeros((2, encoder.layers + 1, len(rows), encoder.hidden), np.float32))
+    monkeypatch.setattr(sentences, "pooled_states", lambda *given: np.zeros((2, encoder.layers, len(rows), encoder.hidden), np.float32))
     with pytest.raises(ProbingError, match="two sides differ"):
         sentences.one_pass(rows, encoder, 1)

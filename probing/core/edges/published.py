@@ -17,13 +17,13 @@ class PublishedEncoder(Frozen):
         name: ``base`` or ``large``.
         title: as the paper calls it.
         source: its name on the Hugging Face Hub.
-        layers: number of layers above the embeddings.
+        depth: number of layers above the embeddings.
     """
 
     name: str
     title: str
     source: str
-    layers: int
+    depth: int
 
 
 class PublishedTask(Frozen):
@@ -84,7 +84,7 @@ class PublishedEdges(Published):
 
     @model_validator(mode="after")
     def _every_layer_is_there(self) -> "PublishedEdges":
-        depths = {model.name: model.layers for model in self.models}
+        depths = {model.name: model.depth for model in self.models}
         for task in self.tasks:
             for what, numbers in (("F1", task.f1), ("centre of gravity", task.centre_of_gravity), ("K(s)", task.k_weights)):
                 if unknown := set(numbers) - set(depths):

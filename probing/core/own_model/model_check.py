@@ -31,14 +31,14 @@ class CheckedModel:
 
     Attributes:
         kind: its architecture.
-        layers, hidden, intermediate, vocabulary: its sizes.
+        depth, hidden, intermediate, vocabulary: its sizes.
         has_head: whether it was saved with a masked-LM head; otherwise its base's head reads it.
         has_vocabulary: whether a tokenizer is among its files; otherwise its base's is used.
         file_bytes: of its weights on this machine; 0 if there are none.
     """
 
     kind: str
-    layers: int
+    depth: int
     hidden: int
     intermediate: int
     vocabulary: int
@@ -49,7 +49,7 @@ class CheckedModel:
     @property
     def said(self) -> str:
         """Architecture and sizes in words."""
-        return f"{self.kind}, {self.layers} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
+        return f"{self.kind}, {self.depth} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
 
     def seconds(self, facts: int, speed: float) -> float:
         """Roughly how long a probe of all layers takes.
@@ -59,16 +59,16 @@ class CheckedModel:
             speed: operations per second of a product of matrices on this machine.
         """
         of_layer = 8 * self.hidden**2 + 4 * self.hidden * self.intermediate
-        head = 2 * (self.layers + 1) * self.vocabulary * self.hidden
-        return _START + facts * (_PIECES * self.layers * of_layer + head) / (speed * _REACHED)
+        head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
+        return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
 
     def unlike(self, base: "CheckedModel") -> str:
         """Why this cannot be the base of the model, in words; empty if it can."""
-        names = ("kind", "layers", "hidden", "vocabulary")
+        names = ("kind", "depth", "hidden", "vocabulary")
         different = [name for name in names if getattr(self, name) != getattr(base, name)]
         if not different:
             return ""
-        of = {"kind": "architecture", "layers": "number of layers", "hidden": "width", "vocabulary": "size of the vocabulary"}
+        of = {"kind": "architecture", "depth": "number of layers", "hidden": "width", "vocabulary": "size of the vocabulary"}
         got = ", ".join(f"{of[name]} {getattr(self, name)} against {getattr(base, name)}" for name in different)
         return f"the model does not fit this base: {got}; name the model that it was fine-tuned from"
 
@@ -97,7 +97,7 @@ def check_model_folder(folder: Path) -> CheckedModel:
     names = [one.name for one in folder.iterdir()]
     return CheckedModel(
         kind=kind,
-        layers=_size(config, "num_hidden_layers", path),
+        depth=_size(config, "num_hidden_layers", path),
         hidden=_size(config, "hidden_size", path),
         intermediate=_size(config, "intermediate_size", path),
         vocabulary=_size(config, "vocab_size", path),

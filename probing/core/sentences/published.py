@@ -21,13 +21,13 @@ class PublishedEncoder(Frozen):
         name: as the paper calls it.
         source: its name on the Hugging Face Hub.
         stand_ins: close relatives, which are shown under their own names.
-        layers: number of layers above the embeddings.
+        depth: number of layers above the embeddings.
     """
 
     name: str
     source: str
     stand_ins: tuple[str, ...] = ()
-    layers: int
+    depth: int
 
 
 class PublishedTuning(Frozen):

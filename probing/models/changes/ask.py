@@ -227,7 +227,7 @@ def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
     states = all_hidden_states([row], encoder)
-    total = np.zeros(encoder.layers + 1)
+    total = np.zeros(encoder.layers)
     with torch.inference_mode():
         for place, token in zip(places, wanted, strict=True):
             logits = layer_logits([encoder.head] * len(states), torch.stack([state[0, place] for state in states]))

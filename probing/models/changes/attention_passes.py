@@ -64,8 +64,8 @@ class Attending:
                 input_ids=ids, attention_mask=torch.ones_like(ids), output_attentions=True, output_hidden_states=True, **more
             )
         found = output.attentions or ()
-        if len(found) != self.encoder.layers:
-            raise ModelError(f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.layers}")
+        if len(found) != self.encoder.depth:
+            raise ModelError(f"{self.encoder.name} returned the attention of {len(found)} layers, expected {self.encoder.depth}")
         return as_distributions(torch.stack(found).cpu().numpy()), torch.stack(output.hidden_states).double().cpu().numpy()
 
     def passes(self, rows: Sequence[Sequence[int]]) -> Iterator[Passed]:

@@ -78,7 +78,7 @@ def measure(
     if base:
         _check_same_pieces(encoder, base, sentences, coded["input_ids"])
     taken = _Taken(own, rows, before is not None)
-    taken.words = WordStates(word_places(coded, own.no_words(), kept.tolist()), encoder.layers + 1, encoder.hidden)
+    taken.words = WordStates(word_places(coded, own.no_words(), kept.tolist()), encoder.layers, encoder.hidden)
     for batch, other in _pairs(own, before, rows):
         taken.add(batch, other)
         if passed:
@@ -107,7 +107,7 @@ class _Taken:
 
     def __init__(self, own: Attending, rows: Sequence[Sequence[int]], compared: bool):
         self._own, self._rows, self._compared = own, rows, compared
-        layers, hidden, count = own.encoder.layers + 1, own.encoder.hidden, len(rows)
+        layers, hidden, count = own.encoder.layers, own.encoder.hidden, len(rows)
         self._attention: dict[str, np.ndarray] = {}
         shape = (layers, count, hidden)
         self._pooled = {(name, which): np.empty(shape) for name in ("first", "mean") for which in range(2)} if compared else {}

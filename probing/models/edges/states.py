@@ -182,7 +182,7 @@ def word_states(
     fingerprint = hashlib.sha256(decides.encode()).hexdigest()[:16]
     home = folder / f"{joint_weights_id(encoder.weights_id, encoder.configuration)[:16]}-{fingerprint}"
     groups = _groups(order, kept)
-    shape = (encoder.layers + 1, encoder.hidden)
+    shape = (encoder.layers, encoder.hidden)
     files, done, total = [], 0, sum(len(found) for found in kept.values())
     with exclusive_lock(home.with_name(f".{home.name}.lock"), limit=LONG_WORK):
         for number, group in enumerate(groups):
@@ -223,7 +223,7 @@ def _groups(order: Sequence[str], kept: Mapping[str, np.ndarray]) -> list[list[s
 def _encode(group: Sequence[str], cuts: Mapping[str, Cut], kept: Mapping[str, np.ndarray], encoder: Encoder, dtype: str) -> np.ndarray:
     """(pieces, layers, hidden) of one group of sentences, in their order."""
     starts = np.cumsum([0, *(len(kept[name]) for name in group)])
-    pieces = np.empty((starts[-1], encoder.layers + 1, encoder.hidden), dtype)
+    pieces = np.empty((starts[-1], encoder.layers, encoder.hidden), dtype)
     rows = [cuts[name].ids for name in group]
     for batch in batches_by_length([len(row) for row in rows], TOKENS_A_BATCH, ENOUGH_TOKENS):
         ids = [rows[number] for number in batch]

@@ -149,7 +149,7 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
 def check_comparable(encoder: Encoder, base: Encoder) -> None:
     """Raises a ``ModelError`` unless two models have the same layers, heads and width."""
     (layers, heads, width), (others, other_heads, other_width) = (
-        (one.layers, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
+        (one.depth, int(one.body.config.num_attention_heads), one.hidden) for one in (encoder, base)
     )
     if (layers, heads, width) != (others, other_heads, other_width):
         raise ModelError(

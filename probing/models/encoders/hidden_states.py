@@ -63,8 +63,8 @@ def all_hidden_states(
     with torch.inference_mode():
         output = encoder.body(**inputs, output_hidden_states=True)
     states = output.hidden_states
-    if len(states) != encoder.layers + 1:
-        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers + 1} (embeddings and layers)")
+    if len(states) != encoder.layers:
+        raise ModelError(f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)")
     return states
 
 
@@ -103,7 +103,7 @@ def states_at(
     """
     double = next(encoder.body.parameters()).dtype == torch.float64
     kept = torch.float64 if double else torch.float32
-    result = np.empty((encoder.layers + 1, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
+    result = np.empty((encoder.layers, len(rows), encoder.hidden), dtype=np.float64 if double else np.float32)
     for batch in batches_by_length([len(row) for row in rows], tokens, ENOUGH_TOKENS):
         states = all_hidden_states([rows[i] for i in batch], encoder)
         index = torch.tensor([positions[i] for i in batch], device=encoder.device)

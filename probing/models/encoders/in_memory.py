@@ -94,7 +94,7 @@ def encoder_of(
             configuration=computation_digest(configs, tokenizer),
             revision=LOCAL,
             base=lent.name if lent is not None else name,
-            layers=int(model.config.num_hidden_layers),
+            depth=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
             max_pieces=longest,
             device=chosen,

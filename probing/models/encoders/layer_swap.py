@@ -83,7 +83,7 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
         found = layers_of(encoder.body)
         shapes.append((encoder.body.config.model_type, [tuple(p.shape) for p in found.parameters()]))
     if shapes[0] != shapes[1]:
-        ours, theirs = (f"{e.body.config.model_type}, {e.layers} layers of {e.hidden}" for e in (fine_tuned, base))
+        ours, theirs = (f"{e.body.config.model_type}, {e.depth} layers of {e.hidden}" for e in (fine_tuned, base))
         raise NotReplaceable(
             f"layers of {base.name} ({theirs}) do not fit in {fine_tuned.name} ({ours}); expected the model that it was fine-tuned from"
         )
@@ -108,7 +108,7 @@ def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "l
         ValueError: if n or ``where`` is out of range.
     """
     check_replaceable(fine_tuned, base)
-    places = _replaced(n, fine_tuned.layers, where)
+    places = _replaced(n, fine_tuned.depth, where)
     for encoder in (fine_tuned, base):
         # transformers hooks a model's layers at its first pass. After this call every layer has its hooks exactly once.
         all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
@@ -171,9 +171,9 @@ def replaced_batch(
     """
     check_replaceable(fine_tuned, base)
     if where != "single":
-        _replaced(0, fine_tuned.layers, where)
+        _replaced(0, fine_tuned.depth, where)
     own, theirs = list(layers_of(fine_tuned.body)), list(layers_of(base.body))
-    kept, last = all_hidden_states(rows, fine_tuned), fine_tuned.layers
+    kept, last = all_hidden_states(rows, fine_tuned), fine_tuned.depth
     yield 0, kept[last]
     state = kept[0]
     for n in range(1, last + 1):
@@ -188,13 +188,13 @@ def replaced_batch(
             yield n, _run(fine_tuned, own[n:], n, state, rows) if n < last else state
 
 
-def _replaced(n: int, layers: int, where: str) -> range:
+def _replaced(n: int, depth: int, where: str) -> range:
     """Indices of the replaced layers, from 0."""
     if where not in ("last", "first"):
         raise ValueError(f"got {where!r}, expected last or first")
-    if not 0 <= n <= layers:
-        raise ValueError(f"n is {n}, expected 0 to {layers}")
-    return range(n) if where == "first" else range(layers - n, layers)
+    if not 0 <= n <= depth:
+        raise ValueError(f"n is {n}, expected 0 to {depth}")
+    return range(n) if where == "first" else range(depth - n, depth)
 
 
 def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
@@ -216,7 +216,7 @@ def _run(encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torc
     modules = {"embeddings": _Given(states), LAYERS[kind]: nn.ModuleList(layers)}
     if "embeddings_project" in encoder.body._modules:
         modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
-    if kind in _LAST_NORM and below + len(layers) < encoder.layers:
+    if kind in _LAST_NORM and below + len(layers) < encoder.depth:
         modules[_LAST_NORM[kind]] = nn.Identity()
     without = [_ON_FIRST[kind]] if kind in _ON_FIRST and below else []
     body = _changed(encoder.body, {**modules, **dict.fromkeys(without)})

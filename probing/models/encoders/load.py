@@ -51,7 +51,7 @@ class Encoder:
             another output under another configuration.
         revision: commit on the hub, or ``local``.
         base: name of the model whose head is used; ``name`` if the head is its own.
-        layers: L, the number of transformer layers; hidden states run from 0 (embeddings) to L.
+        depth: L, the number of transformer layers.
         max_pieces: maximum length of an input in word pieces.
         device: device that it runs on.
         options: the options of a command that opens it again: ``--model`` and others.
@@ -68,7 +68,7 @@ class Encoder:
     configuration: str
     revision: str
     base: str
-    layers: int
+    depth: int
     hidden: int
     max_pieces: int
     device: torch.device
@@ -76,6 +76,11 @@ class Encoder:
     opens_base: Callable[[], "Encoder"] | None = None
     hub_id: str = ""
     base_source: str = ""
+
+    @property
+    def layers(self) -> int:
+        """The number of layers 0 to L: the embeddings and the transformer layers."""
+        return self.depth + 1
 
     @property
     def at_commit(self) -> str:
@@ -219,7 +224,7 @@ def load_encoder(
             configuration=computation_digest((model.config, head_source.config), tokenizer),
             revision=found.revision,
             base=used_base,
-            layers=int(model.config.num_hidden_layers),
+            depth=int(model.config.num_hidden_layers),
             hidden=int(model.config.hidden_size),
             max_pieces=longest,
             device=chosen,

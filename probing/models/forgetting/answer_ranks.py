@@ -69,7 +69,7 @@ def first_answers(encoder: Encoder, prompts: Prompts, gold: Sequence[int]) -> Fi
     answer, rank = np.zeros(size, np.int64), np.zeros(size, np.int64)
     probability, of_gold = np.zeros(size), np.zeros(size)
     for batch, states in _batches(encoder, prompts):
-        logits = encoder.head(states[encoder.layers]).float()
+        logits = encoder.head(states[encoder.depth]).float()
         norm, wanted = logits.logsumexp(1), torch.tensor([gold[n] for n in batch], device=logits.device)
         best = logits.argmax(1)
         answer[batch], rank[batch] = best.cpu().numpy(), ranks_of(logits, wanted).cpu().numpy()
@@ -87,7 +87,7 @@ def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Map
         targets: token id of each prompt.
         heads: layer -> the head that reads it; None: the pre-trained head reads the last layer.
     """
-    heads = {encoder.layers: encoder.head} if heads is None else heads
+    heads = {encoder.depth: encoder.head} if heads is None else heads
     by_layer = np.zeros((len(heads), len(prompts.rows)), np.int64)
     for batch, states in _batches(encoder, prompts):
         for place, (layer, head) in enumerate(heads.items()):

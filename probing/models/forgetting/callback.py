@@ -53,8 +53,8 @@ class Asking:
     size: int | None = None
     k: int = 1
 
-    def of(self, layers: int) -> list[int]:
-        """The layers of a model of so many that are asked.
+    def of(self, depth: int) -> list[int]:
+        """The layers that are asked, of a model with layers 0 to ``depth``.
 
         Raises:
             OptionError: for a layer that it does not have.
@@ -62,9 +62,9 @@ class Asking:
         if isinstance(self.layers, str):
             if self.layers not in ("all", "last"):
                 raise OptionError(f"got layers={self.layers!r}; expected 'all', 'last' or numbers of layers")
-            return list(range(layers + 1)) if self.layers == "all" else [layers]
-        if strange := [layer for layer in self.layers if layer not in range(layers + 1)]:
-            raise OptionError(f"got layers={list(self.layers)}; the model has the layers 0 to {layers}, and no layer {strange[0]}")
+            return list(range(depth + 1)) if self.layers == "all" else [depth]
+        if strange := [layer for layer in self.layers if layer not in range(depth + 1)]:
+            raise OptionError(f"got layers={list(self.layers)}; the model has the layers 0 to {depth}, and no layer {strange[0]}")
         return sorted(set(self.layers))
 
 
@@ -190,7 +190,7 @@ class AskingCallback(TrainerCallback):
         first = encoder_of(whole, tokenizer or base.tokenizer, base=(lambda: base) if base else None, device=str(body.device))  # type: ignore[union-attr]
         # Not the copy, but the model that is trained.
         encoder = replace(first, body=body, head=head or first.head)
-        layers = self._asking.of(encoder.layers)
+        layers = self._asking.of(encoder.depth)
         stored = _stored(output / _FILE) if step else {}
         size = len(stored["swapped"][0, 0]) if stored else self._asking.size
         size = affordable(encoder, self._asking.facts, layers, self._asking.seconds) if size is None else size

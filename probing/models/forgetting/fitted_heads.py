@@ -52,6 +52,6 @@ def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positio
 
 def _last_states(model: Encoder, rows: Sequence[Sequence[int]], where: Sequence[tuple[int, int]]) -> torch.Tensor:
     """(positions, hidden) states of the last layer, in float64 on the CPU."""
-    states = all_hidden_states(rows, model)[model.layers]
+    states = all_hidden_states(rows, model)[model.depth]
     index = torch.tensor(where, device=states.device).T
     return states[index[0], index[1]].to("cpu", torch.float64)

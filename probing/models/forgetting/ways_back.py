@@ -120,7 +120,7 @@ def count_of_parts(recipe: RecoveryRecipe) -> int:
 
 def _without_training(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
     """The ways that train nothing, of the fine-tuned model and of the one with random layers."""
-    seed, last = work.recipe.seeds[0], work.tuned.layers
+    seed, last = work.recipe.seeds[0], work.tuned.depth
     levels = {OTHER_LAYER: tuple(reversed(range(last))), FITTED_HEAD: (last,), LAYERS_BACK: tuple(range(1, last // 2 + 1))}
     for protocol in (RIGHT, RANDOM_BODY):
         model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
@@ -132,7 +132,7 @@ def _without_training(work: RecoveryWork, asked: Answered, splits: Mapping[int, 
 
 def _asked_by(way: str, work: RecoveryWork, model: Encoder, groups: Mapping[str, Group]) -> dict[str, np.ndarray]:
     """The ranks of a way that trains nothing."""
-    last = model.layers
+    last = model.depth
     if way == LAYERS_BACK:
         return _by_group(work, groups, partial(ranks_with_layers_back, model, work.base, most=last // 2))
     heads = {last: work.fit(model)} if way == FITTED_HEAD else dict.fromkeys(reversed(range(last)), model.head)

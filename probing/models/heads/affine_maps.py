@@ -100,22 +100,22 @@ class Target:
                 f"cannot be mapped to the base's last; train tied or full heads from the start {PRETRAINED}"
             )
         place = place_of(source, recipe, recipe.positions, 0, cache)
-        every = MaskedStates(source, own, range(source.layers + 1), recipe.kept_dtype, place)
-        return cls(encoder, every if not every.missing() else MaskedStates(source, own, [source.layers], recipe.kept_dtype, place))
+        every = MaskedStates(source, own, range(source.layers), recipe.kept_dtype, place)
+        return cls(encoder, every if not every.missing() else MaskedStates(source, own, [source.depth], recipe.kept_dtype, place))
 
     def bytes_beside(self, parts: Sequence[tuple[MaskedText, Path]], budget: int) -> int:
         """Bytes of the target's states in addition to those of the encoder's layers; 0 if one pass gives both."""
         positions = sum(len(text.labels) for text, _ in parts)
-        every = states_bytes(self.encoder.layers + 1, positions, self.encoder.hidden, self.states.dtype)
+        every = states_bytes(self.encoder.layers, positions, self.encoder.hidden, self.states.dtype)
         one_pass = self.states.encoder is self.encoder and every <= budget
         return 0 if one_pass else self.states.bytes // len(self.states.layers)
 
     def found_in(self, training: MaskedStates) -> "Target":
         """The target, taken from the states that heads learn from if the encoder is its own target and all its layers are among them."""
-        both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.layers
+        both = self.states.encoder is self.encoder and len(training.layers) > self.encoder.depth
         return Target(self.encoder, training) if both else self
 
     def for_layer(self, layer: int) -> LayerStates | None:
         """The target's states for a layer's head; None for the target layer itself, which the head reads without a map."""
         source = self.states.encoder
-        return None if source is self.encoder and layer == source.layers else self.states.layer(source.layers)
+        return None if source is self.encoder and layer == source.depth else self.states.layer(source.depth)

@@ -184,7 +184,7 @@ def no_heads(encoder: Encoder, kind: str, seed: int = 0) -> HeadError:
 
 def load_heads(folder: Path | None, encoder: Encoder, kind: str, layers: Sequence[int] | None = None) -> list[DecodingHead]:
     """A head per layer, 0..L by default: trained ones from ``folder``, or the pre-trained head on every layer for ``logit_lens``."""
-    layers = range(encoder.layers + 1) if layers is None else layers
+    layers = range(encoder.layers) if layers is None else layers
     if kind not in HEADS:
         raise HeadError(f"head kind {kind!r} is unknown; expected one of {', '.join(HEADS)}")
     if kind == LOGIT_LENS:
@@ -247,7 +247,7 @@ def heads_folder(
         candidates.insert(0, Path(find_entry(model).location) / "heads" / kind)
     for folder in candidates:
         # Heads may still be in training, so only a complete set counts.
-        if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers + 1)):
+        if all(head_path(folder, layer).is_file() for layer in layers or range(encoder.layers)):
             return folder
     return None
 

@@ -220,7 +220,7 @@ def plan(encoder: Encoder, layers: Sequence[int], positions: int, dtype: torch.d
     Raises:
         HeadError: if not even one layer fits.
     """
-    every = encoder.layers + 1
+    every = encoder.layers
     one = states_bytes(1, positions, encoder.hidden, dtype)
     left = max(0, budget - beside)
     if every * one <= left:

@@ -251,8 +251,8 @@ def train_heads(
         ModelError: if the base whose last layer a head learns from does not exist.
     """
     recipe.check()
-    every = list(range(encoder.layers + 1)) if recipe.seed == 0 else [encoder.layers]
-    layers = list(range(encoder.layers + 1)) if layers is None else list(layers)
+    every = list(range(encoder.layers)) if recipe.seed == 0 else [encoder.depth]
+    layers = list(range(encoder.layers)) if layers is None else list(layers)
     wanted = [layer for layer in layers if not finished(head_path(folder, layer), recipe, encoder, dtype)]
     for layer in set(layers) - set(wanted):
         # The checkpoint of a training that was killed after the head was written; it is as large as four heads.
@@ -277,7 +277,7 @@ def train_heads(
                 if layer in wanted:
                     train_head(encoder, layer, recipe, training, validating, folder, dtype, target.for_layer(layer) if target else None)
                     shown.update()
-            for part in used.values() if len(group) <= encoder.layers else ():
+            for part in used.values() if len(group) <= encoder.depth else ():
                 # All groups need the target's states, and the target's own heads need those of all its layers.
                 reading = group if part in (training, validating) else every
                 if len(part.layers) <= len(group) and all(head_path(folder, layer).is_file() for layer in reading):
@@ -290,7 +290,7 @@ def groups_of_layers(
     encoder: Encoder, layers: Sequence[int], parts: Sequence[tuple[MaskedText, Path]], recipe: HeadRecipe, budget: int, beside: int = 0
 ) -> list[list[int]]:
     """The layers of each pass of the encoder: all at once if they fit the budget minus ``beside``, or are on disk already."""
-    every = list(range(encoder.layers + 1))
+    every = list(range(encoder.layers))
     if not any(MaskedStates(encoder, text, every, recipe.kept_dtype, place).missing() for text, place in parts):
         return [every]
     return plan(encoder, layers, sum(len(text.labels) for text, _ in parts), recipe.kept_dtype, budget, beside)

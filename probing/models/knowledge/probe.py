@@ -68,7 +68,7 @@ class ProbeWork:
     @property
     def wanted(self) -> list[int]:
         """The probed layers."""
-        return list(range(self.encoder.layers + 1) if self.layers is None else self.layers)
+        return list(range(self.encoder.layers) if self.layers is None else self.layers)
 
     def shard(self, number: int) -> Path:
         """Path of a finished shard."""

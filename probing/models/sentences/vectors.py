@@ -66,7 +66,7 @@ def pooled_states(
     Raises:
         ModelError: if a state is not finite.
     """
-    result = np.empty((len(POOLINGS), encoder.layers + 1, len(rows), encoder.hidden), np.float32)
+    result = np.empty((len(POOLINGS), encoder.layers, len(rows), encoder.hidden), np.float32)
     for batch in batches_by_length([len(row.ids) for row in rows], tokens, ENOUGH_TOKENS):
         chosen = [rows[place] for place in batch]
         width = max(len(row.ids) for row in chosen)

@@ -15,7 +15,7 @@ NAMES = {"base": "BERT-base (published)", "large": "BERT-large (published)"}
 def scores() -> pd.DataFrame:
     """Every published F1: ``model, encoder, task, layer, last, value``."""
     found = PublishedEdges.read()
-    last = {model.name: model.layers for model in found.models}
+    last = {model.name: model.depth for model in found.models}
     rows = [
         {"model": NAMES[one.model], "encoder": "trained", "task": one.task, "layer": one.layer, "last": last[one.model], "value": one.f1}
         for one in found.scores

@@ -118,7 +118,7 @@ def _gather(work: ChangeWork, run: RunFiles, left_out: dict[str, str], parts: Se
     row = config.row | {
         "variant": work.variant,
         "tuned_seed": work.tuned_seed,
-        "layers": encoder.layers + 1,
+        "layers": encoder.layers,
         "heads": int(encoder.body.config.num_attention_heads),
         "width": encoder.hidden,
         "sentences": noted["sentences"],

@@ -104,7 +104,7 @@ class ChangeWork(Opened, Tasks):
             return [self._row("none", 0, False, base_cross_entropy(self.encoder, self.blocks, passed))]
         own = cross_entropy(self.encoder.body, self.base.head, self.blocks, passed)
         theirs = base_cross_entropy(self.base, self.blocks, passed)
-        return [self._row("none", 0, False, own), self._row("last", self.encoder.layers, True, theirs)]
+        return [self._row("none", 0, False, own), self._row("last", self.encoder.depth, True, theirs)]
 
     def _replaced(self, part: str, passed: Callable[[], object]) -> list[dict]:
         assert self.base is not None

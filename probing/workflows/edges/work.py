@@ -114,7 +114,7 @@ class EdgeWork(Tasks):
         """
         task, data = read_cached(name, self.downloads)
         stamp = data_sha256(data)
-        last = self.encoder.layers
+        last = self.encoder.depth
         keys = keys_of(self.wanted.kinds, self.wanted.labels, self.wanted.seeds, last)
         of_run: dict[str, tuple[EdgeRunConfig, list[ProbeKey]]] = {}
         for key in keys:

@@ -75,14 +75,14 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     origin = _origin(request, found)
     base = open_entry(origin, request.device)
     questions = Questions.of(one_set(request.facts), base, request.size)
-    layers = range(base.layers + 1)
+    layers = range(base.layers)
     say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
     encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.weights_id}
     for step, folder in tqdm(found.folders.items(), unit="state", desc=f"follow {name}"):
         encoder = open_encoder(str(folder), origin.location, request.device)
-        if encoder.layers != base.layers:
+        if encoder.depth != base.depth:
             raise ModelError(
-                f"{folder} has {encoder.layers} layers, the base {base.name} has {base.layers}; name its base ({spelled('base')})"
+                f"{folder} has {encoder.depth} layers, the base {base.name} has {base.depth}; name its base ({spelled('base')})"
             )
         identities[step] = encoder.weights_id
         ranks.append(_asked(encoder, questions, threads))
@@ -167,7 +167,7 @@ def _asked(encoder: Encoder, questions: Questions, threads: int) -> Mapping[str,
     path = cache_folder() / "forgetting" / "series" / f"{fingerprint_of(canonical_json(parts))}.safetensors"
 
     def made() -> dict[str, np.ndarray]:
-        found = ranks_by_layer(encoder, questions, range(encoder.layers + 1))
+        found = ranks_by_layer(encoder, questions, range(encoder.layers))
         return {"own": found.own, "swapped": found.swapped}
 
     return kept_arrays(path, made)

@@ -62,7 +62,7 @@ class _Compared:
         rate = request.length.rate or float(self.task.settings["learning_rate"])
         length = replace(request.length, rate=rate * parts["rate"]) if "rate" in parts else request.length
         protection = Protection(
-            freeze_layers=max(1, round(parts["freeze"] * self.base.layers)) if "freeze" in parts else 0,
+            freeze_layers=max(1, round(parts["freeze"] * self.base.depth)) if "freeze" in parts else 0,
             replay=parts.get("replay", 0.0),
             replay_text=request.replay_text if "replay" in parts else None,
             average=parts.get("average", 0.0),
@@ -101,7 +101,7 @@ def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
     base = open_entry(entry, request.device)
     questions = Questions.of(one_set(request.facts), base, request.size)
     say(f"{base.name}, {len(request.recipes)} recipes of {task.label} with {len(request.seeds)} seeds, {len(questions.facts):,} facts")
-    before = ranks_by_layer(base, questions, range(base.layers + 1))
+    before = ranks_by_layer(base, questions, range(base.layers))
     compared = _Compared(request, entry, task, base, questions, before, threads, target)
     found = [_one(compared, recipe, seed, say) for recipe in request.recipes for seed in request.seeds]
     if request.out is None:
@@ -141,7 +141,7 @@ def _stored(compared: _Compared, ready: Prepared, recipe: FinetuneRecipe, words:
     """Asks the trained model and writes the series of two states."""
     base = compared.base
     model = trained_encoder(ready.training.model, base)
-    layers = range(base.layers + 1)
+    layers = range(base.layers)
     after = ranks_by_layer(model, compared.questions, layers)
     steps = (0, max(one.step for one in history if one.score is not None))
     asked = AskedStates(

@@ -145,7 +145,7 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
     splits = splits_of(work, answered)
     bar = tqdm(parts(work, answered, splits), total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}")
     found = summary(answered, splits, list(bar), recipe.k, asked.exposure)
-    return rows_of(config, asked.kept, answered, found, asked.exposure, asked.tuned.layers + 1)
+    return rows_of(config, asked.kept, answered, found, asked.exposure, asked.tuned.layers)
 
 
 def _exposure(base: ModelEntry, facts: Sequence[Fact]) -> list[str]:

@@ -82,7 +82,7 @@ def write_series(files: RunFiles, last: Encoder, asked: AskedStates, questions: 
     ids = [fact.fact_id for fact in questions.facts] if FACT_BY_FACT[0] in files.tables else []
     row = {
         "run_id": config.fingerprint,
-        "layers": last.layers + 1,
+        "layers": last.layers,
         "states": len(config.steps),
         "facts": len(questions.facts),
         "left_out": json.dumps(questions.left_out, sort_keys=True),

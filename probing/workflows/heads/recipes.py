@@ -109,7 +109,7 @@ def _recipes_in(folder: Path, encoder: Encoder) -> list[str]:
         identity = read_identity(path)
         if identity.weights == encoder.weights_id and identity.configuration in ("", encoder.configuration):
             return [identity.recipe]
-    for layer in range(encoder.layers + 1):
+    for layer in range(encoder.layers):
         if not head_path(folder, layer).is_file() and (recipe := unfinished_recipe(folder, layer, encoder)):
             said.append(recipe)
     return said[:1]

@@ -48,7 +48,7 @@ def train_heads(request: HeadsRequest, say: Say = print) -> Path:
     # A replicate has the recipe of the heads that it is compared with.
     replicated = heads_folder(request.model, encoder, request.head, cache_folder()) if request.seed and not request.out else None
     recipe = recipe_for(_wish(request, train, valid), encoder, train, [place for place in (folder, replicated) if place], say)
-    layers = range(encoder.layers + 1) if request.seed == 0 else range(encoder.layers, encoder.layers + 1)
+    layers = range(encoder.layers) if request.seed == 0 else range(encoder.depth, encoder.layers)
     opened = HeadWork(encoder, train, valid, recipe, folder, request.half, int(request.states_budget * 1e9))
     job = head_job(opened, layers, request.layers_per_shard, setup_of(request, encoder), (request.text, request.valid), passed_on())
     do_job(request, job, say)

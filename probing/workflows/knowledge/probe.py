@@ -169,7 +169,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
 def _opened(request: ProbeRequest, encoder: Encoder, entry: ModelEntry, say: Say) -> tuple[_Asked, list[dict]]:
     """Heads, base and executor of a request, and the rows of the model's drift from its base."""
     seed, threads = request.seed, thread_count()
-    layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
+    layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
     head, folder = chosen_heads(request.model or None, encoder, request.head, cache_folder(), seed, layers)
     if request.head is None and head == LOGIT_LENS:
         say(said_of_the_default(encoder))

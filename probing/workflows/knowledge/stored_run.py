@@ -84,7 +84,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
         "run_id": config.run_id,
         "head": config.head,
         "role": "primary" if config.seed == 0 else "replicate",
-        "layers": encoder.layers + 1,
+        "layers": encoder.layers,
         "n_read": kept.n_read,
         "n_probed": len(kept.facts),
         "left_out": json.dumps(kept.left_out, sort_keys=True),

@@ -69,7 +69,7 @@ def gather_heads(model: str, encoder: Encoder, kinds: Sequence[str], target: Pat
     for kind in kinds or STORED:
         seeds = {0} | {_seed(path) for root in heads_of(encoder, cache_folder()) for path in root.glob(f"{kind}-seed*")}
         for seed in sorted(seeds):
-            layers = list(range(encoder.layers + 1)) if seed == 0 else [encoder.layers]
+            layers = list(range(encoder.layers)) if seed == 0 else [encoder.depth]
             folder = heads_folder(model, encoder, kind, cache_folder(), seed, layers)
             if folder is None:
                 continue

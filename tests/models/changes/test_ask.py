@@ -18,7 +18,7 @@ TEXT = "paris is red , rome is blue ."
 def test_a_sentence_has_maps_shares_entropy_and_distance_of_every_head(bert):
     tuned = changed(bert, embeddings=True)
     found = ask_attention(TEXT, Attending(tuned), Attending(bert))
-    shape = (bert.layers, 2, len(found.tokens))
+    shape = (bert.depth, 2, len(found.tokens))
     assert found.own.maps.shape == (*shape, len(found.tokens))
     assert found.own.entropy.shape == found.distance.shape == found.variation.shape == shape
     assert all(values.shape == shape for values in found.own.shares.values())
@@ -38,7 +38,7 @@ def test_attention_is_kept_in_float32_without_the_arrays_that_it_was_measured_in
     assert all(array.base is None for array in arrays), "a view keeps what it is a view of"
     assert found.nbytes == sum(array.nbytes for array in arrays)
     # Before the pass of each model, and before each layer of two distances.
-    assert len(pauses) == 2 + 2 * bert.layers
+    assert len(pauses) == 2 + 2 * bert.depth
 
 
 def test_the_same_word_twice_is_compared_in_both_models(bert):
@@ -74,7 +74,7 @@ def test_an_empty_or_endless_sentence_is_named(bert):
 def test_pair_scores_are_log_probabilities_of_the_word_at_every_layer(encoder_of, architecture):
     encoder = encoder_of(architecture)
     found = pair_scores(two_words("Paris is in [MASK] .", "France", "Berlin"), encoder)
-    assert found.shape == (encoder.layers + 1, 2)
+    assert found.shape == (encoder.layers, 2)
     assert (found < 0).all() and np.isfinite(found).all()
 
 

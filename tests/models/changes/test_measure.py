@@ -52,7 +52,7 @@ def test_every_measure_is_there_for_every_architecture_and_layer(pair):
     assert set(MEASURES) - set(found) <= {"self-similarity", "anisotropy"}
     for name, layers in found.items():
         first = 1 if not MEASURES[name].layer0 or (name in ("cka-first", "rsa-first") and 0 not in layers) else 0
-        assert list(layers) == list(range(first, base.layers + 1)), name
+        assert list(layers) == list(range(first, base.layers)), name
         assert all(np.isfinite([one.value, one.low, one.high]).all() and one.low <= one.value <= one.high for one in layers.values())
     assert set(by_name(measure(SENTENCES, tuned, base), head=1)) == set(BY_HEAD)
 
@@ -63,7 +63,7 @@ def test_entropy_and_distance_are_those_of_plain_transformers(encoder_of):
     rows = base.tokenizer(SENTENCES)["input_ids"]
     own, before = ([slow.plain_attentions(eager(one), row) for row in rows] for one in (tuned, base))
     found, of_head = by_name(measure(SENTENCES, tuned, base)), by_name(measure(SENTENCES, tuned, base), head=1)
-    for layer in range(1, base.layers + 1):
+    for layer in range(1, base.layers):
         maps = [(a[layer - 1], b[layer - 1]) for a, b in zip(own, before, strict=True)]
         first = [np.mean([slow.entropy(head[0]) for head in a]) for a, _ in maps]
         every = [np.mean([slow.entropy(row) for head in a for row in head]) for a, _ in maps]
@@ -89,7 +89,7 @@ def test_similarities_are_those_of_plain_transformers_states(encoder_of):
     rows = base.tokenizer(SENTENCES)["input_ids"]
     own, before = ([slow.plain_states(one.body, row) for row in rows] for one in (tuned, base))
     found = by_name(measure(SENTENCES, tuned, base))
-    for layer in range(base.layers + 1):
+    for layer in range(base.layers):
         mean = [np.stack([states[layer].mean(0) for states in side]) for side in (own, before)]
         assert found["cka-mean"][layer].value == pytest.approx(slow.unbiased_cka(*mean), abs=1e-4)
         same = [np.mean([slow.cosine(x, y) for x, y in zip(a[layer], b[layer], strict=True)]) for a, b in zip(own, before, strict=True)]
@@ -100,7 +100,7 @@ def test_similarities_are_those_of_plain_transformers_states(encoder_of):
 def test_self_similarity_is_the_mean_cosine_of_a_word_in_its_sentences(bert):
     sentences = [f"paris is {word} in rome" for word in ("born", "red", "blue", "green", "music", "jazz")] + ["the moon was red"] * 2
     found = by_name(measure(sentences, bert, None))["self-similarity"]
-    for layer in range(bert.layers + 1):
+    for layer in range(bert.layers):
         vectors = {word: [] for word in (1, 2, 4, 5)}
         for row in bert.tokenizer(sentences[:6])["input_ids"]:
             for place in vectors:
@@ -114,7 +114,7 @@ def test_anisotropy_is_the_mean_cosine_of_different_words(bert):
     sentences = [" ".join(words[start : start + 6]) for start in range(0, len(words), 6)]
     found = by_name(measure(sentences, bert, None))["anisotropy"]
     rows = bert.tokenizer(sentences)["input_ids"]
-    for layer in range(bert.layers + 1):
+    for layer in range(bert.layers):
         vectors = [state for row in rows for state in slow.plain_states(bert.body, row)[layer][1:-1]]
         assert found[layer].value == pytest.approx(slow.mean_cosine(vectors), abs=1e-5)
         assert found[layer].n == len(vectors)
@@ -164,4 +164,4 @@ def test_models_that_cannot_be_compared_are_named(encoder_of, bert):
     with pytest.raises(ModelError, match="different tokens"):
         measure(SENTENCES, bert, encoder_of("roberta"))
     with pytest.raises(ModelError, match=r"3 layers of 16 with 2 heads, tiny-bert 2 of 16"):
-        measure(SENTENCES, bert, replace(bert, layers=2))
+        measure(SENTENCES, bert, replace(bert, depth=2))

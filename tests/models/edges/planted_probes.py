@@ -21,7 +21,7 @@ PLANTED = {
 def planted_probes(encoder: Encoder, task: str, weights: str = "") -> TaskProbes:
     """P(0)..P(L) of a task; each layer's probe has its own start, and logits that differ."""
     title, spans, labels = PLANTED[task]
-    shape = Shape(encoder.layers + 1, encoder.hidden, spans, 8, len(labels))
+    shape = Shape(encoder.layers, encoder.hidden, spans, 8, len(labels))
     flat = 3 * torch.stack([start_of(shape, seed) for seed in range(shape.layers)])
     f1 = tuple(0.5 + layer / 100 for layer in range(shape.layers))
     return TaskProbes(task, title, labels, (True,) * len(labels), weights or encoder.weights_id, "{}", f1, shape, flat)

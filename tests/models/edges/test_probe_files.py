@@ -51,7 +51,7 @@ def made(encoder_of, tmp_path_factory):
         states = word_states([one for part in parts.values() for one in part.records], encoder, tmp_path_factory.mktemp("states"))
         arrays = {name: part_arrays(part, states, LABELS) for name, part in parts.items()}
         data = TrainingData(arrays["train"], states, arrays["dev"], states, np.ones(3, bool))
-        keys = keys_of(["cumulative"], ["task"], [0], encoder.layers)
+        keys = keys_of(["cumulative"], ["task"], [0], encoder.depth)
         recipe = EdgeRecipe(width=12, learning_rate=0.01, batch=10, check_every=20, most_checks=3)
         trained = train_probes(data, keys, recipe, CPU)
         probes = TaskProbes(

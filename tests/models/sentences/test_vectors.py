@@ -41,7 +41,7 @@ def slow(example, encoder):
 
 def test_vectors_are_the_first_token_and_the_mean_that_transformers_gives_one_by_one(encoder):
     found = pooled_states(sentence_rows(EXAMPLES, encoder), encoder)
-    assert found.shape == (2, encoder.layers + 1, len(EXAMPLES), encoder.hidden) and found.dtype == np.float32
+    assert found.shape == (2, encoder.layers, len(EXAMPLES), encoder.hidden) and found.dtype == np.float32
     wanted = np.stack([slow(example, encoder) for example in EXAMPLES], 2)
     assert np.abs(found - wanted).max() <= 1e-5 * max(1, np.abs(wanted).max())
 
@@ -77,6 +77,6 @@ def test_progress_counts_every_sentence_once(bert):
 
 
 def test_states_that_are_no_numbers_are_an_error(bert, monkeypatch):
-    monkeypatch.setattr(vectors, "all_hidden_states", lambda *_: [torch.full((1, 3, bert.hidden), torch.nan)] * (bert.layers + 1))
+    monkeypatch.setattr(vectors, "all_hidden_states", lambda *_: [torch.full((1, 3, bert.hidden), torch.nan)] * (bert.layers))
     with pytest.raises(ModelError, match="not finite"):
         pooled_states(sentence_rows([Example("rome", "a")], bert), bert)

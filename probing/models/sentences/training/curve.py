@@ -102,12 +102,12 @@ def quick_curve(
     gold = {part: np.array([number_of[one.label] for _, one in kept[part]], np.uint8) for part in PARTS}
     vectors = {part: pooled_states([row for row, _ in kept[part] if row is not None], encoder, passed, _TOKENS) for part in PARTS}
     probes, hits = [], []
-    for layer in range(encoder.layers + 1):
+    for layer in range(encoder.layers):
         train, dev, test = (vectors[part][:, layer : layer + 1] for part in PARTS)
         with torch.inference_mode():
             probes.append(fit_probes(train, gold["train"], dev, gold["dev"], len(data.labels), data.protocol, pause))
             hits.append((answers(probes[-1], test) == gold["test"]).sum(2))
-        report(_READING + (1 - _READING) * layer / (encoder.layers + 1))
+        report(_READING + (1 - _READING) * layer / (encoder.layers))
     right = np.concatenate(hits, 1)
     examples = {part: [one for _, one in kept[part]] for part in PARTS}
     words = [surface_features(examples["train"], examples[part]) for part in PARTS]

@@ -91,7 +91,7 @@ def sentence_states(
     rows = sentence_rows(examples, encoder)
     taken = np.array([row is not None for row in rows], bool)
     kept = [row for row in rows if row is not None]
-    shape = (len(POOLINGS), encoder.layers + 1, 1, encoder.hidden)
+    shape = (len(POOLINGS), encoder.layers, 1, encoder.hidden)
     blocks: list[np.ndarray] = []
     centre = np.zeros(shape, np.float32)
     with exclusive_lock(folder / ".lock", limit=LONG_WORK):

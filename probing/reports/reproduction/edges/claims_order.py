@@ -48,7 +48,7 @@ def _chain(evidence: EdgeEvidence, order: Sequence[str], fewest: int) -> Finding
     )
     missing = listed([CALLED[task] for task in order if task not in there])
     left = f" Not trained: {missing}." if missing else ""
-    words = f"Expected layers of {evidence.layers}: {layers}. From one task to the next: {steps}.{left}"
+    words = f"Expected layers of {evidence.depth}: {layers}. From one task to the next: {steps}.{left}"
     return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=["first", "second", "later by", "low", "high"]))
 
 
@@ -108,7 +108,7 @@ def same_places(evidence: EdgeEvidence) -> Finding:
             ("centre of gravity", evidence.place(task, "centre_of_gravity"), other.place(task, "centre_of_gravity")),
         ):
             if ours and theirs:
-                one = apart(_share(ours, evidence.layers), _share(theirs, other.layers))
+                one = apart(_share(ours, evidence.depth), _share(theirs, other.depth))
                 rows.append((CALLED[task], measure, one.value, one.low, one.high))
                 answers.append(between(one, -SAME_PLACE, SAME_PLACE))
     table = pd.DataFrame(rows, columns=["task", "measure", "share of depth apart", "low", "high"])
@@ -127,8 +127,8 @@ def same_places(evidence: EdgeEvidence) -> Finding:
 _NO_OTHER = "The claim compares two pre-trained encoders of different depth, and probes of only one are stored."
 
 
-def _share(number: Interval, layers: int) -> Interval:
-    return Interval(number.value / layers, number.low / layers, number.high / layers)
+def _share(number: Interval, depth: int) -> Interval:
+    return Interval(number.value / depth, number.low / depth, number.high / depth)
 
 
 def _layer(number: Interval | None) -> str:

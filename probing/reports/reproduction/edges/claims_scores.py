@@ -23,7 +23,7 @@ _NO_SCORES = "No task has an F1 at every layer."
 
 def solved_early(evidence: EdgeEvidence) -> Finding:
     """Do the first layers give more than half of the gain in more than half of the tasks?"""
-    early = max(round(EARLY * evidence.layers), 1)
+    early = max(round(EARLY * evidence.depth), 1)
     gained = {
         task: of_curve(curve, lambda f1: 2 * f1[:, early] - f1[:, 0] - f1[:, -1])
         for task, curve in evidence.curves.items()
@@ -33,7 +33,7 @@ def solved_early(evidence: EdgeEvidence) -> Finding:
         return Finding(UNTESTED, "No task gains clearly from layers above 0.")
     answers = [more(one, 0) for one in gained.values()]
     words = (
-        f"Gain up to layer {early} of {evidence.layers} minus gain above it, points of F1: {_tasks(gained)}. {answers.count(True)} of "
+        f"Gain up to layer {early} of {evidence.depth} minus gain above it, points of F1: {_tasks(gained)}. {answers.count(True)} of "
         f"{len(gained)} surely above 0, {answers.count(False)} surely not."
     )
     return Finding(verdict(most(answers)), words, _table(gained))
@@ -41,14 +41,14 @@ def solved_early(evidence: EdgeEvidence) -> Finding:
 
 def long_tail(evidence: EdgeEvidence) -> Finding:
     """Does layer 1 add most to the F1 of entities, and do layers of the upper half still add?"""
-    if "entities" not in evidence.curves or evidence.layers < 3:
+    if "entities" not in evidence.curves or evidence.depth < 3:
         return Finding(UNTESTED, "F1 of entities at three or more layers is needed.")
     ahead = of_curve(evidence.curves["entities"], _first_step_ahead)
-    tail = evidence.step("entities", evidence.layers // 2, evidence.layers)
-    found = {"layer 1 ahead of the next best layer": ahead, f"gain from layer {evidence.layers // 2} on": tail}
+    tail = evidence.step("entities", evidence.depth // 2, evidence.depth)
+    found = {"layer 1 ahead of the next best layer": ahead, f"gain from layer {evidence.depth // 2} on": tail}
     words = (
         f"Entities, points of F1: layer 1 adds {in_points(evidence.step('entities', 0, 1))} of {in_points(evidence.gain('entities'))}, "
-        f"{in_points(ahead)} more than the next best layer; layers from {evidence.layers // 2} on add {in_points(tail)}."
+        f"{in_points(ahead)} more than the next best layer; layers from {evidence.depth // 2} on add {in_points(tail)}."
     )
     rows = [(name, one.value, one.low, one.high) for name, one in found.items()]
     table = pd.DataFrame(rows, columns=["what", "value", "low", "high"])
@@ -62,11 +62,11 @@ def _first_step_ahead(f1: NDArray) -> NDArray:
 
 def improves_to_the_top(evidence: EdgeEvidence) -> Finding:
     """Does F1 of relations and proto-roles still rise over the last third of the layers?"""
-    start = 2 * evidence.layers // 3
-    found = {task: evidence.step(task, start, evidence.layers) for task in evidence.measured(("proto-roles", "relations"))}
+    start = 2 * evidence.depth // 3
+    found = {task: evidence.step(task, start, evidence.depth) for task in evidence.measured(("proto-roles", "relations"))}
     if not found:
         return Finding(UNTESTED, "There is no F1 by layer of relations or proto-roles.")
-    words = f"F1 of P({evidence.layers}) minus that of P({start}), points: {_tasks(found)}."
+    words = f"F1 of P({evidence.depth}) minus that of P({start}), points: {_tasks(found)}."
     return Finding(verdict(every(more(one, 0) for one in found.values())), words, _table(found))
 
 
@@ -82,7 +82,7 @@ def more_layers_help(evidence: EdgeEvidence) -> Finding:
     answers = [at_least(one, RISING) for one in found.values()]
     shown = "; ".join(f"{CALLED.get(task, task)} {one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for task, one in found.items())
     words = (
-        f"Rank correlation of F1 with the layer, layers 1 to {evidence.layers}: {shown}. {answers.count(True)} of {len(found)} surely at "
+        f"Rank correlation of F1 with the layer, layers 1 to {evidence.depth}: {shown}. {answers.count(True)} of {len(found)} surely at "
         f"0.8 or more, {answers.count(False)} surely below."
     )
     return Finding(verdict(most(answers)), words, _table(found))
@@ -90,7 +90,7 @@ def more_layers_help(evidence: EdgeEvidence) -> Finding:
 
 def last_layers_lose(evidence: EdgeEvidence) -> Finding:
     """Does one of the last two layers lower F1 in more than half of the tasks?"""
-    last = evidence.layers
+    last = evidence.depth
     if not evidence.curves or last < 2:
         return Finding(UNTESTED, _NO_SCORES)
     steps = {task: [evidence.step(task, layer - 1, layer) for layer in (last - 1, last)] for task in evidence.curves}

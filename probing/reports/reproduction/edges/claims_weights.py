@@ -62,11 +62,11 @@ def entities_weak(evidence: EdgeEvidence) -> Finding:
     known = {task: one for task in CONCENTRATED if (one := evidence.place(task, "k_weights"))}
     if entities is None or centre is None or not known:
         return Finding(UNTESTED, "K(s) of entities and of another task, and the centre of gravity of entities are needed.")
-    answers = [less(apart(entities, one), 0) for one in known.values()] + [more(centre, evidence.layers / 2)]
+    answers = [less(apart(entities, one), 0) for one in known.values()] + [more(centre, evidence.depth / 2)]
     others = "; ".join(f"{CALLED[task]} {ranged(one)}" for task, one in known.items())
     words = (
         f"K(s) of entities {ranged(entities)} bits, of other tasks: {others}. Centre of gravity of entities {ranged(centre)}, the middle "
-        f"is {evidence.layers / 2:g}.{without_interval([entities, centre, *known.values()])}"
+        f"is {evidence.depth / 2:g}.{without_interval([entities, centre, *known.values()])}"
     )
     return Finding(verdict(every(answers)), words, _table({"entities": entities} | known))
 
@@ -91,9 +91,9 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
         f"{answers.count(True)} surely above 0, {answers.count(False)} surely not."
         f"{left}{without_interval(centre for centre, _ in both.values())}"
     )
-    below = sum(layer.value < evidence.layers / 2 for _, layer in both.values())
+    below = sum(layer.value < evidence.depth / 2 for _, layer in both.values())
     null = (
-        f"Uniform weights have a centre of gravity of {evidence.layers / 2:g}: without any learning they meet the rule in the {below} "
+        f"Uniform weights have a centre of gravity of {evidence.depth / 2:g}: without any learning they meet the rule in the {below} "
         f"of {len(both)} tasks whose expected layer is below that."
     )
     rows = [
@@ -104,9 +104,9 @@ def weights_above_gains(evidence: EdgeEvidence) -> Finding:
     return Finding(verdict(every(answers)), words, pd.DataFrame(rows, columns=columns), null)
 
 
-def middle_layers(layers: int) -> range:
+def middle_layers(depth: int) -> range:
     """The layers that lie between 9/24 and 20/24 of the depth."""
-    first, last = (part * layers for part in MIDDLE)
+    first, last = (part * depth for part in MIDDLE)
     return range(math.ceil(first - 1e-9), math.floor(last + 1e-9) + 1)
 
 
@@ -115,11 +115,11 @@ def weights_in_the_middle(evidence: EdgeEvidence) -> Finding:
     known = {task: one for task in CALLED if (one := evidence.place(task, "middle"))}
     if not known:
         return Finding(UNTESTED, "The weights of single layers are not known.")
-    inside = middle_layers(evidence.layers)
-    uniform = len(inside) / (evidence.layers + 1)
+    inside = middle_layers(evidence.depth)
+    uniform = len(inside) / (evidence.depth + 1)
     answers = [more(one, uniform) for one in known.values()]
     words = (
-        f"Layers {inside[0]} to {inside[-1]} of {evidence.layers}, share of all weight: "
+        f"Layers {inside[0]} to {inside[-1]} of {evidence.depth}, share of all weight: "
         f"{'; '.join(f'{CALLED[task]} {ranged(one)}' for task, one in known.items())}. {answers.count(True)} of {len(known)} surely above "
         f"{uniform:.2f}, {answers.count(False)} surely not.{without_interval(known.values())}"
     )

@@ -36,7 +36,7 @@ class EdgeEvidence(Evidence):
 
     Attributes:
         name: its name in sentences.
-        layers: number of layers above the embeddings.
+        depth: number of layers above the embeddings.
         curves: task -> micro F1 of P(0) to P(L) on the development set.
         places: ``PLACE_COLUMNS``; summaries of the mixing weights of P(L), ``measure`` is one of ``MEASURES``. The ends are empty if
             the variation over seeds is unknown.
@@ -51,7 +51,7 @@ class EdgeEvidence(Evidence):
     """
 
     name: str
-    layers: int
+    depth: int
     curves: Mapping[str, Curve]
     places: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(PLACE_COLUMNS)))
     order: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(ORDER_COLUMNS)))
@@ -83,7 +83,7 @@ class EdgeEvidence(Evidence):
         if task not in self.curves or not self.resolved(task):
             return None
         found = of_curve(self.curves[task], numbers.expected_layer)
-        return found if numbers.inside(found.low, found.high, self.layers) else None
+        return found if numbers.inside(found.low, found.high, self.depth) else None
 
     def k_gains(self, task: str) -> Interval | None:
         """K of the gains in bits; None if the expected layer is not resolved."""

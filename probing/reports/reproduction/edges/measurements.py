@@ -72,7 +72,7 @@ def evidence_of(db: Database, model: str, published: PublishedEdges) -> EdgeEvid
     ours = _alone(db, model, published)
     if there.at[model, "base"]:
         return ours
-    others = [str(name) for name in there.index[there["base"].eq("") & there["layers"].ne(ours.layers)]]
+    others = [str(name) for name in there.index[there["base"].eq("") & there["layers"].ne(ours.depth)]]
     if not others:
         return ours
     beside = max(others, key=lambda name: len(set(runs_of(db, name, published)["paper_task"]) & set(ours.curves)))

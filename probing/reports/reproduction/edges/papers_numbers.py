@@ -30,11 +30,11 @@ def _of(published: PublishedEdges, model: PublishedEncoder) -> EdgeEvidence:
     for number, task in enumerate(published.tasks):
         if model.name in task.f1:
             values = np.array(task.f1[model.name]) / 100
-            random = np.random.default_rng([number, model.layers])
+            random = np.random.default_rng([number, model.depth])
             drawn = values + random.uniform(-F1_ROUNDING, F1_ROUNDING, (DRAWS, len(values)))
             curves[task.name] = Curve(np.arange(len(values)), values, drawn)
         for measure, numbers in (("centre_of_gravity", task.centre_of_gravity), ("k_weights", task.k_weights)):
             if model.name in numbers:
                 value = numbers[model.name]
                 places.append((task.name, measure, value, value - ROUNDING, value + ROUNDING))
-    return EdgeEvidence(model.title, model.layers, curves, pd.DataFrame(places, columns=list(PLACE_COLUMNS)), published=True)
+    return EdgeEvidence(model.title, model.depth, curves, pd.DataFrame(places, columns=list(PLACE_COLUMNS)), published=True)

@@ -20,13 +20,13 @@ DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
     """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the last layer."""
-    most = max((encoder.layers for encoder in encoders), default=0)
+    most = max((encoder.depth for encoder in encoders), default=0)
     rows = []
     for task in tasks:
         for encoder in encoders:
             if task in encoder.curves:
                 values = 100 * encoder.curves[task].values
-                rows.append([task, encoder.name, *values, *[np.nan] * (most - encoder.layers)])
+                rows.append([task, encoder.name, *values, *[np.nan] * (most - encoder.depth)])
     return pd.DataFrame(rows, columns=["task", "encoder", *(f"P({layer})" for layer in range(most + 1))])
 
 
@@ -46,7 +46,7 @@ def _summary_row(task: str, encoder: EdgeEvidence) -> tuple:
     centre, k_weights = (encoder.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
     yardsticks = [encoder.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
     return (
-        task, encoder.name, encoder.layers, first.value, last.value, *_ends(last, encoder), *yardsticks, _value(centre), _value(expected),
+        task, encoder.name, encoder.depth, first.value, last.value, *_ends(last, encoder), *yardsticks, _value(centre), _value(expected),
         *(_ends(expected, encoder) if expected else (None, None)), _value(k_weights), _value(k_gains),
     )  # fmt: skip
 
@@ -62,7 +62,7 @@ def _ends(number: Interval, encoder: EdgeEvidence) -> tuple[float | None, float 
 def points(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
     """F1 of every probe: ``POINT_COLUMNS``, in [0, 1]."""
     rows = [
-        (encoder.name, "trained", task, layer, encoder.layers, curve.values[place], *_ends(_at(encoder, task, place), encoder))
+        (encoder.name, "trained", task, layer, encoder.depth, curve.values[place], *_ends(_at(encoder, task, place), encoder))
         for task in tasks
         for encoder in encoders
         if (curve := encoder.curves.get(task)) is not None

@@ -36,9 +36,9 @@ HALF, EQUAL = 0.5, 0.1
 ENTROPY, DISTANCE = "entropy-change-first", "emd-first"
 
 
-def last_of(layers: int, share: float) -> int:
+def last_of(depth: int, share: float) -> int:
     """The number of last layers of an encoder of this depth."""
-    return max(round(share * layers), 1)
+    return max(round(share * depth), 1)
 
 
 def entropy_rises(evidence: InterplayEvidence) -> Finding:

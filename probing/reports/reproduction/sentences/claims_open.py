@@ -27,7 +27,7 @@ def _papers_probes(published: PublishedSentences) -> Finding:
     tasks, models, encoders = len(published.tasks), 1 + len(published.tuned), len(published.models)
     rows = []
     for model in published.models:
-        rows.append((model.name, model.layers + 1, tasks, 2, models, (model.layers + 1) * tasks * 2 * models))
+        rows.append((model.name, model.depth + 1, tasks, 2, models, (model.depth + 1) * tasks * 2 * models))
     table = pd.DataFrame(rows, columns=["encoder", "layers", "tasks", "poolings", "models", "probes"])
     total = int(table["probes"].sum())
     fits = total == published.probes and encoders * models == published.probed_models

@@ -28,7 +28,7 @@ def papers_evidence(published: PublishedSentences) -> dict[str, InterplayEvidenc
                     rows.append((row.model, objective, row.task, pooling, group, *ends, None, None, None))
     evidence = InterplayEvidence(
         tuple(names),
-        {model.name: model.layers for model in published.models},
+        {model.name: model.depth for model in published.models},
         named={name: name for name in names},
         groups=pd.DataFrame(rows, columns=list(GROUP_COLUMNS)),
         published=True,

@@ -142,7 +142,7 @@ def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, 
             try:
                 return pair_scores(pair, live.encoder), ""
             except PromptError as error:
-                return np.full((live.encoder.layers + 1, 2), np.nan), str(error)
+                return np.full((live.encoder.layers, 2), np.nan), str(error)
 
         # One request per pair, so that other users do not wait for all of them.
         return live_models.in_turn(choice, one)

@@ -56,12 +56,12 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
 def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
     table = report.bars(list(CALLED), one)
     name = labels(shown)[one.name]
-    st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.layers))
+    st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.depth))
     blocks.figure(
         drawing(layer_bars, table, colour=colours(shown).get(one.name, theme.NEUTRAL), titles=CALLED, notes=_notes(shown, one)),
         table=table,
         stamp=shown.stamp(f"Figure {figure.number}, {name}"),
-        name=f"edge-figure-{figure.number}-{one.layers}-{one.published}",
+        name=f"edge-figure-{figure.number}-{one.depth}-{one.published}",
         caption="Outlined: gain in F1 of P(l) over P(l-1), as a share of the largest. "
         + ("The paper prints no weights, so none are shown." if one.published else "Solid: weight of each layer in P(L)."),
         alt=f"{figure.title}: {name}",

@@ -20,7 +20,7 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
         " Ours: **{encoder}**, {layers} layers, on the data that are available. If the data differ, F1s are not comparable with the "
         "paper's; layers of encoders of different depth are comparable only as shares of the depth. The pattern can be compared.",
         encoder=shown.view.called(ours.name),
-        layers=ours.evidence.layers,
+        layers=ours.evidence.depth,
     )
 
 
