@@ -146,10 +146,10 @@ def unfolded() -> Iterator[None]:
 
 
 def words(app: AppTest) -> str:
-    """All text on the page outside the sidebar's navigation."""
+    """All text on the page outside the sidebar's navigation, with plain spaces."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
     texts = [str(one.value) for found in (app.main.header, *(getattr(app, kind) for kind in kinds)) for one in found]
-    return "\n".join([*texts, *(one.label for one in app.main.get("expander"))])
+    return "\n".join([*texts, *(one.label for one in app.main.get("expander"))]).replace("\u00a0", " ")
 
 
 def plain(app: AppTest) -> str:

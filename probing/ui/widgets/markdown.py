@@ -12,6 +12,8 @@ from typing import Any
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 _MINUS = "−"
+#: The space of "12 %" and those of "p < 0.05", where a line must not break.
+_KEPT = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=\\?[<=>])|(?<=\bp [<=>]) (?=\d)|(?<=\bp \\[<=>]) (?=\d)")
 #: Words that the browser's Markdown turns into links even if they are escaped: web and e-mail addresses.
 _ADDRESS = re.compile(r"https?://|www\.|[\w.+-]@[\w-]+\.[\w-]", re.IGNORECASE)
 
@@ -29,11 +31,11 @@ class Markdown(str):
 
 
 def escape(text: Any) -> Markdown:
-    """Text escaped for Markdown, on one line; addresses are shown as code, not as links."""
+    """Text escaped for Markdown, on one line; addresses are shown as code, not as links. A "%" stays on the line of its number."""
     if isinstance(text, Markdown):
         return text
     words = re.sub(r"\s+", " ", str(text)).split(" ")
-    return Markdown(" ".join(code(word) if _ADDRESS.search(word) else _SPECIAL.sub(r"\\\1", word) for word in words))
+    return _unbroken(" ".join(code(word) if _ADDRESS.search(word) else _SPECIAL.sub(r"\\\1", word) for word in words))
 
 
 def code(text: Any) -> Markdown:
@@ -56,9 +58,13 @@ class _Escaping(Formatter):
 def filled(template: str, /, **values: Any) -> Markdown:
     """A trusted template filled in like ``str.format``; every value is escaped except numbers and ``Markdown``.
 
-    Negative numbers get the minus sign of the figures' axes.
+    Negative numbers get the minus sign of the figures' axes. A "%" stays on the line of its number, and "p < 0.05" on one.
     """
-    return Markdown(_Escaping().vformat(template, (), values))
+    return _unbroken(_Escaping().vformat(template, (), values))
+
+
+def _unbroken(text: str) -> Markdown:
+    return Markdown(_KEPT.sub("\u00a0", text))
 
 
 def with_minus(text: str) -> str:

@@ -143,5 +143,5 @@ def link() -> str:
 
 
 def _plain(caption: str) -> str:
-    """A caption of a page without its markup."""
-    return re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "")) if isinstance(caption, Markdown) else caption
+    """A caption of a page without its markup and without the spaces at which no line breaks."""
+    return re.sub(r"\\([^\w\s])", r"\1", caption.replace("**", "").replace("\u00a0", " ")) if isinstance(caption, Markdown) else caption
