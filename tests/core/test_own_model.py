@@ -63,7 +63,7 @@ def test_distilberts_names_of_sizes_are_known(tmp_path):
     config = {key: value for key, value in BERT.items() if key not in sizes} | {"n_layers": 6, "dim": 768, "hidden_dim": 3072}
     folder = model(tmp_path / "distil")
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "distilbert"}))
-    assert (check_model_folder(folder).layers, check_model_folder(folder).hidden) == (6, 768)
+    assert (check_model_folder(folder).depth, check_model_folder(folder).hidden) == (6, 768)
 
 
 @pytest.mark.parametrize(

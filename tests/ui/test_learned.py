@@ -14,7 +14,13 @@ from probing.ui.widgets.task_marks import BADGES, badge, evidence, mark_key, tas
 
 VERDICTS = {"qa *1*": "partly", "qa-2": "not learned", "rank": "cannot tell", "elsewhere": "no score stored", "a-control": "control"}
 
-WAY = r"; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al\. 2020)"
+
+def unbroken(text: str) -> str:
+    """As a page has it: no line ends before a per cent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
+WAY = unbroken(r"; 8 % of the way from there to the published F1 of 88.5 % (Wallat et al\. 2020)")
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def test_every_verdict_has_a_mark_and_a_badge():
     assert set(MARKS) == set(BADGES) == set(Verdict.__args__)
     assert mark("qa", "learned") == " ✓" and badge("qa", "not learned") == " :red-badge[trained, not learned]"
     assert mark("qa", "partly") == " ◐"
-    assert badge("qa", "partly", "F1 10.8 %") == r" :orange-badge[task partly learned: F1 10\.8 %]"
+    assert badge("qa", "partly", "F1 10.8 %") == unbroken(r" :orange-badge[task partly learned: F1 10\.8 %]")
 
 
 def test_a_base_has_neither_and_a_control_whose_name_says_so_has_a_badge_only():
@@ -56,11 +62,13 @@ def test_the_key_explains_the_marks_that_are_there_and_no_others(view):
 
 
 def test_the_evidence_has_score_interval_items_and_baseline_and_escapes_names(view):
-    assert evidence(view, ["qa *1*", "elsewhere"]) == (r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %" + WAY)
+    assert evidence(view, ["qa *1*", "elsewhere"]) == (
+        unbroken(r"- qa \*1\*: F1 10.8 % (9.2 to 12.6) over 1,269; random span: 4.0 %") + WAY
+    )
     ner = view.learned.iloc[:1].assign(published_metric="entity F1", published_source="X")
     view.learned = ner
     assert evidence(view, ["qa *1*"]).endswith(
-        r"; in another score, its entity F1, 8 % of the way from that score's baseline to the published 88.5 % (X)"
+        unbroken(r"; in another score, its entity F1, 8 % of the way from that score's baseline to the published 88.5 % (X)")
     )
 
 
@@ -71,14 +79,14 @@ def test_the_evidence_without_a_baseline_says_so(view):
 
 def test_a_sentence_has_the_task_score_and_its_baseline(view):
     assert task_sentence(view, "qa *1*", "QA *1*") == (
-        r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)" + WAY + "."
+        unbroken(r"QA \*1\*'s task score is F1 10.8 % (9.2 to 12.6), against a baseline of 4.0 % (random span)") + WAY + "."
     )
     assert task_sentence(view, "qa-2", "QA").endswith("(9.2 to 12.6), no baseline is stored.")
     assert task_sentence(view, "elsewhere", "E") == task_sentence(view, "base", "B") == ""
 
 
 def test_a_correlation_is_no_percentage_and_an_accuracy_below_the_majority_is_in_the_same_sentence(view):
-    short = r"; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)"
+    short = unbroken("; its task accuracy of 66.1 % is below its baseline of 69.1 % (majority label)")
     said = f"task score is Matthews correlation 0.100 (0.039 to 0.159), against a baseline of 0.000 (no correlation){short}."
     assert task_words(view, "cola") == f"Its {said}" and task_words(view, "cola", "CoLA") == f"CoLA's {said}"
     assert evidence(view, ["cola"]) == f"- cola: Matthews correlation 0.100 (0.039 to 0.159) over 1,043; no correlation: 0.000{short}"

@@ -45,7 +45,7 @@ def test_a_negative_number_has_a_minus_sign_and_names_keep_their_hyphens():
 
 
 def test_numbers_and_our_own_markup_are_left_as_they_are():
-    assert filled("{n:,} at {share:.1f} %, {words}", n=-1234, share=-0.25, words=Markdown("**so**")) == "−1,234 at −0.2 %, **so**"
+    assert filled("{n:,} at {share:.1f} %, {words}", n=-1234, share=-0.25, words=Markdown("**so**")) == "−1,234 at −0.2\u00a0%, **so**"
     assert filled("**a**") + "*b*" == r"**a**\*b\*" and "*b*" + filled("**a**") == r"\*b\***a**"
     assert joined(", ", ["*a*", filled("*{b}*", b="b")]) == r"\*a\*, *b*"
 
