@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
@@ -47,6 +48,10 @@ def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout:
 
 
 local_script_runner.require_widgets_deltas = _wait_for_the_thread
+
+# Tests compare words. Where lines may break is tested in ``tests/ui/test_text.py``.
+for kind in (AlertBase, Markdown):
+    kind.value = property(lambda one: one.proto.body.replace("\u00a0", " "))  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -146,10 +151,10 @@ def unfolded() -> Iterator[None]:
 
 
 def words(app: AppTest) -> str:
-    """All text on the page outside the sidebar's navigation, with plain spaces."""
+    """All text on the page outside the sidebar's navigation."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")
     texts = [str(one.value) for found in (app.main.header, *(getattr(app, kind) for kind in kinds)) for one in found]
-    return "\n".join([*texts, *(one.label for one in app.main.get("expander"))]).replace("\u00a0", " ")
+    return "\n".join([*texts, *(one.label.replace("\u00a0", " ") for one in app.main.get("expander"))])
 
 
 def plain(app: AppTest) -> str:

@@ -306,7 +306,8 @@ def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
     names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
     row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
     of_subject = "**18.1 points** of its share come from the subject (95 % interval 17.5 to 18.6)"
-    assert above_majority_words(row) == f"So {expected}." and from_subject_words(row) == f"So {of_subject}."
+    said = above_majority_words(row), from_subject_words(row)
+    assert said == tuple(f"So {words}.".replace(" %", "\u00a0%") for words in (expected, of_subject))
     chance = row.replace({0.175: -0.001})
     assert "none of it clearly comes from the subject (−0.1 to +18.6 points" in from_subject_words(chance)
     nothing = row.where(row > 1)
