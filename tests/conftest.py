@@ -72,13 +72,19 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Databases"]:
+def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A temporary folder that all workers of a run of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    # Each worker of pytest-xdist has a folder of its own in that of the run.
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def databases(folder_of_run: Path) -> Iterator["Databases"]:
     """Databases that are built once per run of the tests, and are unchanged when it ends."""
     from tests.databases import Databases
 
-    base = tmp_path_factory.getbasetemp()
-    # Each worker of pytest-xdist has a folder of its own in that of the run.
-    found = Databases((base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "databases")
+    found = Databases(folder_of_run / "databases")
     yield found
     assert found.changed() == []
 

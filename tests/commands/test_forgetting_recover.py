@@ -2,23 +2,26 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
+import probing.workflows.forgetting.recover as module
 from probing.core.errors import FactsError, HubError, ModelError
+from probing.models.forgetting.relearning import RelearnRecipe
 from probing.store.check import check_store
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
-from tests.models.forgetting.planted import SENTENCES, facts, trained
+from tests.models.forgetting.planted import SENTENCES, facts, planted_base
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory):
+def folders(tmp_path_factory, folder_of_run):
     """Folders of a base that knows 300 facts, and of the base with a spoilt last layer."""
     root = tmp_path_factory.mktemp("forgetting")
-    trained(facts()[:300], root / "planted")
+    shutil.copytree(planted_base(folder_of_run), root / "planted")
     shutil.copytree(root / "planted", root / "spoilt")
     model = AutoModelForMaskedLM.from_pretrained(root / "planted")
     with torch.no_grad():
@@ -41,8 +44,16 @@ def asked(tmp_path):
     return asked_in(tmp_path)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_steps():
+    """Relearning takes a third of its steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "RelearnRecipe", partial(RelearnRecipe, steps=(5, 15)))
+        yield
+
+
 @pytest.fixture(scope="module")
-def first(run, folders, tmp_path_factory):
+def first(run, folders, tmp_path_factory, few_steps):
     """Output of a recovery, and the folder that it left."""
     folder = asked_in(tmp_path_factory.mktemp("first"))
     with pytest.MonkeyPatch.context() as patch:
@@ -100,9 +111,11 @@ def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, store
     assert check_store([asked / "runs"]) == []
 
 
-def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked):
+def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked, monkeypatch):
+    monkeypatch.setattr(module, "RelearnRecipe", RelearnRecipe)
     recovered(run, folders, asked, "spoilt", "--k", 10)
     (row,) = rows_of(asked, "forgetting_runs")
+    assert {one["level"] for one in rows_of(asked, "forgetting_shares") if one["way"] == "relearned"} == set(RelearnRecipe.steps)
     assert row["k"] == 10 and row["known"] >= 300 and len(rows_of(asked, "forgetting_facts")) == row["lost"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
@@ -93,6 +94,20 @@ def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500, st
             break
     model.eval().save_pretrained(folder)
     return load_encoder(folder, device="cpu")
+
+
+def planted_base(base_of_run: Path) -> Path:
+    """The folder of a base that knows the first 300 facts, trained once per run of the tests by the worker that needs it first.
+
+    Args:
+        base_of_run: folder that the workers of the run share.
+    """
+    folder, unfinished = base_of_run / "planted-base", base_of_run / "unfinished-planted-base"
+    with FileLock(base_of_run / "planted-base.lock"):
+        if not folder.exists():
+            trained(facts()[:300], unfinished)
+            unfinished.rename(folder)
+    return folder
 
 
 class Rotated(nn.Module):

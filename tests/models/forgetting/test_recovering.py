@@ -13,12 +13,14 @@ from probing.core.forgetting.protocols import OWN, RIGHT, lessons
 from probing.core.forgetting.summary import summary
 from probing.core.forgetting.ways import ANY, FITTED_HEAD, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, RELEARNED, WAYS
 from probing.models.encoders.answer_tokens import answer_ids
+from probing.models.encoders.load import load_encoder
 from probing.models.forgetting.fitted_heads import fitted_head
 from probing.models.forgetting.relearning import RelearnRecipe
 from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
 from tests.models.forgetting.planted import (
     SENTENCES,
     facts,
+    planted_base,
     trained,
     with_other_answers,
     with_other_head,
@@ -35,14 +37,14 @@ RELEARNING = RecoveryRecipe(seeds=(1, 2), folds=2, relearning=RelearnRecipe(rate
 
 
 @pytest.fixture(scope="session")
-def base_folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("base")
+def base_folder(folder_of_run):
+    return planted_base(folder_of_run)
 
 
 @pytest.fixture(scope="session")
 def base(base_folder):
     """Knows the first 300 facts."""
-    return trained(facts()[:300], base_folder)
+    return load_encoder(base_folder, device="cpu")
 
 
 def recovered(base, tuned, folder, recipe=RECIPE):
