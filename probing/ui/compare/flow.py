@@ -282,10 +282,10 @@ def _by_relation(view: View, pair: Pair) -> None:
                 "label": st.column_config.TextColumn("relation", pinned=True),
                 "relation": "id",
                 **{name: outcome_words(name) for name in FATES},
-                "base_value": number("base", format="percent", width=70, help=_last_layer(k, view.called(pair.base["model"]))),
-                "value": number("model", format="percent", width=70, help=_last_layer(k, view.called(pair.model["model"]))),
-                **{name: number(words, format="%+.1f", width=85) for name, words in points.items()},
-                "p_value": number("p", format="%.2g", width=80),
+                "base_value": number("base", format="percent", help=_last_layer(k, view.called(pair.base["model"]))),
+                "value": number("model", format="percent", help=_last_layer(k, view.called(pair.model["model"]))),
+                **{name: number(words, format="%+.1f") for name, words in points.items()},
+                "p_value": number("p", format="%.2g"),
             },
         )
 

@@ -80,7 +80,7 @@ def draw_models(view: View) -> None:
             k=chosen.k,
         ),
     )
-    shown, headings = tables.in_per_cent(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
+    shown, headings = tables.written(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
     st.dataframe(
         shown,
         hide_index=True,
@@ -194,20 +194,18 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         selection_mode="single-row",
         column_order=[name for name in (*_FIRST, *(name for name in shown if name not in _FIRST)) if name in shown],
         column_config={
-            "last": number(format="percent", width=70, help="Known at the last layer."),
-            "base_last": number("base, last", format="percent", width=80, help="Known at the base's last layer."),
-            "change": number("against base", format="points", width=90, help="The last layer minus the base's last layer, in points."),
-            "majority": number(format="percent", width=80, help="What always giving the relation's commonest answer gets right."),
-            "swapped_last": number(
-                "swapped, last", format="percent", width=80, help="Known at the last layer when asked about a swapped subject."
-            ),
-            "best_inner": number("inner", format="percent", width=70, help="Known at the best inner layer."),
+            "last": number(format="percent", help="Known at the last layer."),
+            "base_last": number("base, last", format="percent", help="Known at the base's last layer."),
+            "change": number("against base", format="points", help="The last layer minus the base's last layer, in points."),
+            "majority": number(format="percent", help="What always giving the relation's commonest answer gets right."),
+            "swapped_last": number("swapped, last", format="percent", help="Known at the last layer when asked about a swapped subject."),
+            "best_inner": number("inner", format="percent", help="Known at the best inner layer."),
             "swapped_inner": number(
-                "swapped, inner", format="percent", width=80, help="Known at the best inner layer when asked about a swapped subject."
+                "swapped, inner", format="percent", help="Known at the best inner layer when asked about a swapped subject."
             ),
             "best_layer": number("at layer", help="The best inner layer."),
-            "drop": number(format="points", width=75),
-            **{name: number(name.replace("_", " "), format="%.2g", width=80) for name in ("p_authors", "p_strict")},
+            "drop": number(format="points"),
+            **{name: number(name.replace("_", " "), format="%.2g") for name in ("p_authors", "p_strict")},
             "relation": "id",
             "label": st.column_config.TextColumn("relation", pinned=True),
             "family_size": number("tests", help="Size of the family that the strict p-values are corrected for."),

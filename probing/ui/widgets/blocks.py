@@ -194,8 +194,8 @@ def table_with_download(
         **options: other options of ``st.dataframe``, such as ``column_order``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
-    written, config = tables.in_per_cent(top, tables.fitted(top, column_config))
-    st.dataframe(written, hide_index=True, placeholder=EMPTY, column_config=config, **options)
+    styled, config = tables.written(top, tables.fitted(top, column_config))
+    st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     _csv(table, stamp, name)
     st.caption(escape(stamp.text))
 

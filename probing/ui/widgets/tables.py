@@ -2,7 +2,8 @@
 
 import heapq
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,8 @@ _WIDEST = 14.0
 _PADDING, _LEAST, _MOST = 16, 50, 400
 #: Number of texts per column that are measured, the longest first; the widest text is nearly always among the longest.
 _MEASURED = 200
+#: A number's format in Streamlit's columns: words, sign, digits, kind and words.
+_PRINTF = re.compile(r"([^%]*)%(\+?)((?:\.\d+)?)([dfg])([^%]*)")
 #: Columns whose values the selection, the caption or the stamp shows already.
 _SAID = ("base_run_id", "run_id", "head", "probe_set", "seed", "k")
 
@@ -32,7 +35,8 @@ def text_width(text: str) -> float:
 def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The configuration of a table's columns, with a width for text and integer columns that have none.
 
-    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets their width.
+    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, unless they are ``written``, and
+    then it sets their width, too.
 
     Args:
         table: the table to show.
@@ -46,39 +50,49 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
             one["label"] = str(name).replace("_", " ")
         if one.get("width") is None and not pd.api.types.is_float_dtype(table[name]):
             # Pandas takes ten times as long for the texts of the few rows that most tables have.
-            texts = dict.fromkeys(map(str, table[name].dropna().tolist()))
-            widest = max(map(text_width, [one["label"], *heapq.nlargest(_MEASURED, texts, key=len)]))
-            one["width"] = min(max(math.ceil(widest) + _PADDING, _LEAST), _MOST)
+            one["width"] = _width(one["label"], map(str, table[name].dropna().tolist()))
         found[str(name)] = one
     return found
 
 
-def in_per_cent(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The table with percentages formatted as in sentences and figures, "12.2 %"; its values stay shares.
+def _width(label: str, texts: Iterable[str]) -> int:
+    """Width of a column in pixels."""
+    widest = max(map(text_width, [label, *heapq.nlargest(_MEASURED, dict.fromkeys(texts), key=len)]))
+    return min(max(math.ceil(widest) + _PADDING, _LEAST), _MOST)
+
+
+def written(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The table with its numbers written as in sentences and figures: "12.2 %", "−1.1", "4,423". Its values stay as they were.
 
     Args:
         table: the table to show.
-        config: of ``fitted``; columns with the format "percent", or "points" for differences of shares, are changed.
+        config: of ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or none.
 
     Returns:
-        The table and the configuration for ``st.dataframe``.
+        The table, and the configuration for ``st.dataframe``, in which columns of numbers are as wide as their longest one.
     """
-    typed = {name: one.get("type_config") or {} for name, one in config.items() if isinstance(one, Mapping)}
-    written = {"percent": _per_cent, "points": _points}
-    shares = {name: written[one["format"]] for name, one in typed.items() if one.get("format") in written and name in table}
-    if not shares:
-        return table, dict(config)
-    changed = {name: {**config[name], "type_config": {**typed[name], "format": None}} for name in shares}
-    others = {name: "{:,}".format for name in table if name not in shares and pd.api.types.is_integer_dtype(table[name])}
-    return table.style.format({**others, **shares}, na_rep="–"), {**config, **changed}
+    formats, changed = {}, dict(config)
+    for name in table.select_dtypes("number"):
+        one = config[str(name)]
+        typed = one.get("type_config") or {}
+        formats[name] = write = _writer(typed.get("format"), table[name])
+        width = _width(one["label"], map(write, table[name].dropna().tolist()))
+        changed[str(name)] = {**one, "width": width, "type_config": {**typed, "format": None}}
+    return (table.style.format(formats, na_rep="–") if formats else table), changed
 
 
-def _per_cent(share: float) -> str:
-    return with_minus(f"{share * 100:z.1f} %")
-
-
-def _points(difference: float) -> str:
-    return with_minus(f"{difference * 100:z.1f}")
+def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
+    """Writes one number of a column; without a format with the digits that the column needs, at most four."""
+    if form in ("percent", "points"):
+        unit = " %" if form == "percent" else ""
+        return lambda share: with_minus(f"{share * 100:z.1f}{unit}")
+    if form is None and not (values.dropna() % 1 == 0).all():
+        return lambda value: with_minus(f"{value:z,.4f}".rstrip("0").rstrip("."))
+    if not (parts := _PRINTF.fullmatch(form or "%d")):
+        raise ValueError(f"A column's format is {form!r}; expected is percent, points, or one of printf with d, f or g.")
+    before, sign, digits, kind, after = parts.groups()
+    spec = f"{sign}z,.0f" if kind == "d" else f"{sign}z,{digits}{kind}"
+    return lambda value: with_minus(f"{before}{value:{spec}}{after}")
 
 
 def telling(table: pd.DataFrame) -> list[str]:

@@ -20,8 +20,8 @@ function build(root, data) {
   const state = { upTo: last, pinned: "" }
   const bar = add(root, "div", "bar")
   const play = button(bar, "", "play", () => (root.timer ? stop() : start()))
-  const down = button(bar, "▾", "down", () => go(state.upTo - 1))
-  const up = button(bar, "▴", "up", () => go(state.upTo + 1))
+  const down = button(bar, "▼", "down", () => go(state.upTo - 1))
+  const up = button(bar, "▲", "up", () => go(state.upTo + 1))
   down.setAttribute("aria-label", "One layer down")
   up.setAttribute("aria-label", "One layer up")
   const at = add(bar, "span", "at")
