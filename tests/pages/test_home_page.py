@@ -305,9 +305,13 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
 def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
     names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
     row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
+    row["last"], row["majority"] = 0.3 + ends[0] / 100, 0.3
     of_subject = "**18.1 points** of its share come from the subject (95 % interval 17.5 to 18.6)"
     said = above_majority_words(row), from_subject_words(row)
     assert said == tuple(f"So {words}.".replace(" %", "\u00a0%") for words in (expected, of_subject))
+    if "clearly" not in expected:
+        row["majority"] = 0.3006  # Shown as 30.1 %, so the numbers of the sentence do not add up.
+        assert above_majority_words(row).endswith(". The difference is taken before rounding.")
     chance = row.replace({0.175: -0.001})
     assert "none of it clearly comes from the subject (−0.1 to +18.6 points" in from_subject_words(chance)
     nothing = row.where(row > 1)

@@ -183,7 +183,10 @@ def above_majority_words(row: pd.Series) -> Markdown:
     """Whether the value is above the majority answer or below it, or neither if the interval contains 0; empty if it is not defined."""
     if pd.isna(row["above_majority"]):
         return Markdown("")
-    return filled("So {words}.", words=_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
+    words = filled("So {words}.", words=_beside_guess(*(row[f"above_majority{end}"] * 100 for end in _ENDS)))
+    shown = round(row["last"] * 100, 1) - round(row["majority"] * 100, 1)
+    exact = row["above_majority_low"] <= 0 <= row["above_majority_high"] or f"{shown:.1f}" == f"{row['above_majority'] * 100:.1f}"
+    return words if exact else joined(" ", [words, Markdown("The difference is taken before rounding.")])
 
 
 def from_subject_words(row: pd.Series) -> Markdown:

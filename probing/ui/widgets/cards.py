@@ -91,9 +91,9 @@ _ABOVE = (
     (
         "above_majority",
         "Above the commonest answer",
-        "Minus always giving the relation's commonest answer; 95 % interval.",
+        "Minus always giving the relation's commonest answer, before rounding; 95 % interval.",
     ),
-    ("above_swapped", "From the subject", "Minus the same answers asked about a swapped subject; 95 % interval."),
+    ("above_swapped", "From the subject", "Minus the same answers asked about a swapped subject, before rounding; 95 % interval."),
 )
 
 
