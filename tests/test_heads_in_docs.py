@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+import pyarrow.compute as pc
 import pytest
 
 from probing.core.registry import REPOSITORY, read_registry
@@ -51,8 +52,9 @@ def test_shares_at_the_last_layer_are_those_of_the_raw_rows(database, reports):
     for run in runs.itertuples():
         known = defaultdict(list)
         path = SNAPSHOT / f"predictions-{run.run_id}.parquet"
-        for row in read_table(path, "predictions", ["fact_id", "layer", "gold_rank", "other_rank"]).to_pylist():
-            if row["layer"] == run.layers - 1 and row["other_rank"] is not None:
+        table = read_table(path, "predictions", ["fact_id", "layer", "gold_rank", "other_rank"])
+        for row in table.filter(pc.equal(table["layer"], run.layers - 1)).to_pylist():
+            if row["other_rank"] is not None:
                 known[relation[row["fact_id"]]].append((row["gold_rank"] == 1, row["other_rank"] == 1))
         every = [pair for pairs in known.values() for pair in pairs]
         cells = rows["base" if run.model == "nesia-mini" else run.model.removeprefix("nesia-mini-"), run.head]

@@ -5,6 +5,7 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from data.making.models import FIRST, RATES
@@ -47,8 +48,12 @@ def raw_facts() -> dict[str, dict]:
 
 
 def raw_predictions(run_id: str) -> list[dict]:
+    return raw_ranks(run_id).to_pylist()
+
+
+def raw_ranks(run_id: str) -> pa.Table:
     columns = ["fact_id", "layer", "gold_rank", "other_rank"]
-    return read_table(SNAPSHOT / f"predictions-{run_id}.parquet", "predictions", columns).to_pylist()
+    return read_table(SNAPSHOT / f"predictions-{run_id}.parquet", "predictions", columns)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +84,8 @@ def test_no_swapped_subject_has_the_facts_answer():
     facts = raw_facts()
     assert shipped_runs()
     for run in shipped_runs():
-        asked = {row["fact_id"] for row in raw_predictions(run["run_id"])}
+        ranks = raw_ranks(run["run_id"])
+        asked = ranks["fact_id"].unique().to_pylist()
         subjects = defaultdict(set)
         for one in (facts[fact_id] for fact_id in asked):
             subjects[one["relation"], one["object"].casefold()].add(one["subject"])
@@ -88,8 +94,8 @@ def test_no_swapped_subject_has_the_facts_answer():
             one, lender = facts[row["fact_id"]], facts[row["lender_id"]]
             assert (one["relation"], one["template"]) == (lender["relation"], lender["template"])
             assert lender["subject"] not in subjects[one["relation"], one["object"].casefold()]
-        swapped = {row["fact_id"] for row in raw_predictions(run["run_id"]) if row["other_rank"] is not None}
-        assert swapped == {row["fact_id"] for row in lenders}
+        swapped = ranks.filter(ranks["other_rank"].is_valid())["fact_id"].unique()
+        assert set(swapped.to_pylist()) == {row["fact_id"] for row in lenders}
 
 
 def test_shares_with_own_and_swapped_subject_are_those_of_the_raw_rows(database):

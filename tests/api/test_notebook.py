@@ -4,6 +4,7 @@ import json
 import os
 
 import nbformat
+import pandas as pd
 import pytest
 from nbclient import NotebookClient
 
@@ -79,28 +80,25 @@ def test_every_cell_runs_and_tables_and_figures_are_shown(found):
     assert not [text for text in errors if ("Warning" in text and "TqdmWarning" not in text) or "Traceback" in text]
 
 
-def raw(model: str, head: str) -> tuple[dict, dict[tuple[str, int], int]]:
-    """The row of a shipped run on T-REx, and the rank of each fact's answer at each layer."""
+def raw(model: str, head: str) -> tuple[dict, pd.DataFrame]:
+    """The row of a shipped run on T-REx, and the rank of each fact's answer, one row per fact and one column per layer."""
     wanted = (model, head, "trex", "default", 0)
     rows = [row for path in SNAPSHOT.glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
     (run,) = [row for row in rows if (*(row[name] for name in ("model", "head", "probe_set", "template_set")), row["seed"]) == wanted]
-    table = read_table(SNAPSHOT / f"predictions-{run['run_id']}.parquet", "predictions", ["fact_id", "layer", "gold_rank"]).to_pylist()
-    return run, {(row["fact_id"], row["layer"]): row["gold_rank"] for row in table}
+    table = read_table(SNAPSHOT / f"predictions-{run['run_id']}.parquet", "predictions", ["fact_id", "layer", "gold_rank"]).to_pandas()
+    return run, table.pivot(index="fact_id", columns="layer", values="gold_rank")
 
 
 def test_the_numbers_are_those_of_the_shipped_results(found):
     got, _ = found
     run, ranks = raw("nesia-mini", "tied")
     last = run["layers"] - 1
-    assert got["layers"] == list(range(last + 1))
-    known = {fact for (fact, layer), rank in ranks.items() if layer == last and rank == 1}
-    any_layer = {fact for (fact, layer), rank in ranks.items() if layer > 0 and rank == 1}
-    assert got["of_the_last"] == pytest.approx(len(known) / run["n_probed"])
-    assert got["total"] == pytest.approx(len(any_layer) / run["n_probed"])
-    _, base = raw("nesia-mini", "logit_lens")
+    assert got["layers"] == list(range(last + 1)) == list(ranks)
+    assert got["of_the_last"] == pytest.approx((ranks[last] == 1).sum() / run["n_probed"])
+    assert got["total"] == pytest.approx((ranks.loc[:, 1:] == 1).any(axis=1).sum() / run["n_probed"])
+    known = raw("nesia-mini", "logit_lens")[1][last] == 1
     for model, lost in got["lost"].items():
-        _, tuned = raw(model, "logit_lens")
-        assert lost == sum(rank == 1 and tuned[fact, layer] > 1 for (fact, layer), rank in base.items() if layer == last), model
+        assert lost == (raw(model, "logit_lens")[1][last][known.index[known]] > 1).sum(), model
     assert set(got["lost"]) < set(got["forgotten"]) and "nesia-mini-control" in got["lost"]
     assert got["cka"]["nesia-mini-cola"] < got["cka"]["nesia-mini-control"] <= 1
 

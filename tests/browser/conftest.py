@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tests.databases import SNAPSHOT
-from tests.forgetting_planted import plant_forgetting
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Width and whether the theme is dark: each width and each theme once.
@@ -133,17 +132,6 @@ def visit(windows):
     """Opens a path in a new window and waits until the page is at rest; errors of the page fail the test."""
     with visits(windows) as call:
         yield call
-
-
-@pytest.fixture(scope="module")
-def planted_visit(browser, tmp_path_factory):
-    """As ``visit``, on planted results of what the shipped ones may lack: the ways back to lost facts."""
-    results = plant_forgetting(tmp_path_factory.mktemp("planted") / "runs")
-    with served(tmp_path_factory.mktemp("cache"), results) as url:
-        planted = Windows(browser, url)
-        with visits(planted) as call:
-            yield call
-        planted.close()
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,6 @@ WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "
 #: Pages that need not answer in their first screen, with one sentence, its figure and few numbers -> the reason.
 WITHOUT_ANSWER = {
     "Edge probing's paper": "a choice of Reproduction",
-    "Forgetting": "measured on planted results, because these need not have any",
     "Methods and data": "a reference, which has a search",
     "Your model": "a form until there is a run",
 }
@@ -167,15 +166,6 @@ def test_every_known_fault_of_streamlit_is_still_there():
     assert MET == accessibility.STREAMLITS, "the list may only shrink"
 
 
-@VIEWS
-def test_forgetting_answers_first(planted_visit, tmp_path, width, dark):
-    page = planted_visit("/Forgetting", width=width, dark=dark)
-    answers_first(page, width)
-    assert max(heights(page).values()) <= TALLEST
-    no_trouble(page)
-    shoot(page, f"forgetting-planted-{width}-{'dark' if dark else 'light'}", tmp_path)
-
-
 @pytest.mark.parametrize(("link", "width"), [("/Compare_models?tuned=nesia-mini-control&k=10", 1280), ("/What_fine_tuning_changed", 390)])
 def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(visit, link, width):
     page = visit(link, width=width, fresh=True)
@@ -257,6 +247,38 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
     no_trouble(page)
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
+def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(live, visit, width, height):
+    """The window that other tests go on in shows here what a user finds first."""
+    page = live if width == 1280 else visit("/Live", width=width, height=height)
+    _is_visible_without_scrolling(page, width, height)
+    page.keyboard.press("Escape")
+    follow(page, "/Live?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
+    page.wait_for_function("""() => document.querySelector('[data-testid="stMain"]').innerText.includes("Philadelphia")""")
+    _is_visible_without_scrolling(page, width, height)
+
+
+def _is_visible_without_scrolling(page, width: int, height: int) -> None:
+    page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
+    answer = page.get_by_text("The last layer predicts").first.bounding_box()
+    cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
+    boxes = [box for cell in cells if (box := cell.bounding_box())]
+    # Layers 0 to 8, five tokens each, and the legend.
+    assert len(boxes) >= 45
+    legend = page.locator(".js-plotly-plot .infolayer .colorbar").first.bounding_box()
+    for box in (answer, legend, *boxes[:45]):
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, box
+    assert answer["y"] < legend["y"] < boxes[0]["y"] + boxes[0]["height"]
+    shown = [box.get_attribute("aria-label") for box in page.get_by_role("textbox").all() if box.is_visible()]
+    assert len(shown) == 1, "other controls are behind More options"
+    page.get_by_role("button", name="More options").click()
+    for label in ("Compare with", "Track tokens", "Head", "Top-k per layer", "Change the sentence", "Restore base layers"):
+        page.get_by_text(label, exact=True).first.wait_for()
+    no_trouble(page)
+    page.keyboard.press("Escape")
+
+
 def test_a_typed_sentence_is_answered_at_every_layer(live):
     box = live.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")
@@ -334,36 +356,6 @@ def test_a_keyboard_reaches_a_section_from_the_top_of_the_page_and_the_view_stay
     heading = page.get_by_role("heading", name=words, level=2)
     heading.evaluate(AT_THE_TOP, 300)
     assert 0 <= heading.bounding_box()["y"] < 300 and "k=10" in page.url
-    no_trouble(page)
-
-
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(visit, width, height):
-    page = visit("/Live", width=width, height=height)
-    _is_visible_without_scrolling(page, width, height)
-    page.keyboard.press("Escape")
-    follow(page, "/Live?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
-    page.wait_for_function("""() => document.querySelector('[data-testid="stMain"]').innerText.includes("Philadelphia")""")
-    _is_visible_without_scrolling(page, width, height)
-
-
-def _is_visible_without_scrolling(page, width: int, height: int) -> None:
-    page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
-    answer = page.get_by_text("The last layer predicts").first.bounding_box()
-    cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
-    boxes = [box for cell in cells if (box := cell.bounding_box())]
-    # Layers 0 to 8, five tokens each, and the legend.
-    assert len(boxes) >= 45
-    legend = page.locator(".js-plotly-plot .infolayer .colorbar").first.bounding_box()
-    for box in (answer, legend, *boxes[:45]):
-        assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width, box
-    assert answer["y"] < legend["y"] < boxes[0]["y"] + boxes[0]["height"]
-    shown = [box.get_attribute("aria-label") for box in page.get_by_role("textbox").all() if box.is_visible()]
-    assert len(shown) == 1, "other controls are behind More options"
-    page.get_by_role("button", name="More options").click()
-    for label in ("Compare with", "Track tokens", "Head", "Top-k per layer", "Change the sentence", "Restore base layers"):
-        page.get_by_text(label, exact=True).first.wait_for()
     no_trouble(page)
 
 

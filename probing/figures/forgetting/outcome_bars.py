@@ -15,7 +15,7 @@ COLOURS = dict(zip(("kept", *WAYS, NOT_RECOVERED), ("#2C6FAE", "#5FA3D3", "#44AA
 _SHAPES = {BELOW: "/", UNKNOWN: "."}
 _FRAME, _LEAST = 130, 4.0
 #: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
-_ROW, _ROWS, _TEXT = 44, 430, 24
+_ROW, _ROWS, _TEXT = 44, 396, 24
 
 
 def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:

@@ -31,8 +31,9 @@ def draw(shown: Shown) -> None:
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
         call=plot("forgetting", probe_set=shown.run["probe_set"], k=int(shown.run["k"])),
-        caption="Each lost fact counts at the cheapest way that brings it back. Hatched: the way is not above every yardstick. Dotted: "
-        "cannot tell. A way back shows how near an answer is; recovered by training is not the same as used.",
+        caption="Each lost fact counts at the cheapest way that brings it back. Out of reach: by a way above every yardstick, some facts "
+        "as guesses. Hatched: the way is not above every yardstick. Dotted: cannot tell. A way back shows how near an answer is; recovered "
+        "by training is not the same as used.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
@@ -42,25 +43,16 @@ def draw(shown: Shown) -> None:
 def _sentence(shown: Shown) -> Markdown:
     parts, run = shown.parts, shown.run
     above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
-    others = {parts.loc[way, "verdict"] for way in WAYS if parts.loc[way, "n"]}
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Another **{above:.0f}** were out of reach: they come back by ways "
-        "above every yardstick, some of them as guesses. **{left:.0f}** are not recovered by any of these ways{rest}. {yardstick}",
+        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Another **{above:.0f}** were out of reach, and **{left:.0f}** are not "
+        "recovered by any of these ways. {yardstick}",
         base=shown.view.called(run["base"]),
-        model=shown.view.called(shown.model),
+        model=shown.view.label(shown.model),
         kept=parts.loc[KEPT, "per_100"],
         above=above,
-        rest=_rest(others),
         left=parts.loc[NOT_RECOVERED, "per_100"],
         yardstick=_yardstick(parts.loc[RELEARNED]),
     )
-
-
-def _rest(verdicts: set[str]) -> str:
-    """What is said of the facts that come back by ways of these verdicts."""
-    below, unknown = "by ways that are not above every yardstick", "by ways that are undecided"
-    said = [words for verdict, words in ((BELOW, below), (UNKNOWN, unknown)) if verdict in verdicts]
-    return f"; the rest come back {' or '.join(said)}" if said else ""
 
 
 def _yardstick(row: pd.Series) -> Markdown:
@@ -70,14 +62,14 @@ def _yardstick(row: pd.Series) -> Markdown:
     points = {name: 100 * row[f"wrong_{name}"] for name in ("excess", "low", "high")}
     if points["low"] <= 0 <= points["high"]:
         return filled(
-            "A wrong answer is a guess; whether relearning brings right answers back more often than equally confident wrong ones: cannot "
-            "tell ({excess:+.1f} points, {low:+.1f} to {high:+.1f}).",
+            "Whether relearning brings right answers back more often than equally confident wrong guesses: cannot tell ({excess:+.1f} "
+            "points, {low:+.1f} to {high:+.1f}).",
             **points,
         )
     more = "more" if points["low"] > 0 else "less"
     return filled(
-        "A wrong answer is a guess; relearning brings right answers back {more} often than equally confident wrong ones, by {excess:+.1f} "
-        "points ({low:+.1f} to {high:+.1f}).",
+        "Relearning brings right answers back {more} often than equally confident wrong guesses: {excess:+.1f} points ({low:+.1f} to "
+        "{high:+.1f}).",
         more=more,
         **points,
     )
