@@ -133,7 +133,7 @@ def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path):
     threads = [threading.Thread(target=read) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for run in SEVERAL[1:6]:
+    for run in SEVERAL[1:4]:
         plant_runs(tmp_path / "runs", [run])
         build_database([tmp_path / "runs"], folder)
     stop.set()

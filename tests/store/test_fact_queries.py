@@ -3,6 +3,7 @@
 import hashlib
 import random
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -234,8 +235,11 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_sw
     build_database([tmp_path / "runs"], tmp_path / "database")
     borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
     kinds: dict[str | None, list[str]] = {}
+    of_fact = defaultdict(list)
+    for row in rows:
+        of_fact[row["fact_id"]].append(row)
     for one in facts:
-        own, swapped = ([row[name] for row in rows if row["fact_id"] == one.fact_id][1:] for name in ("gold_rank", "other_rank"))
+        own, swapped = ([row[name] for row in of_fact[one.fact_id]][1:] for name in ("gold_rank", "other_rank"))
         measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
         if not one.answer_in_subject:
             kinds.setdefault(null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
