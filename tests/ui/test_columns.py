@@ -61,7 +61,7 @@ def test_shares_are_per_cent_and_their_differences_points_with_a_minus_sign():
     table = pd.DataFrame({"known": [0.125], "lost": [-0.0321], "same": [-0.0001], "n": [16020]})
     number = st.column_config.NumberColumn
     config = {"known": number(format="percent"), "lost": number(format="points"), "same": number(format="points")}
-    shown, _ = written(table, fitted(table, config))
+    shown, _ = written(table, config)
     assert shown.to_html().count("<td") == 4
     assert all(text in shown.to_html() for text in (">12.5 %<", ">−3.2<", ">0.0<", ">16,020<"))
 
@@ -71,7 +71,7 @@ def test_numbers_have_a_minus_sign_and_separated_thousands_in_the_format_of_thei
     table = table.assign(way="x")
     number = st.column_config.NumberColumn
     config = {"n": number(format="%d facts"), "gain": number(format="%+.1f"), "p": number("p", format="%.2g"), "way": "way"}
-    shown, columns = written(table, fitted(table, config))
+    shown, columns = written(table, config)
     cells = re.findall("<td[^>]*>([^<]*)<", shown.to_html())
     assert cells == ["4,423 facts", "−1.1", "0.00012", "3", "−0.25", "x", "7 facts", "+0.0", "0.5", "–", "1,234", "x"]
     assert shown.data.equals(table), "a click on a heading sorts by the numbers"

@@ -80,7 +80,7 @@ def draw_models(view: View) -> None:
             k=chosen.k,
         ),
     )
-    shown, headings = tables.written(wide.assign(model=wide["model"].map(view.label)), tables.fitted(wide, headings))
+    shown, headings = tables.written(wide.assign(model=wide["model"].map(view.label)), headings)
     st.dataframe(
         shown,
         hide_index=True,

@@ -194,7 +194,7 @@ def table_with_download(
         **options: other options of ``st.dataframe``, such as ``column_order``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
-    styled, config = tables.written(top, tables.fitted(top, column_config))
+    styled, config = tables.written(top, column_config)
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     _csv(table, stamp, name)
     st.caption(escape(stamp.text))

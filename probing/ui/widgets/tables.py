@@ -35,8 +35,8 @@ def text_width(text: str) -> float:
 def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The configuration of a table's columns, with a width for text and integer columns that have none.
 
-    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, unless they are ``written``, and
-    then it sets their width, too.
+    Streamlit measures only the first rows and cuts longer words below them. It formats floats itself, so it also sets their width;
+    ``written`` does both instead.
 
     Args:
         table: the table to show.
@@ -61,24 +61,24 @@ def _width(label: str, texts: Iterable[str]) -> int:
     return min(max(math.ceil(widest) + _PADDING, _LEAST), _MOST)
 
 
-def written(table: pd.DataFrame, config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def written(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
     """The table with its numbers written as in sentences and figures: "12.2 %", "−1.1", "4,423". Its values stay as they were.
 
     Args:
         table: the table to show.
-        config: of ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or none.
+        config: as for ``fitted``; a column's format is "percent", "points" for differences of shares, one of printf, or none.
 
     Returns:
-        The table, and the configuration for ``st.dataframe``, in which columns of numbers are as wide as their longest one.
+        The table, and its ``fitted`` configuration, in which columns of numbers are as wide as their longest one.
     """
-    formats, changed = {}, dict(config)
+    formats, found = {}, fitted(table, config)
     for name in table.select_dtypes("number"):
-        one = config[str(name)]
+        one = found[str(name)]
         typed = one.get("type_config") or {}
         formats[name] = write = _writer(typed.get("format"), table[name])
         width = _width(one["label"], map(write, table[name].dropna().tolist()))
-        changed[str(name)] = {**one, "width": width, "type_config": {**typed, "format": None}}
-    return (table.style.format(formats, na_rep="–") if formats else table), changed
+        found[str(name)] = {**one, "width": width, "type_config": {**typed, "format": None}}
+    return (table.style.format(formats, na_rep="–") if formats else table), found
 
 
 def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
