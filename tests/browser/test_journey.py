@@ -42,7 +42,6 @@ WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "
 
 #: Pages that need not answer in their first screen, with one sentence, its figure and few numbers -> the reason.
 WITHOUT_ANSWER = {
-    "Edge probing's paper": "a choice of Reproduction",
     "Methods and data": "a reference, which has a search",
     "Your model": "a form until there is a run",
 }
@@ -51,11 +50,12 @@ TALL = {"Methods and data": "a reference, which has a search"}
 WITH_TABS = {"Compare models", "Facts", "Pipeline", "Reproduction", "Edge probing's paper", "What fine-tuning changed", "Forgetting"}
 #: Maximum height of any other page in any of its tabs, in pixels.
 TALLEST = 6000
-#: The top and the end of the first figure, in pixels from the top of the page, and the visible words above its end.
+#: The top and the end of the first figure, in pixels from the top of the page, and the visible words above its end; null without one.
 ABOVE = """() => {
     const main = document.querySelector('[data-testid="stMainBlockContainer"]'), drawn = '.js-plotly-plot, .stBidiComponent';
     const down = document.querySelector('[data-testid="stMain"]').scrollTop;
     const figure = [...main.querySelectorAll(drawn)].find(one => one.getBoundingClientRect().height > 10);
+    if (!figure) return null;
     const {top, bottom} = figure.getBoundingClientRect(), words = [], walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
         if (walk.currentNode.parentElement.closest(drawn + ', [role="tab"], style, script')) continue;
@@ -81,16 +81,21 @@ def shoot(page, name: str, tmp_path: Path) -> None:
     assert path.stat().st_size > 15_000, f"{name} looks blank"
 
 
-def answers_first(page, width: int) -> None:
-    """The first figure is in the first screen, below few words and numbers."""
-    top, end, words = page.evaluate(ABOVE)
+def answers_first(page, width: int, *, drawn: bool = True) -> None:
+    """The first figure is in the first screen, below few words and numbers; unless it must be ``drawn``, there may be none."""
+    if (found := page.evaluate(ABOVE)) is None and not drawn:
+        return
+    top, end, words = found
     assert end <= 900 if width == 1280 else top <= 500, (top, end)
     assert len(re.findall(r"[^\W\d_]{2,}", words)) <= 120, words
     assert len(re.findall(r"\d[\d.,]*", NAMES.sub("", INTERVAL.sub("", words)))) <= 5, words
 
 
-def heights(page) -> dict[str, float]:
-    """Title of a tab -> height of the page when it is open, in pixels; one height for a page without tabs."""
+def heights(page, width: int = 1280) -> dict[str, float]:
+    """Title of a tab -> height of the page when it is open, in pixels; one height for a page without tabs.
+
+    Tabs that are opened by a click answer first, too.
+    """
     tabs = page.locator('[data-testid="stMain"] [role="tab"]').all()
     found = {}
     for tab in [one for one in tabs if one.is_visible()] or [None]:
@@ -98,6 +103,7 @@ def heights(page) -> dict[str, float]:
             tab.click()
             settle(page)
             no_trouble(page)
+            answers_first(page, width, drawn=False)
         box = page.locator('[data-testid="stMainBlockContainer"]').bounding_box()
         found[tab.inner_text() if tab is not None else ""] = box["height"]
     # Other tests go on in this window.
@@ -147,15 +153,17 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
     no_violation(page)
     LOOKED_AT.add(name)
     if name not in TALL and not dark:
-        tabs = heights(page)
+        tabs = heights(page, width)
         assert (len(tabs) > 1) == (name in WITH_TABS)
         assert {tab: height for tab, height in tabs.items() if height > TALLEST} == {}
 
 
 @pytest.mark.parametrize("link", FURTHER)
 def test_no_other_view_breaks_a_rule_of_accessibility(tour, link):
-    """In a wide dark window, whose sidebar has the controls."""
-    no_violation(tour(link, dark=True))
+    """In a wide dark window, whose sidebar has the controls. Its tabs answer first, too."""
+    page = tour(link, dark=True)
+    no_violation(page)
+    heights(page)
 
 
 def test_every_known_fault_of_streamlit_is_still_there():

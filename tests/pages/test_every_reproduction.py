@@ -1,5 +1,6 @@
 """What the Reproduction page shows of every paper: a card per claim, their sum, and the open tab."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,24 @@ def test_without_results_of_ours_every_tab_opens_and_the_command_for_them_is_sho
     for tab in section.tabs:
         app = visit("reproduction", "empty", {"paper": name, section.fields[1]: tab})
         assert not app.exception and section.missing[1] in [code.value for code in app.code]
+
+
+def _values(app: AppTest) -> list:
+    """The vertical positions of all that the open tab's figures show."""
+    traces = [trace for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"]]
+    return [one for trace in traces for one in trace["y"]]
+
+
+@pytest.mark.parametrize(("name", "panels"), [("bertnesia", 3), ("edge-probing", 2), ("interplay", 3)])
+def test_a_figure_opens_with_one_of_its_panels_and_shows_all_on_demand(open_page, name, panels):
+    """So also for a link to a panel that the figure lacks."""
+    link = {SECTIONS[name].fields[1]: "figures"}
+    app = open_page(name, **link)
+    (*there, every) = app.selectbox(key="reproduction.panel").options
+    assert len(there) == panels and every == "All"
+    assert len(_values(open_page(name, panel="gone", **link))) == len(_values(app)) < len(_values(open_page(name, panel="all", **link)))
+
+
+def test_curves_open_with_one_task_and_show_all_on_demand(open_page):
+    one, every = (open_page("edge-probing", pipeline_tab="tables", **link) for link in ({}, {"panel": "all"}))
+    assert 0 < len(_values(one)) < len(_values(every))

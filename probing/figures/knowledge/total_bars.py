@@ -65,7 +65,7 @@ def total_bars(
         ],
     )
     _add_marks(figure, with_null(totals), bars)
-    _lay_out(figure, totals, f"facts with rank ≤ {k}, per cent")
+    _lay_out(figure, totals, _with_set(f"facts with rank ≤ {k}, per cent", totals, names))
     _number(figure, bars, [f"{value:.1f}" for value in last])
     figure.update_layout(barmode="stack")
     figure.update_xaxes(rangemode="tozero")
@@ -101,7 +101,7 @@ def above_bars(
             for bar, row in zip(bars, points.itertuples(), strict=True)
         ],
     )
-    _lay_out(figure, points, f"last layer minus {baseline}, points")
+    _lay_out(figure, points, _with_set(f"last layer minus {baseline}, points", points, names))
     _number(figure, bars, [_signed(value) for value in above])
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
     figure.update_xaxes(ticksuffix="")
@@ -121,18 +121,21 @@ def with_null(totals: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bar_names(rows: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str]) -> list[str]:
-    """What distinguishes the bars: probe set, and model and head if there are several."""
-    several = [column for column in ("model", "head") if rows[column].nunique() > 1]
-    said = {"model": labels, "head": {}}
-    return [
-        "<br>".join(
-            [
-                theme.plain(names.get(row["probe_set"], row["probe_set"])),
-                *(theme.plain(said[column].get(row[column], row[column])) for column in several),
-            ]
-        )
-        for _, row in rows.iterrows()
-    ]
+    """What distinguishes the bars."""
+    said: dict[str, Mapping[str, str]] = {"probe_set": names, "model": labels, "head": {}}
+    parts = _parts(rows)
+    return ["<br>".join(theme.plain(said[part].get(row[part], row[part])) for part in parts) for _, row in rows.iterrows()]
+
+
+def _parts(rows: pd.DataFrame) -> list[str]:
+    """The columns that distinguish the bars; a single bar is named by its probe set."""
+    return [column for column in ("probe_set", "model", "head") if rows[column].nunique() > 1] or ["probe_set"]
+
+
+def _with_set(title: str, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """The title of the axis, after the probe set if no bar is named by it."""
+    one = rows["probe_set"].iloc[0]
+    return title if "probe_set" in _parts(rows) else f"{theme.plain(names.get(one, one))}, {title}"
 
 
 def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None:
@@ -197,8 +200,7 @@ def _signed(points: float) -> str:
 
 
 def _lay_out(figure: go.Figure, rows: pd.DataFrame, title: str) -> None:
-    several = sum(rows[column].nunique() > 1 for column in ("model", "head"))
-    theme.apply(figure, height=110 + len(rows) * (44 + 12 * several))
+    theme.apply(figure, height=110 + len(rows) * (32 + 12 * len(_parts(rows))))
     figure.update_layout(bargap=0.35, legend_traceorder="normal")
     figure.update_xaxes(title_text=title, ticksuffix=" %")
     figure.update_yaxes(autorange="reversed", showgrid=False)

@@ -32,11 +32,20 @@ def _compared(database: Database | None, paper: str, subject: tuple[str, ...]) -
 def draw(view: View) -> None:
     """Everything that the page shows of the chosen paper; without results of ours only the published numbers, if they are shown alone."""
     papers = fields.PAPERS
-    paper = selection.bound(
-        st.segmented_control, "Paper", "paper", view.page, options=list(papers), format_func=papers.__getitem__, required=True
-    )
-    section = SECTIONS[paper]
-    shown = Shown(view, section, _compared(view.database, paper, _choose(view, section)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        paper = selection.bound(
+            st.segmented_control,
+            "Paper",
+            "paper",
+            view.page,
+            options=list(papers),
+            format_func=papers.__getitem__,
+            required=True,
+            wrap=True,
+        )
+        section = SECTIONS[paper]
+        subject = _choose(view, section)
+    shown = Shown(view, section, _compared(view.database, paper, subject))
     if shown.found.ours:
         section.below(shown, shown.found.ours)
     with selection.open_tab(section.fields[1], section.tabs, view.page) as name:
@@ -87,11 +96,13 @@ def _introduce(shown: Shown) -> None:
 
 
 def _figure(shown: Shown) -> None:
-    """The choice of a figure; describes the paper's, and draws ours."""
+    """The choice of a figure and of a panel; draws ours, and describes the paper's."""
     paper, name = shown.numbers, shown.section.fields[2]
     whole = {one.number: one.title.startswith((f"Figure {one.number}", "Figures")) for one in paper.figures}
     titles = {one.number: one.title if whole[one.number] else f"Figure {one.number}: {one.title}" for one in paper.figures}
-    selection.bound(st.selectbox, "Figure", name, shown.view.page, options=list(titles), format_func=titles.__getitem__)
-    figure = paper.figure(getattr(selection.of(ReproductionSelection), name))
+    with st.container(horizontal=True):
+        selection.bound(st.selectbox, "Figure", name, shown.view.page, options=list(titles), format_func=titles.__getitem__)
+        figure = paper.figure(getattr(selection.of(ReproductionSelection), name))
+        panel = fields.choose_panel(shown.section.panels(shown, figure), shown.view.page)
+    shown.section.figure(shown, figure, panel)
     st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=shown.section.words.values))
-    shown.section.figure(shown, figure)

@@ -30,12 +30,13 @@ class Section:
         alone: whether the published numbers are shown without ours.
         about: what ours are, to follow the paper's reference.
         tables: parts of the first tab.
-        figure: draws ours for a figure of the paper.
+        figure: draws ours for a figure of the paper, and of it only the panel of this name, unless the name is empty.
+        panels: the figure's panels, of which one is drawn unless all are wanted: name in links -> title.
         models: objective -> model of ours.
         view_of: the page, link text and changed fields that show what a claim is about.
         option: the name of a subject in the menu; None: the model's.
         further: draws further choices for a subject and returns them.
-        below: draws what follows the introduction; it may stop the page.
+        below: draws what precedes the tabs; it may stop the page.
         words: the parts of the sentences on verdicts that are the paper's own.
     """
 
@@ -48,8 +49,9 @@ class Section:
     alone: bool
     about: "Callable[[Shown, Ours], Markdown]"
     tables: "tuple[Callable[[Shown], None], ...]"
-    figure: "Callable[[Shown, Any], None]"
+    figure: "Callable[[Shown, Any, str], None]"
     words: "Words"
+    panels: "Callable[[Shown, Any], Mapping[str, str]]" = lambda shown, figure: {}
     models: "Callable[[Ours], Mapping[str, str]]" = lambda ours: {}
     view_of: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
     option: Callable[[View, str, Any], str] = lambda view, name, about: view.label(name)

@@ -1,10 +1,13 @@
 """What is chosen on the reproduction page."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import streamlit as st
 
 from probing.core.head_kinds import ALIASES
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
-from probing.ui.frame.selection import declared, noted, one_of
+from probing.ui.frame.selection import bound, declared, noted, of, one_of
 
 #: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
@@ -20,6 +23,8 @@ INTERPLAY_TABS = {"claims": "Claims of the text", "tables": "Tables 1 to 5", "fi
 INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 #: The same for forgetting, which has no figures.
 FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
+#: In links: all panels of a figure.
+ALL_PANELS = "all"
 #: Verdict in links -> its words.
 VERDICTS = {"holds": HOLDS, "fails": FAILS, "unsure": UNSURE, "untested": UNTESTED}
 
@@ -39,6 +44,7 @@ class ReproductionSelection:
         pipeline_tab, pipeline_figure: as ``paper_tab`` and ``figure``, of that paper.
         tuned_base: the base that is compared, with its fine-tuned models, with the paper on fine-tuning and sentence-level probing.
         interplay_tab, interplay_figure: as ``paper_tab`` and ``figure``, of that paper.
+        panel: the panel that is shown of a figure with several; ``""`` for its first.
         lost_base, lost_tab: as ``tuned_base`` and ``paper_tab``, of the claims on forgetting.
     """
 
@@ -54,5 +60,26 @@ class ReproductionSelection:
     tuned_base: str = ""
     interplay_tab: str = one_of(tuple(INTERPLAY_TABS))
     interplay_figure: str = one_of(INTERPLAY_FIGURES)
+    panel: str = ""
     lost_base: str = ""
     lost_tab: str = one_of(tuple(FORGETTING_TABS))
+
+
+def choose_panel(panels: Mapping[str, str], page: str, *, label: str = "Panel") -> str:
+    """Draws the choice of one panel, or of all, if there are several.
+
+    Args:
+        panels: name in links -> title.
+        page: part of the widget's key.
+        label: of the choice.
+
+    Returns:
+        The panel's name; ``""`` for all.
+    """
+    if len(panels) < 2:
+        return ""
+    titles = {**panels, ALL_PANELS: "All"}
+    wanted = of(ReproductionSelection).panel
+    shown = wanted if wanted in titles else next(iter(panels))
+    chosen = bound(st.selectbox, label, "panel", page, value=shown, options=list(titles), format_func=titles.__getitem__)
+    return "" if chosen == ALL_PANELS else chosen

@@ -10,28 +10,47 @@ from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
 from probing.reports.reproduction.edges import tables as report
 from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
-from probing.ui.reproduction.edges.tables import colours, labels
+from probing.ui.reproduction.edges.tables import colours, labels, link_to_pipeline
 from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
+#: Panels of a summary by their names in links.
+_SCORES, _PLACES = "scores", "places"
 
-def draw(shown: Shown, figure: PublishedPlot) -> None:
-    """Draws ours with the published numbers for a figure of the paper."""
+
+def panels(shown: Shown, figure: PublishedPlot) -> dict[str, str]:
+    """The panels of a figure: scores and places, or one per encoder."""
+    if figure.kind == "summary":
+        return {_SCORES: "F1", _PLACES: "Layers"}
+    return {one.name: labels(shown)[one.name] for one in _encoders(shown, figure)}
+
+
+def _encoders(shown: Shown, figure: PublishedPlot) -> list[EdgeEvidence]:
     named = {shown.numbers.model(name).title for name in figure.models}
     theirs = [one for name, one in shown.found.papers.items() if name in named]
-    encoders = [*([shown.found.ours.evidence] if shown.found.ours else []), *theirs]
+    return [*([shown.found.ours.evidence] if shown.found.ours else []), *theirs]
+
+
+def draw(shown: Shown, figure: PublishedPlot, panel: str) -> None:
+    """Draws ours with the published numbers for a figure of the paper."""
+    encoders = _encoders(shown, figure)
     if figure.kind == "summary":
-        _summary(shown, figure, encoders)
+        table = shown.found.tables["summary"]
+        table = table[table["model"].isin([one.name for one in encoders])]
+        if panel != _PLACES:
+            _scores(shown, figure, table)
+        if panel != _SCORES:
+            _places(shown, figure, table)
     else:
         for one in encoders:
-            _bars(shown, figure, one)
+            if panel in ("", one.name):
+                _bars(shown, figure, one)
+    link_to_pipeline(shown)
 
 
-def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) -> None:
-    table = shown.found.tables["summary"]
-    table = table[table["model"].isin([one.name for one in encoders])]
+def _scores(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     blocks.figure(
         drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED),
         table=table,
@@ -41,6 +60,9 @@ def _summary(shown: Shown, figure: PublishedPlot, encoders: list[EdgeEvidence]) 
         "published one, except for relations and, nearly, dependencies.",
         alt=f"{figure.title}: F1 of P(0) and P(L)",
     )
+
+
+def _places(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     blocks.figure(
         drawing(place_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED, shares=table["last"].nunique() > 1),
         table=table,

@@ -4,7 +4,6 @@ from typing import Any
 
 from probing.reports.reproduction.edges.paper import EDGE_PROBING as PAPER
 from probing.reports.reproduction.paper import Ours
-from probing.ui.frame import navigation
 from probing.ui.reproduction.edges import figures
 from probing.ui.reproduction.edges.tables import TABLES
 from probing.ui.reproduction.page_view import Section, Shown, Words
@@ -24,10 +23,6 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
     )
 
 
-def _link_to_pipeline(shown: Shown, ours: Ours) -> None:
-    navigation.link("pipeline", "Open with all controls on Pipeline", edge_models=(ours.name,))
-
-
 def _view_of(ours: Ours, claim: str) -> tuple[str, Markdown, dict[str, Any]]:
     """The page that shows what the claim is about."""
     if claim == _OF_SENTENCES:
@@ -41,7 +36,7 @@ EDGE_PROBING = Section(
         Markdown("No cumulative probes are stored yet, so only the published numbers are shown."),
         "python -m probing edges train --model nesia-mini --tasks all",
     ),
-    about=_about, below=_link_to_pipeline, tables=TABLES, figure=figures.draw, view_of=_view_of,
+    about=_about, tables=TABLES, figure=figures.draw, panels=figures.panels, view_of=_view_of,
     words=Words(
         whose=Markdown(""), scope=Markdown("this encoder and these data"), side="{side}, published numbers", none=Markdown("No encoder"),
         chance=Markdown("; only the order of tasks corrects for their number"),

@@ -8,7 +8,9 @@ import streamlit as st
 from probing.figures import theme
 from probing.figures.edges.task_curves import Axis, task_curves
 from probing.reports.reproduction.edges.evidence import CALLED
+from probing.ui.frame import navigation
 from probing.ui.reproduction.page_view import Shown, Table
+from probing.ui.reproduction.selection import choose_panel
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown
@@ -37,18 +39,29 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
     return {"task": _TASK, **layers}
 
 
+def link_to_pipeline(shown: Shown) -> None:
+    """Links to the page that has all controls, if anything of ours is shown."""
+    if ours := shown.found.ours:
+        navigation.link("pipeline", "Open with all controls on Pipeline", edge_models=(ours.name,))
+
+
 def _curves(shown: Shown) -> None:
     points, levels = shown.found.tables["points"], shown.found.tables["levels"]
+    tasks = {task: CALLED[task] for task in points["task"].drop_duplicates()}
+    if task := choose_panel(tasks, shown.view.page, label="Task"):
+        points, levels = points[points["task"] == task], levels[levels["task"] == task]
+    what = "F1 by share of depth" + (f", {CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
         drawing(task_curves, points, levels, axis=axis, colours=colours(shown), labels=labels(shown), titles=CALLED),
         table=points,
-        stamp=shown.stamp("F1 by share of depth"),
-        name="edge-score-curves",
-        caption="The same by share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
+        stamp=shown.stamp(what),
+        name="edge-score-curves" + (f"-{task}" if task else ""),
+        caption="By share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
         "intervals; dashed levels are the F1 of memory, of one label for all, and of the best answers to equal inputs on our data.",
-        alt="F1 of the cumulative probes by share of depth, one panel per task",
+        alt=f"{what}, cumulative probes" + ("" if task else ", one panel per task"),
     )
+    link_to_pipeline(shown)
 
 
 _TASK, _number = st.column_config.TextColumn("task", pinned=True), st.column_config.NumberColumn
@@ -86,4 +99,4 @@ DATA = Table(
         "other data need a licence of the Linguistic Data Consortium; with it, supply them in jiant's format."
     ),
 )
-TABLES = (SCORES, _curves, DATA)
+TABLES = (_curves, SCORES, DATA)

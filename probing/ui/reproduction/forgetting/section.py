@@ -31,7 +31,7 @@ FORGETTING = Section(
         Markdown("No recoveries of lost facts are stored yet, so the claims are only listed."),
         "python -m probing forgetting recover --model nesia-mini-qa-squad-1",
     ),
-    about=_about, figure=lambda shown, figure: None, view_of=_view_of,
+    about=_about, figure=lambda shown, figure, panel: None, view_of=_view_of,
     tables=(Table("outcome", "outcome", "outcome of known facts", _NUMBERS, heading=Markdown("Of 100 facts that the base knew")),),
     words=Words(
         whose=Markdown(" and its fine-tuned models"), scope=Markdown("these models, facts and steps"),

@@ -20,11 +20,39 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
 
 
-def draw(shown: Shown, figure: PublishedFigure) -> None:
+def panels(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
+    """A figure's probe sets, the paper's own first and of these the largest; a figure of relations has only T-REx."""
+    if figure.kind == "relations":
+        return {}
+    paper, runs = shown.numbers, shown.about.runs
+
+    def place(theirs: str) -> tuple[bool, int]:
+        published = paper.probe_set(theirs)
+        return beside(published, runs) == OTHER_FACTS, -published.instances
+
+    sets = {theirs: ours for theirs, ours in _sets(shown, figure).items() if runs["probe_set"].eq(ours).any()}
+    return {sets[theirs]: set_name(sets[theirs]) for theirs in sorted(sets, key=place)}
+
+
+def _sets(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
+    """Probe set of the paper -> the one shown for it."""
+    return {name: shown_set(shown.numbers.probe_set(name), shown.about.runs) for name in figure.probe_sets}
+
+
+def draw(shown: Shown, figure: PublishedFigure, panel: str) -> None:
     """Draws ours for a figure of the paper, and links to the page that has all its controls."""
     gathered, paper = shown.about, shown.numbers
-    sets = {name: shown_set(paper.probe_set(name), gathered.runs) for name in figure.probe_sets}
+    sets = {theirs: ours for theirs, ours in _sets(shown, figure).items() if panel in ("", ours)}
     objectives = [paper.objective(name) for name in figure.models]
+    called = f"Figure {figure.number}" + (f", {set_name(panel)}" if panel else "")
+    name = f"figure-{figure.number}" + (f"-{panel}" if panel else "")
+    if figure.kind == "bars":
+        _bars(shown, _chosen(gathered.total, objectives, sets, k=1, average="micro"), sets, (called, name, figure.title))
+    elif figure.kind == "relations":
+        _relations(shown, figure)
+    else:
+        for k in figure.ranks:
+            _layers(shown, objectives, sets, k, (called, name, figure.title))
     missing = [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in gathered.family.members]
     if missing:
         st.caption(filled("Not in this family, so not drawn: {names}.", names=", ".join(missing)))
@@ -36,13 +64,6 @@ def draw(shown: Shown, figure: PublishedFigure) -> None:
                 ours=" and ".join(set_name(sets[name]) for name in other),
             )
         )
-    if figure.kind == "bars":
-        _bars(shown, figure, objectives, sets)
-    elif figure.kind == "relations":
-        _relations(shown, figure)
-    else:
-        for k in figure.ranks:
-            _layers(shown, figure, objectives, sets, k)
 
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: dict[str, str], **equal) -> pd.DataFrame:
@@ -65,23 +86,24 @@ def _labels(shown: Shown) -> dict[str, str]:
     return {model: shown.view.label(model) for model in shown.about.family.models}
 
 
-def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str]) -> None:
-    table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
-    table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+def _bars(shown: Shown, totals: pd.DataFrame, sets: dict[str, str], words: tuple[str, str, str]) -> None:
+    called, name, title = words
+    table = shown_baselines(totals).rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
         drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)),
         table=table,
-        stamp=shown.stamp(f"Figure {figure.number}, P@1, micro", table),
-        name=f"figure-{figure.number}",
+        stamp=shown.stamp(f"{called}, P@1, micro", table),
+        name=name,
         caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
         "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
         "and a swapped subject if it is measured.",
-        alt=figure.title,
+        alt=title,
     )
     _link("home", shown, table, "Open with all controls on Home", k=1, average="micro")
 
 
-def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], k: int) -> None:
+def _layers(shown: Shown, objectives: list[str], sets: dict[str, str], k: int, words: tuple[str, str, str]) -> None:
+    called, name, title = words
     runs = shown.about.runs
     runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets.values())].set_index("run_id")
     points = shown.view.read(precision, tuple(runs.index), (k,), "macro")
@@ -101,9 +123,9 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
     blocks.figure(
         drawn,
         table=table,
-        stamp=shown.stamp(f"Figure {figure.number}, {metric.label}, macro", table),
-        name=f"figure-{figure.number}-{k}",
-        alt=f"{figure.title}, {metric.label}",
+        stamp=shown.stamp(f"{called}, {metric.label}, macro", table),
+        name=f"{name}-{k}",
+        alt=f"{title}, {metric.label}",
         caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
     )
     if len(table):

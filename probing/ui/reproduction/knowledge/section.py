@@ -46,9 +46,7 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
     )
 
 
-def _say_what_is_missing(shown: Shown, ours: Ours) -> None:
-    if missing := [model.name for model in shown.numbers.models if model.objective not in ours.about.family.members]:
-        st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
+def _stop_without_runs(shown: Shown, ours: Ours) -> None:
     if ours.about.runs.empty:
         words = "{base} was not probed with LAMA's templates or ours through these heads, so nothing can be compared with the paper."
         st.info(filled(words, base=shown.view.called(ours.name)), icon=":material/info:")
@@ -98,8 +96,8 @@ def _option(view: View, base: str, family: Family) -> str:
 
 BERTNESIA = Section(
     PAPER, ("family", "paper_tab", "figure"), TABS, prefix="", menu="Family", alone=False, option=_option, further=_choose_head,
-    missing=(Markdown("No results are stored yet."), blocks.PROBE_COMMAND), about=_about, below=_say_what_is_missing, tables=TABLES,
-    figure=figures.draw, models=lambda ours: ours.about.family.members, view_of=_view_of,
+    missing=(Markdown("No results are stored yet."), blocks.PROBE_COMMAND), about=_about, below=_stop_without_runs, tables=TABLES,
+    figure=figures.draw, panels=figures.panels, models=lambda ours: ours.about.family.members, view_of=_view_of,
     words=Words(
         whose=Markdown(" and its family"), scope=Markdown("this family and these facts"), models=Markdown(" models"), named=True,
         chance=Markdown("; only the rule on forgetting by every model corrects for their number"),

@@ -21,6 +21,12 @@ def _what_marks_mean(shown: Shown) -> None:
         st.caption(filled("{words}", words=words))
 
 
+def _who_is_missing(shown: Shown) -> None:
+    members = shown.about.family.members
+    if missing := [model.name for model in shown.numbers.models if model.objective not in members]:
+        st.caption(filled("Not in this family, so its cells stay empty: {names}.", names=", ".join(missing)))
+
+
 def _named_sets(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ours=table["ours"].map(set_name))
 
@@ -140,4 +146,4 @@ TABLE_3 = Table(
         "finds with their own subject / with a swapped one. The second number shows guessing. The paper has no such control."
     ),
 )  # fmt: skip
-TABLES = (TABLE_1, _left_out, TABLE_2, _what_marks_mean, TABLE_3, _what_marks_mean)
+TABLES = (TABLE_1, _left_out, _who_is_missing, TABLE_2, _what_marks_mean, TABLE_3, _what_marks_mean)

@@ -7,7 +7,7 @@ from probing.figures import theme
 from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, RTE, SST
-from probing.reports.reproduction.sentences.plots import plot
+from probing.reports.reproduction.sentences.plots import Plot, plot
 from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -46,12 +46,20 @@ def _colour(shown: Shown, objective: str) -> str:
     return known or (of_objective[0] if of_objective else theme.OTHER_COLOURS[place])
 
 
-def draw(shown: Shown, figure: PublishedDrawing) -> None:
+def panels(shown: Shown, figure: PublishedDrawing) -> dict[str, str]:
+    """The panels of a figure, named by their titles."""
+    drawn = plot(shown.found.ours.evidence, figure.kind).points["panel"] if shown.found.ours else ()
+    return {panel: panel for panel in dict.fromkeys(drawn)}
+
+
+def draw(shown: Shown, figure: PublishedDrawing, panel: str) -> None:
     """Draws ours for a figure of the paper."""
     if shown.found.ours is None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
     found, (drawn, caption) = plot(shown.found.ours.evidence, figure.kind), _LOOKS[figure.kind]
+    if panel:
+        found = Plot(*(rows[rows["panel"] == panel] for rows in found))
     several = found.points["encoder"].nunique() > 1
     labels, colours = {}, {}
     for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
@@ -62,8 +70,8 @@ def draw(shown: Shown, figure: PublishedDrawing) -> None:
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
         table=found.points,
-        stamp=shown.stamp(f"Figure {figure.number}"),
-        name=f"interplay-figure-{figure.number}",
+        stamp=shown.stamp(f"Figure {figure.number}" + (f", {panel}" if panel else "")),
+        name="-".join(["interplay-figure", figure.number, *panel.split()]),
         caption=caption,
         alt=figure.title,
     )

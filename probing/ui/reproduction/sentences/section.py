@@ -37,6 +37,7 @@ INTERPLAY = Section(
     about=_about,
     tables=TABLES,
     figure=figures.draw,
+    panels=figures.panels,
     models=lambda ours: {BASE: ours.name, **ours.about.members},
     words=Words(
         whose=Markdown(" and its fine-tuned models"),
