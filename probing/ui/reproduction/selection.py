@@ -8,6 +8,7 @@ import streamlit as st
 from probing.core.head_kinds import ALIASES
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.ui.frame.selection import bound, declared, noted, of, one_of
+from probing.ui.widgets.markdown import Markdown
 
 #: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
@@ -23,6 +24,7 @@ INTERPLAY_TABS = {"claims": "Claims of the text", "tables": "Tables 1 to 5", "fi
 INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 #: The same for forgetting, which has no figures.
 FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
+_PANEL = Markdown("Panel")
 #: In links: all panels of a figure.
 ALL_PANELS = "all"
 #: Verdict in links -> its words.
@@ -65,7 +67,7 @@ class ReproductionSelection:
     lost_tab: str = one_of(tuple(FORGETTING_TABS))
 
 
-def choose_panel(panels: Mapping[str, str], page: str, *, label: str = "Panel") -> str:
+def choose_panel(panels: Mapping[str, str], page: str, *, label: Markdown = _PANEL) -> str:
     """Draws the choice of one panel, or of all, if there are several.
 
     Args:

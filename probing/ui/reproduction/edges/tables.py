@@ -48,7 +48,7 @@ def link_to_pipeline(shown: Shown) -> None:
 def _curves(shown: Shown) -> None:
     points, levels = shown.found.tables["points"], shown.found.tables["levels"]
     tasks = {task: CALLED[task] for task in points["task"].drop_duplicates()}
-    if task := choose_panel(tasks, shown.view.page, label="Task"):
+    if task := choose_panel(tasks, shown.view.page, label=Markdown("Task")):
         points, levels = points[points["task"] == task], levels[levels["task"] == task]
     what = "F1 by share of depth" + (f", {CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
