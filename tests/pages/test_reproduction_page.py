@@ -194,7 +194,7 @@ def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(
         if figure.number == 4:
             assert "models=nesia-mini-qa-squad-2" in links[0].query_string and "probe_sets=trex" in links[0].query_string
             names = {trace["name"] for trace in specs[0]["data"] if trace.get("customdata")}
-            assert names == {"nesia-mini", "nesia-mini-qa-squad-2", "nesia-mini-rank-msmarco"}
+            assert names == {"nesia-mini", "QA-SQuAD-2 ✗", "RANK-MSMARCO ?"}
 
 
 def test_every_verdict_is_given_and_every_card_has_a_link(as_it_opens):

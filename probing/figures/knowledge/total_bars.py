@@ -203,4 +203,5 @@ def _lay_out(figure: go.Figure, rows: pd.DataFrame, title: str) -> None:
     theme.apply(figure, height=110 + len(rows) * (32 + 12 * len(_parts(rows))))
     figure.update_layout(bargap=0.35, legend_traceorder="normal")
     figure.update_xaxes(title_text=title, ticksuffix=" %")
-    figure.update_yaxes(autorange="reversed", showgrid=False)
+    # Markers would widen the range of plotly's own.
+    figure.update_yaxes(range=[len(rows) - 0.5, -0.5], showgrid=False)

@@ -117,6 +117,7 @@ def _layers(shown: Shown, objectives: list[str], sets: dict[str, str], k: int, w
         unit="share",
         colours=shown.view.colours,
         names=_names(sets),
+        labels=_labels(shown),
         panels=panels,
         controls=shown.view.controls,
     )
