@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -31,20 +32,17 @@ def heat_map() -> go.Figure:
     return theme.apply(go.Figure(go.Heatmap(z=[[1.5, None], [3.25, 4.125]], x=["a", "b"], y=["c", "d"], colorscale="Viridis")))
 
 
-def planted() -> dict[str, go.Figure]:
-    """A figure of every kind that the pages draw."""
-    return {
-        "curves with bands, baselines and names": curve(curve_points(models=("nesia-mini", "other-bert"))),
-        "panels": curve(curve_points(sets=("trex", "common_sense")), panels=True),
-        "stacked bars with intervals": bars(),
-        "ranks on a logarithmic axis": rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})),
-        "entropy": entropy_by_layer(pd.DataFrame({"layer": range(3), "entropy": [3.0, 2.0, 1.0]})),
-        "tokens": token_grid(tokens("rome", "paris"), columns=2),
-        "heat map": heat_map(),
-    }
-
-
-KINDS = pytest.mark.parametrize("kind", list(planted()))
+#: A figure of every kind that the pages draw.
+PLANTED: dict[str, Callable[[], go.Figure]] = {
+    "curves with bands, baselines and names": lambda: curve(curve_points(models=("nesia-mini", "other-bert"))),
+    "panels": lambda: curve(curve_points(sets=("trex", "common_sense")), panels=True),
+    "stacked bars with intervals": bars,
+    "ranks on a logarithmic axis": lambda: rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})),
+    "entropy": lambda: entropy_by_layer(pd.DataFrame({"layer": range(3), "entropy": [3.0, 2.0, 1.0]})),
+    "tokens": lambda: token_grid(tokens("rome", "paris"), columns=2),
+    "heat map": heat_map,
+}
+KINDS = pytest.mark.parametrize("kind", PLANTED)
 
 
 def sizes(part: object) -> list[float]:
@@ -62,7 +60,7 @@ def sizes(part: object) -> list[float]:
 @KINDS
 @pytest.mark.parametrize(("columns", "inches"), [(1, 3.25), (2, 6.75)])
 def test_text_has_eight_points_at_the_final_width(kind, columns, inches):
-    content = sized(planted()[kind], columns).to_plotly_json()
+    content = sized(PLANTED[kind](), columns).to_plotly_json()
     assert content["layout"]["width"] == inches * 96
     content["layout"].pop("template")
     found = sizes(content)
@@ -71,7 +69,7 @@ def test_text_has_eight_points_at_the_final_width(kind, columns, inches):
 
 @KINDS
 def test_a_paper_gets_light_colours_and_nothing_that_answers_a_mouse(kind):
-    figure = sized(planted()[kind], 1)
+    figure = sized(PLANTED[kind](), 1)
     written = figure.to_json()
     assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "#FFFFFF"
     assert "var(--" not in written and "hovertemplate" not in json.dumps(json.loads(written)["data"])
@@ -105,7 +103,7 @@ def test_a_number_of_columns_that_no_paper_has_is_refused():
 
 @KINDS
 def test_code_is_whole_and_has_every_number_of_the_figure(kind):
-    figure = planted()[kind]
+    figure = PLANTED[kind]()
     code = pgfplots(figure, 1, "What it shows")
     assert code.startswith("% What it shows\n") and code.endswith("\\end{document}\n")
     for name in ("document", "tikzpicture", "axis"):
@@ -131,7 +129,7 @@ def test_every_colour_of_the_code_is_defined_and_every_definition_used():
 def test_axes_titles_ticks_and_a_legend_are_in_the_code():
     code = pgfplots(bars(), 1)
     assert "xlabel={" in code and "yticklabels={" in code and "\\addlegendentry{known at the last layer}" in code
-    assert "ymode=log" in pgfplots(planted()["ranks on a logarithmic axis"], 1)
+    assert "ymode=log" in pgfplots(PLANTED["ranks on a logarithmic axis"](), 1)
 
 
 def test_bands_stay_as_faint_in_the_code_as_in_the_figure():
