@@ -41,19 +41,18 @@ def load_plain(
             continue
         if notes.failing and table in RUNS_OF_FILES:
             notes.leave_out_failing(file, rows.column("run_id").to_pylist())
-        rows = packed_rows(connection, table, rows)
         waiting.append(rows.append_column(_FILE, pa.repeat(pa.scalar(number, pa.int32()), len(rows))))
         size += waiting[-1].nbytes
         if size > _BYTES_AT_ONCE:
             if not put_aside:
                 connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS {_FILE} FROM {target}")
                 put_aside = True
-            connection.register("incoming", pa.concat_tables(waiting))
+            connection.register("incoming", packed_rows(connection, table, pa.concat_tables(waiting)))
             connection.execute("INSERT INTO loading SELECT * FROM incoming")
             connection.unregister("incoming")
             waiting, size = [], 0
     if waiting:
-        connection.register("incoming", pa.concat_tables(waiting))
+        connection.register("incoming", packed_rows(connection, table, pa.concat_tables(waiting)))
     parts = ["SELECT * FROM loading"] * put_aside + ["SELECT * FROM incoming"] * bool(waiting)
     if parts:
         rows_of_all = f"({' UNION ALL '.join(parts)})"
