@@ -47,12 +47,12 @@ def load_plain(
             if not put_aside:
                 connection.execute(f"CREATE TEMP TABLE loading AS SELECT *, 0 AS {_FILE} FROM {target}")
                 put_aside = True
-            connection.register("incoming", packed_rows(connection, table, pa.concat_tables(waiting)))
+            connection.register("incoming", _packed(connection, table, waiting))
             connection.execute("INSERT INTO loading SELECT * FROM incoming")
             connection.unregister("incoming")
             waiting, size = [], 0
     if waiting:
-        connection.register("incoming", packed_rows(connection, table, pa.concat_tables(waiting)))
+        connection.register("incoming", _packed(connection, table, waiting))
     parts = ["SELECT * FROM loading"] * put_aside + ["SELECT * FROM incoming"] * bool(waiting)
     if parts:
         rows_of_all = f"({' UNION ALL '.join(parts)})"
@@ -64,6 +64,12 @@ def load_plain(
         connection.unregister("incoming")
     if put_aside:
         connection.execute("DROP TABLE loading")
+
+
+def _packed(connection: duckdb.DuckDBPyConnection, table: str, parts: Sequence[pa.Table]) -> pa.Table:
+    """Rows of several files, with their numbers, as the table stores them."""
+    rows = pa.concat_tables(parts)
+    return packed_rows(connection, table, rows, rows.column(_FILE).to_numpy())
 
 
 def load_predictions(connection: duckdb.DuckDBPyConnection, files: Sequence[SourceFile], step: Callable[[str], None], notes: Notes) -> None:

@@ -29,11 +29,20 @@ def create_packed(connection: duckdb.DuckDBPyConnection, table: str) -> None:
     connection.execute(f"CREATE VIEW {table} AS SELECT {selected} FROM {schema}.{rows_table(table)} r {joined}")
 
 
-def packed_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> pa.Table:
-    """The rows of any table as it stores them: those of a packed one with numbers and steps."""
+def packed_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, files: np.ndarray | None = None) -> pa.Table:
+    """The rows of any table as it stores them: those of a packed one with numbers and steps.
+
+    Args:
+        connection: of the database, in the schema that is filled.
+        table: its name.
+        rows: from one or more files.
+        files: number of each row's file, (n,); None if all are from one. New ids of a file get consecutive numbers, which pack well.
+    """
     for name in TABLES[table].numbered:
         ids = rows.column(name).combine_chunks().dictionary_encode()
-        numbers = _numbers_of(connection, ids.dictionary)[ids.indices.to_numpy()]
+        places = ids.indices.to_numpy()
+        firsts = np.unique(places, return_index=True)[1]
+        numbers = _numbers_of(connection, ids.dictionary, firsts * 0 if files is None else files[firsts])[places]
         rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(numbers))
     for name in TABLES[table].in_steps:
         steps = rows.column(name).to_numpy() * np.float32(_STEPS)
@@ -41,12 +50,12 @@ def packed_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Tabl
     return rows
 
 
-def _numbers_of(connection: duckdb.DuckDBPyConnection, ids: pa.Array) -> np.ndarray:
-    """The number of each id, (n,) uint32; an id without one gets the next, in the order of their bytes."""
-    connection.register("named", pa.table({"fact_id": ids, "place": np.arange(len(ids))}))
+def _numbers_of(connection: duckdb.DuckDBPyConnection, ids: pa.Array, files: np.ndarray) -> np.ndarray:
+    """The number of each id, (n,) uint32; an id without one gets the next, in the order of their first files, then of their bytes."""
+    connection.register("named", pa.table({"fact_id": ids, "file": files, "place": np.arange(len(ids))}))
     connection.execute(f"""
         INSERT INTO {NUMBERS}
-        SELECT (SELECT count(*) FROM {NUMBERS}) + row_number() OVER (ORDER BY fact_id) - 1, fact_id
+        SELECT (SELECT count(*) FROM {NUMBERS}) + row_number() OVER (ORDER BY file, fact_id) - 1, fact_id
         FROM named WHERE fact_id NOT IN (SELECT fact_id FROM {NUMBERS})
     """)
     numbers = connection.execute(f"SELECT n.number FROM named JOIN {NUMBERS} n USING (fact_id) ORDER BY place").fetchnumpy()["number"]
