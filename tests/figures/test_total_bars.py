@@ -53,7 +53,7 @@ def test_a_probe_set_is_named_once():
         total_bars(pd.DataFrame(table), k=1, colours={}, names=NAMES)
         for table in (rows, [*rows, ROW | {"probe_set": "google_re"}], rows[:1])
     )
-    assert one.layout.xaxis.title.text == "T-REx, facts with rank ≤ 1, per cent"
+    assert one.layout.xaxis.title.text == "T-REx<br>facts with rank ≤ 1, per cent"
     assert list(two.data[0].y) == ["T-REx<br>a", "T-REx<br>b", "google_re<br>a"] and list(alone.data[0].y) == ["T-REx"]
     assert two.layout.xaxis.title.text == alone.layout.xaxis.title.text == "facts with rank ≤ 1, per cent"
 

@@ -98,7 +98,7 @@ def test_every_card_has_the_verdicts_on_the_published_numbers_of_both_encoders(a
 
 @pytest.mark.parametrize("figure", EDGE_FIGURES)
 def test_every_figure_is_drawn_with_ours_and_the_published_numbers(open_page, figure):
-    app = every_tab(open_page, "pipeline_tab", tuple(EDGE_TABS), pipeline_figure=figure, panel="all")
+    app = every_tab(open_page, "pipeline_tab", tuple(EDGE_TABS), pipeline_figure=figure, pipeline_panel="all")
     assert not app.exception
     plot = PAPER.figure(figure)
     assert plot.shows in text_of(app)

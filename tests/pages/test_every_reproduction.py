@@ -88,14 +88,21 @@ def _values(app: AppTest) -> list:
 
 @pytest.mark.parametrize(("name", "panels"), [("bertnesia", 3), ("edge-probing", 2), ("interplay", 3)])
 def test_a_figure_opens_with_one_of_its_panels_and_shows_all_on_demand(open_page, name, panels):
-    """So also for a link to a panel that the figure lacks."""
-    link = {SECTIONS[name].fields[1]: "figures"}
-    app = open_page(name, **link)
-    (*there, every) = app.selectbox(key="reproduction.panel").options
-    assert len(there) == panels and every == "All"
-    assert len(_values(open_page(name, panel="gone", **link))) == len(_values(app)) < len(_values(open_page(name, panel="all", **link)))
+    """A link to a panel that the figure lacks opens the first, and says so."""
+    _, tab, figure, panel = SECTIONS[name].fields
+    link = {tab: "figures"}
+    app, every = open_page(name, **link), open_page(name, **link, **{panel: "all"})
+    menu = app.selectbox(key=f"reproduction.{panel}")
+    assert len(menu.options) == panels + 1 and menu.options[-1] == "All" and not app.info
+    assert 0 < len(_values(app)) < len(_values(every))
+    strange = open_page(name, **link, **{panel: "gone"})
+    assert _values(strange) == _values(app) and ["gone" in note.value for note in strange.info] == [True]
+    # Another figure opens with its own first panel.
+    other = every.selectbox(key=f"reproduction.{figure}").options[1]
+    every.selectbox(key=f"reproduction.{figure}").select(other).run()
+    assert not every.exception and panel not in every.query_params and not every.info
 
 
 def test_curves_open_with_one_task_and_show_all_on_demand(open_page):
-    one, every = (open_page("edge-probing", pipeline_tab="tables", **link) for link in ({}, {"panel": "all"}))
+    one, every = (open_page("edge-probing", pipeline_tab="tables", **link) for link in ({}, {"pipeline_task": "all"}))
     assert 0 < len(_values(one)) < len(_values(every))

@@ -74,7 +74,7 @@ def test_the_papers_own_tables_have_verdicts_on_seven_claims(as_it_opens):
 
 @pytest.mark.parametrize("figure", INTERPLAY_FIGURES)
 def test_every_figure_is_drawn_with_ours(open_page, figure):
-    app = every_tab(open_page, "interplay_tab", tuple(INTERPLAY_TABS), interplay_figure=figure, panel="all")
+    app = every_tab(open_page, "interplay_tab", tuple(INTERPLAY_TABS), interplay_figure=figure, interplay_panel="all")
     assert not app.exception
     assert PAPER.figure(figure).shows in text_of(app)
     (_, chart) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]

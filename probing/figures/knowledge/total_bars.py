@@ -133,9 +133,9 @@ def _parts(rows: pd.DataFrame) -> list[str]:
 
 
 def _with_set(title: str, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
-    """The title of the axis, after the probe set if no bar is named by it."""
+    """The title of the axis, below the probe set if no bar is named by it."""
     one = rows["probe_set"].iloc[0]
-    return title if "probe_set" in _parts(rows) else f"{theme.plain(names.get(one, one))}, {title}"
+    return title if "probe_set" in _parts(rows) else f"{theme.plain(names.get(one, one))}<br>{title}"
 
 
 def _add_marks(figure: go.Figure, totals: pd.DataFrame, bars: list[str]) -> None:

@@ -97,12 +97,21 @@ def _introduce(shown: Shown) -> None:
 
 def _figure(shown: Shown) -> None:
     """The choice of a figure and of a panel; draws ours, and describes the paper's."""
-    paper, name = shown.numbers, shown.section.fields[2]
+    paper, section = shown.numbers, shown.section
+    *_, name, panel_name = section.fields
     whole = {one.number: one.title.startswith((f"Figure {one.number}", "Figures")) for one in paper.figures}
     titles = {one.number: one.title if whole[one.number] else f"Figure {one.number}: {one.title}" for one in paper.figures}
     with st.container(horizontal=True):
-        selection.bound(st.selectbox, "Figure", name, shown.view.page, options=list(titles), format_func=titles.__getitem__)
+        selection.bound(
+            st.selectbox,
+            "Figure",
+            name,
+            shown.view.page,
+            resets={panel_name: ""},
+            options=list(titles),
+            format_func=titles.__getitem__,
+        )
         figure = paper.figure(getattr(selection.of(ReproductionSelection), name))
-        panel = fields.choose_panel(shown.section.panels(shown, figure), shown.view.page)
-    shown.section.figure(shown, figure, panel)
-    st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=shown.section.words.values))
+        panel = fields.choose_panel(section.panels(shown, figure), panel_name, shown.view.page, Markdown(section.panel))
+    section.figure(shown, figure, panel)
+    st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=section.words.values))

@@ -1,7 +1,7 @@
 """What the Reproduction page declares of a paper, and what it shows of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -22,7 +22,7 @@ class Section:
 
     Attributes:
         paper: its numbers and rules.
-        fields: of the page's selection: the subject, the open tab and the figure.
+        fields: of the page's selection: the subject, the open tab, the figure and its panel.
         tabs: name in the link -> title.
         prefix: of the names of files.
         menu: title of the choice of a subject.
@@ -31,6 +31,7 @@ class Section:
         about: what ours are, to follow the paper's reference.
         tables: parts of the first tab.
         figure: draws ours for a figure of the paper, and of it only the panel of this name, unless the name is empty.
+        panel: title of the choice of a panel.
         panels: the figure's panels, of which one is drawn unless all are wanted: name in links -> title.
         models: objective -> model of ours.
         view_of: the page, link text and changed fields that show what a claim is about.
@@ -41,7 +42,7 @@ class Section:
     """
 
     paper: Paper
-    fields: tuple[str, str, str]
+    fields: tuple[str, str, str, str]
     tabs: Mapping[str, str]
     prefix: str
     menu: str
@@ -51,6 +52,7 @@ class Section:
     tables: "tuple[Callable[[Shown], None], ...]"
     figure: "Callable[[Shown, Any, str], None]"
     words: "Words"
+    panel: str = "Panel"
     panels: "Callable[[Shown, Any], Mapping[str, str]]" = lambda shown, figure: {}
     models: "Callable[[Ours], Mapping[str, str]]" = lambda ours: {}
     view_of: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
@@ -119,12 +121,12 @@ class Shown:
         """What is known of ours besides their evidence; None if nothing is stored."""
         return self.found.ours.about if self.found.ours else None
 
-    def stamp(self, what: str, rows: pd.DataFrame | None = None) -> Stamp:
-        """The origin of a table or figure; ``rows`` are its runs, if they are not all."""
+    def stamp(self, what: str, rows: pd.DataFrame | None = None, panel: str = "") -> Stamp:
+        """The origin of a table or figure; ``rows`` are its runs, if they are not all, ``panel`` the only one of several that is shown."""
         ours = self.found.ours
         # Rows that were not probed have no run.
         ids = ours.run_ids if ours and rows is None else () if rows is None else tuple(rows["run_id"].dropna().drop_duplicates())
-        return self.view.stamp(f"{what}, {ours.origin if ours else 'published numbers'}", ids)
+        return replace(self.view.stamp(f"{what}, {ours.origin if ours else 'published numbers'}", ids), panel=panel)
 
 
 @dataclass(frozen=True)

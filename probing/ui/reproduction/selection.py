@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.head_kinds import ALIASES
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.ui.frame.selection import bound, declared, noted, of, one_of
-from probing.ui.widgets.markdown import Markdown
+from probing.ui.widgets.markdown import Markdown, filled
 
 #: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
@@ -24,7 +24,6 @@ INTERPLAY_TABS = {"claims": "Claims of the text", "tables": "Tables 1 to 5", "fi
 INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 #: The same for forgetting, which has no figures.
 FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
-_PANEL = Markdown("Panel")
 #: In links: all panels of a figure.
 ALL_PANELS = "all"
 #: Verdict in links -> its words.
@@ -47,6 +46,8 @@ class ReproductionSelection:
         tuned_base: the base that is compared, with its fine-tuned models, with the paper on fine-tuning and sentence-level probing.
         interplay_tab, interplay_figure: as ``paper_tab`` and ``figure``, of that paper.
         panel: the panel that is shown of a figure with several; ``""`` for its first.
+        pipeline_panel, interplay_panel: the same for the other papers.
+        pipeline_task: the task whose F1 is shown layer by layer; ``""`` for the first.
         lost_base, lost_tab: as ``tuned_base`` and ``paper_tab``, of the claims on forgetting.
     """
 
@@ -63,25 +64,31 @@ class ReproductionSelection:
     interplay_tab: str = one_of(tuple(INTERPLAY_TABS))
     interplay_figure: str = one_of(INTERPLAY_FIGURES)
     panel: str = ""
+    pipeline_panel: str = ""
+    interplay_panel: str = ""
+    pipeline_task: str = ""
     lost_base: str = ""
     lost_tab: str = one_of(tuple(FORGETTING_TABS))
 
 
-def choose_panel(panels: Mapping[str, str], page: str, *, label: Markdown = _PANEL) -> str:
+def choose_panel(panels: Mapping[str, str], name: str, page: str, label: Markdown) -> str:
     """Draws the choice of one panel, or of all, if there are several.
 
     Args:
         panels: name in links -> title.
+        name: a field of the page's own selection.
         page: part of the widget's key.
         label: of the choice.
 
     Returns:
         The panel's name; ``""`` for all.
     """
+    titles = {**panels, ALL_PANELS: "All"} if len(panels) > 1 else panels
+    wanted = getattr(of(ReproductionSelection), name)
+    if wanted and wanted not in titles:
+        st.info(filled("Ignored, not in this figure: {wanted}", wanted=wanted), icon=":material/link_off:")
     if len(panels) < 2:
         return ""
-    titles = {**panels, ALL_PANELS: "All"}
-    wanted = of(ReproductionSelection).panel
     shown = wanted if wanted in titles else next(iter(panels))
-    chosen = bound(st.selectbox, label, "panel", page, value=shown, options=list(titles), format_func=titles.__getitem__)
+    chosen = bound(st.selectbox, label, name, page, value=shown, options=list(titles), format_func=titles.__getitem__)
     return "" if chosen == ALL_PANELS else chosen

@@ -1,6 +1,7 @@
 """Downloads: tables and figures that state their origin."""
 
 import html
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -20,11 +21,13 @@ class Stamp:
         filters: the selection, in words.
         data_version: fingerprint of the database, or ``""`` for live predictions.
         run_ids: the runs it is computed from.
+        panel: the one that is shown of a figure with several, for the names of files.
     """
 
     filters: str
     data_version: str = ""
     run_ids: tuple[str, ...] = ()
+    panel: str = ""
 
     @property
     def data(self) -> str:
@@ -72,5 +75,5 @@ def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool 
 
 def file_name(name: str, stamp: Stamp, ending: str = "") -> str:
     """ "layer-curves-1a2b3c4d.csv"."""
-    tail = f"-{stamp.data_version[:8]}" if stamp.data_version else ""
-    return f"{name}{tail}{ending}"
+    parts = [name, re.sub(r"[^\w.]+", "-", stamp.panel), stamp.data_version[:8]]
+    return "-".join(part for part in parts if part) + ending

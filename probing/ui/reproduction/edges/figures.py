@@ -23,7 +23,7 @@ _SCORES, _PLACES = "scores", "places"
 def panels(shown: Shown, figure: PublishedPlot) -> dict[str, str]:
     """The panels of a figure: scores and places, or one per encoder."""
     if figure.kind == "summary":
-        return {_SCORES: "F1", _PLACES: "Layers"}
+        return {_SCORES: "F1", _PLACES: "Places"}
     return {one.name: labels(shown)[one.name] for one in _encoders(shown, figure)}
 
 
@@ -46,7 +46,7 @@ def draw(shown: Shown, figure: PublishedPlot, panel: str) -> None:
     else:
         for one in encoders:
             if panel in ("", one.name):
-                _bars(shown, figure, one)
+                _bars(shown, figure, one, named=panel == "")
     link_to_pipeline(shown)
 
 
@@ -75,15 +75,16 @@ def _places(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     )
 
 
-def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence) -> None:
+def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence, *, named: bool) -> None:
     table = report.bars(list(CALLED), one)
     name = labels(shown)[one.name]
-    st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.depth))
+    if named:
+        st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.depth))
     blocks.figure(
         drawing(layer_bars, table, colour=colours(shown).get(one.name, theme.NEUTRAL), titles=CALLED, notes=_notes(shown, one)),
         table=table,
         stamp=shown.stamp(f"Figure {figure.number}, {name}"),
-        name=f"edge-figure-{figure.number}-{one.depth}-{one.published}",
+        name=f"edge-figure-{figure.number}-{'published' if one.published else 'ours'}-{one.depth}",
         caption="Outlined: gain in F1 of P(l) over P(l-1), as a share of the largest. "
         + ("The paper prints no weights, so none are shown." if one.published else "Solid: weight of each layer in P(L)."),
         alt=f"{figure.title}: {name}",

@@ -31,7 +31,7 @@ def _view_of(ours: Ours, claim: str) -> tuple[str, Markdown, dict[str, Any]]:
 
 
 EDGE_PROBING = Section(
-    PAPER, ("probed_encoder", "pipeline_tab", "pipeline_figure"), EDGE_TABS, prefix="edge-", menu="Encoder", alone=True,
+    PAPER, ("probed_encoder", "pipeline_tab", "pipeline_figure", "pipeline_panel"), EDGE_TABS, prefix="edge-", menu="Encoder", alone=True,
     missing=(
         Markdown("No cumulative probes are stored yet, so only the published numbers are shown."),
         "python -m probing edges train --model nesia-mini --tasks all",

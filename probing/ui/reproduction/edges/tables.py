@@ -48,15 +48,15 @@ def link_to_pipeline(shown: Shown) -> None:
 def _curves(shown: Shown) -> None:
     points, levels = shown.found.tables["points"], shown.found.tables["levels"]
     tasks = {task: CALLED[task] for task in points["task"].drop_duplicates()}
-    if task := choose_panel(tasks, shown.view.page, label=Markdown("Task")):
+    if task := choose_panel(tasks, "pipeline_task", shown.view.page, Markdown("Task")):
         points, levels = points[points["task"] == task], levels[levels["task"] == task]
     what = "F1 by share of depth" + (f", {CALLED[task]}" if task else "")
     axis = Axis("micro F1 of P(l)", shares=True)
     blocks.figure(
         drawing(task_curves, points, levels, axis=axis, colours=colours(shown), labels=labels(shown), titles=CALLED),
         table=points,
-        stamp=shown.stamp(what),
-        name="edge-score-curves" + (f"-{task}" if task else ""),
+        stamp=shown.stamp(what, panel=task),
+        name="edge-score-curves",
         caption="By share of the depth, so that encoders of different depth can be compared. Grey: published. Bands are 95 % "
         "intervals; dashed levels are the F1 of memory, of one label for all, and of the best answers to equal inputs on our data.",
         alt=f"{what}, cumulative probes" + ("" if task else ", one panel per task"),

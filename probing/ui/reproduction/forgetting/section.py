@@ -26,7 +26,7 @@ def _view_of(ours: Ours, claim: str) -> tuple[str, Markdown, dict[str, Any]]:
 
 _NUMBERS = {name: st.column_config.NumberColumn(format="%.1f") for name in ("per_100",)}
 FORGETTING = Section(
-    PAPER, ("lost_base", "lost_tab", ""), FORGETTING_TABS, prefix="forgetting-", menu="Base", alone=True,
+    PAPER, ("lost_base", "lost_tab", "", ""), FORGETTING_TABS, prefix="forgetting-", menu="Base", alone=True,
     missing=(
         Markdown("No recoveries of lost facts are stored yet, so the claims are only listed."),
         "python -m probing forgetting recover --model nesia-mini-qa-squad-1",

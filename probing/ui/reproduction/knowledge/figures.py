@@ -18,11 +18,12 @@ from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.task_marks import marks_once
 
 
 def panels(shown: Shown, figure: PublishedFigure) -> dict[str, str]:
-    """A figure's probe sets, the paper's own first and of these the largest; a figure of relations has only T-REx."""
-    if figure.kind == "relations":
+    """A figure's probe sets, the paper's own first and of these the largest; none for relations, and for lines of a single model."""
+    if figure.kind == "relations" or (figure.kind == "layers" and len(figure.models) == 1):
         return {}
     paper, runs = shown.numbers, shown.about.runs
 
@@ -44,15 +45,13 @@ def draw(shown: Shown, figure: PublishedFigure, panel: str) -> None:
     gathered, paper = shown.about, shown.numbers
     sets = {theirs: ours for theirs, ours in _sets(shown, figure).items() if panel in ("", ours)}
     objectives = [paper.objective(name) for name in figure.models]
-    called = f"Figure {figure.number}" + (f", {set_name(panel)}" if panel else "")
-    name = f"figure-{figure.number}" + (f"-{panel}" if panel else "")
     if figure.kind == "bars":
-        _bars(shown, _chosen(gathered.total, objectives, sets, k=1, average="micro"), sets, (called, name, figure.title))
+        _bars(shown, figure, objectives, sets, panel)
     elif figure.kind == "relations":
         _relations(shown, figure)
     else:
         for k in figure.ranks:
-            _layers(shown, objectives, sets, k, (called, name, figure.title))
+            _layers(shown, figure, objectives, sets, panel, k)
     missing = [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in gathered.family.members]
     if missing:
         st.caption(filled("Not in this family, so not drawn: {names}.", names=", ".join(missing)))
@@ -86,48 +85,54 @@ def _labels(shown: Shown) -> dict[str, str]:
     return {model: shown.view.label(model) for model in shown.about.family.models}
 
 
-def _bars(shown: Shown, totals: pd.DataFrame, sets: dict[str, str], words: tuple[str, str, str]) -> None:
-    called, name, title = words
-    table = shown_baselines(totals).rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
+def _called(figure: PublishedFigure, panel: str) -> str:
+    return f"Figure {figure.number}" + (f", {set_name(panel)}" if panel else "")
+
+
+def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], panel: str) -> None:
+    table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
+    table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
         drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)),
         table=table,
-        stamp=shown.stamp(f"{called}, P@1, micro", table),
-        name=name,
+        stamp=shown.stamp(f"{_called(figure, panel)}, P@1, micro", table, panel),
+        name=f"figure-{figure.number}",
         caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
-        "(micro), as the authors' code pools them. Marks show what guessing gives: the majority answer, "
-        "and a swapped subject if it is measured.",
-        alt=title,
+        "(micro), as the authors' code pools them. White marks show what guessing gives: the majority answer, "
+        f"and a swapped subject if it is measured. {marks_once(shown.view, table['model'].unique())}".rstrip(),
+        alt=figure.title,
     )
     _link("home", shown, table, "Open with all controls on Home", k=1, average="micro")
 
 
-def _layers(shown: Shown, objectives: list[str], sets: dict[str, str], k: int, words: tuple[str, str, str]) -> None:
-    called, name, title = words
+def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], panel: str, k: int) -> None:
     runs = shown.about.runs
     runs = runs[runs["objective"].isin(objectives) & runs["probe_set"].isin(sets.values())].set_index("run_id")
     points = shown.view.read(precision, tuple(runs.index), (k,), "macro")
     table = shown_baselines(_chosen(points.assign(objective=points["run_id"].map(runs["objective"])), objectives, sets))
     metric = METRICS[f"p_at_{k}"]
-    panels = table["probe_set"].nunique() > 1 and table["model"].nunique() > 1
+    several = table["probe_set"].nunique() > 1
+    apart = several and table["model"].nunique() > 1
+    title = f"{metric.label}, macro"
     drawn = drawing(
         layer_curve,
         table,
-        title=f"{metric.label}, macro",
+        title=title if several or table.empty else f"{set_name(table['probe_set'].iloc[0])}, {title}",
         unit="share",
         colours=shown.view.colours,
         names=_names(sets),
         labels=_labels(shown),
-        panels=panels,
+        panels=apart,
         controls=shown.view.controls,
     )
     blocks.figure(
         drawn,
         table=table,
-        stamp=shown.stamp(f"{called}, {metric.label}, macro", table),
-        name=f"{name}-{k}",
-        alt=f"{title}, {metric.label}",
-        caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals.",
+        stamp=shown.stamp(f"{_called(figure, panel)}, {title}", table, panel),
+        name=f"figure-{figure.number}-{k}",
+        alt=f"{figure.title}, {metric.label}",
+        caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals. "
+        f"{marks_once(shown.view, table['model'].unique())}".rstrip(),
     )
     if len(table):
         _link(
@@ -137,7 +142,7 @@ def _layers(shown: Shown, objectives: list[str], sets: dict[str, str], k: int, w
             filled("Open {metric} with all controls on Layer curves", metric=metric.label),
             metric=metric.name,
             average="macro",
-            panels=panels,
+            panels=apart,
         )
 
 

@@ -95,9 +95,9 @@ def _option(view: View, base: str, family: Family) -> str:
 
 
 BERTNESIA = Section(
-    PAPER, ("family", "paper_tab", "figure"), TABS, prefix="", menu="Family", alone=False, option=_option, further=_choose_head,
+    PAPER, ("family", "paper_tab", "figure", "panel"), TABS, prefix="", menu="Family", alone=False, option=_option, further=_choose_head,
     missing=(Markdown("No results are stored yet."), blocks.PROBE_COMMAND), about=_about, below=_stop_without_runs, tables=TABLES,
-    figure=figures.draw, panels=figures.panels, models=lambda ours: ours.about.family.members, view_of=_view_of,
+    figure=figures.draw, panels=figures.panels, panel="Probe set", models=lambda ours: ours.about.family.members, view_of=_view_of,
     words=Words(
         whose=Markdown(" and its family"), scope=Markdown("this family and these facts"), models=Markdown(" models"), named=True,
         chance=Markdown("; only the rule on forgetting by every model corrects for their number"),

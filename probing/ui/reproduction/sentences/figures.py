@@ -11,6 +11,7 @@ from probing.reports.reproduction.sentences.plots import Plot, plot
 from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.task_marks import marks_once
 
 _ACCURACY, _POINTS = Drawn("accuracy, %", 100), Drawn("change, points", 100, signed=True)
 #: Kind of figure -> how it is drawn, and how to read it.
@@ -23,8 +24,8 @@ _LOOKS = {
                  "ground distance is that between token positions. Whiskers are 95 % intervals."),
     "epochs": (Drawn("masked-LM perplexity", steps="epoch"), "Read with the base's own head, on masked blocks of WikiText-2's test text. "
                "Epoch 0 is the base. One seed each, so no interval."),
-    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n = 0 is the fine-tuned model. The second panel is a control that is not in "
-                 "the paper: the first n layers. Whiskers are 95 % intervals of the change from the base (bootstrap over blocks)."),
+    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n = 0 is the fine-tuned model. The first n layers are a control that is not "
+                 "in the paper. Whiskers are 95 % intervals of the change from the base (bootstrap over blocks)."),
     "first": (_POINTS, "CLS-pooling. Whiskers are Newcombe's 95 % intervals, paired over the same sentences. Stars: the same probe "
               "against the base's mean-pooling. The control was trained further on its own text."),
     "mean": (_POINTS, "Mean-pooling. Whiskers are Newcombe's 95 % intervals, paired over the same sentences. The control was trained "
@@ -66,12 +67,13 @@ def draw(shown: Shown, figure: PublishedDrawing, panel: str) -> None:
         line = f"{encoder} {objective}"
         labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
         colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
+    models = [shown.models[one] for one in found.points["objective"].unique() if one in shown.models]
     points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
         table=found.points,
-        stamp=shown.stamp(f"Figure {figure.number}" + (f", {panel}" if panel else "")),
-        name="-".join(["interplay-figure", figure.number, *panel.split()]),
-        caption=caption,
+        stamp=shown.stamp(f"Figure {figure.number}" + (f", {panel}" if panel else ""), panel=panel),
+        name=f"interplay-figure-{figure.number}",
+        caption=f"{caption} {marks_once(shown.view, models)}".rstrip(),
         alt=figure.title,
     )

@@ -25,7 +25,7 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
 
 INTERPLAY = Section(
     PAPER,
-    ("tuned_base", "interplay_tab", "interplay_figure"),
+    ("tuned_base", "interplay_tab", "interplay_figure", "interplay_panel"),
     INTERPLAY_TABS,
     prefix="interplay-",
     menu="Pre-trained encoder",
