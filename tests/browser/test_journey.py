@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from . import accessibility
 from .conftest import AT_THE_TOP, VIEWS, follow, settle
@@ -246,6 +247,13 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
         page.get_by_role("button", name="Save SVG").click()
     drawing = saving.value.path().read_text(encoding="utf-8")
     assert saving.value.suggested_filename.endswith("-1-column.svg") and re.search(r'<svg[^>]* width="312', drawing)
+    page.get_by_text("PNG", exact=True).first.click()
+    settle(page)
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save PNG").click()
+    with Image.open(saving.value.path()) as image:
+        image.load()
+        assert image.width == round(3.25 * 300) and image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
     page.get_by_role("tab", name="Link").click()
     assert "/Layer_curves" in page.locator('[data-testid="stTabs"] code').last.inner_text()
     page.get_by_text("pgfplots", exact=True).first.click()

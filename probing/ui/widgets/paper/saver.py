@@ -1,5 +1,7 @@
 """A button that saves a figure as an image which the reader's browser draws."""
 
+import struct
+import zlib
 from pathlib import Path
 
 import streamlit as st
@@ -13,12 +15,20 @@ _COMPONENT = st.components.v2.component(
 )
 
 
-def button(label: str, *, within: str, key: str) -> None:
+def resolution(dpi: int) -> bytes:
+    """The chunk of a PNG file, pHYs, that says how many dots an inch has, so that a document shows the image at its size."""
+    dots = round(dpi / 0.0254)
+    content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
+    return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+
+
+def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
     """Draws the button.
 
     Args:
         label: its text.
         within: key of the container that has the figure and nothing else with a camera; letters, digits, ``-`` and ``_``.
         key: of the widget.
+        dpi: dots per inch that a PNG file states; 0 for other formats.
     """
-    _COMPONENT(key=key, data={"label": label, "within": within})
+    _COMPONENT(key=key, data={"label": label, "within": within, "chunk": list(resolution(dpi)) if dpi else None})

@@ -78,7 +78,7 @@ def _files(figure: go.Figure, told: Told) -> None:
     words = "{wide:.2f} × {high:.2f} in with text of {points} pt. The file has no stamp; the caption below states the origin."
     st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
     if kind in ("SVG", "PNG"):
-        saver.button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save")
+        saver.button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0)
     elif kind == "PDF":
         _pdf(figure, columns, whole_name, name)
     else:
