@@ -1,15 +1,18 @@
 """Downloads state their origin."""
 
 import io
+from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from probing.figures.paper.words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
 from probing.ui.widgets.markdown import count, escape, listing
 from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.paper.saver import resolution
 
 STAMP = Stamp("P@1, macro, all facts", "1a2b3c4d5e6f7a8b", ("aaaaaaaabbbb", "ccccccccdddd"))
 
@@ -98,6 +101,14 @@ def test_a_stamp_names_filters_data_and_runs():
     assert STAMP.text == "BERTnesia Explorer · P@1, macro, all facts · data 1a2b3c4d5e6f · runs aaaaaaaa, cccccccc"
     assert Stamp("live").text == "BERTnesia Explorer · live"
     assert file_name("layer-curves", STAMP, ".csv") == "layer-curves-1a2b3c4d.csv"
+    shown = replace(STAMP, panel="last n layers / all")
+    assert file_name("figure-3", shown, ".csv") == "figure-3-last-n-layers-all-1a2b3c4d.csv"
+
+
+def test_a_png_says_how_many_dots_an_inch_has():
+    with Image.new("1", (1, 1)) as image, io.BytesIO() as file:
+        image.save(file, "png", dpi=(300, 300))
+        assert resolution(300) in file.getvalue()
 
 
 def test_markdown_of_strangers_is_escaped():
