@@ -254,6 +254,12 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
     with Image.open(saving.value.path()) as image:
         image.load()
         assert image.width == round(3.25 * 300) and image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
+    page.get_by_text("PDF", exact=True).first.click()
+    settle(page)
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save PDF").click()
+    written = saving.value.path().read_bytes()
+    assert written.startswith(b"%PDF-") and re.search(rb"/MediaBox \[0 0 234 ", written), "3.25 inches of 72 points"
     page.get_by_role("tab", name="Link").click()
     assert "/Layer_curves" in page.locator('[data-testid="stTabs"] code').last.inner_text()
     page.get_by_text("pgfplots", exact=True).first.click()
