@@ -149,6 +149,10 @@ def test_the_result_has_no_majority_answer_of_two_facts(probed):
     assert majority and layers[majority].isna().all(axis=None)
 
 
+def _known(found, column: str) -> int:
+    return round(found.layers[column].iloc[-1] * 2)
+
+
 def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     look, snapshot, folder = probed
     app = look("own_model")
@@ -158,6 +162,10 @@ def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     assert "95 % interval" not in "".join(line for line in said.split("\n") if "At the last layer" in line)
     with built_database([snapshot], folder / "db") as db:
         found = result_of(db, MINE, "support")
+    assert (
+        found.answer[0]
+        == f"At the last layer nesia-mini knows {_known(found, 'base_value')} of 2 facts and {MINE} {_known(found, 'value')}."
+    )
     assert found.small and found.base == "nesia-mini" and found.n == 2 and len(found.changed) == 2
     counts = found.changed["part"].value_counts()
     lost, gained = int(counts.get("lost", 0)), int(counts.get("gained", 0))
@@ -178,7 +186,7 @@ def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(prob
         found = result_of(db, MINE, "support")
     changed = found.changed.assign(part="lost", answer="<script>")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=1)
-    text = report_page("<b>", found.sentences, figure, changed, found.origin)
+    text = report_page("<b>", [*found.answer, *found.details], figure, changed, found.origin)
     assert '<html lang="en">' in text and "<h1>&lt;b&gt;</h1>" in text and "<td>&lt;script&gt;</td>" in text
     assert "Facts that the model lost (2)" in text and "src=" not in text.split("<h2>Layer by layer")[0]
 

@@ -69,19 +69,21 @@ class OwnResult:
         return f"BERTnesia Explorer; heads: {self.head}; known: rank at most {self.k}; runs {', '.join(self.run_ids)}"
 
     @property
-    def sentences(self) -> list[str]:
-        """The result in plain words."""
+    def answer(self) -> list[str]:
+        """The result in one or two sentences."""
         last = self.layers.iloc[-1].to_dict()
-        said = [self._asked()]
+        said = self._compared(last) if self.base else [self._alone(last)]
         if self.small:
             said.append(
                 f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about the model from the "
                 "shares."
             )
-        if not self.base:
-            said.append(self._alone(last))
-        else:
-            said += self._compared(last)
+        return said
+
+    @property
+    def details(self) -> list[str]:
+        """What follows the answer."""
+        said = [self._asked(), *(self._lost() if self.base else [])]
         for row in self.trex.to_dict("records"):
             said.append(
                 f"Of {int(row['n']):,} facts of T-REx, asked in the same way, {row['model']} knows {100 * row['value']:.1f} % at the last "
@@ -101,21 +103,27 @@ class OwnResult:
     def _alone(self, last: dict) -> str:
         known = round(last["value"] * last["n"])
         interval = "" if self.small else f" (95 % interval {100 * last['low']:.1f} to {100 * last['high']:.1f})"
-        return f"At the last layer it knows {known:,} of {int(last['n']):,}, {100 * last['value']:.1f} %{interval}."
+        share = "" if self.small else f", {100 * last['value']:.1f} %"
+        return f"At the last layer {self.model} knows {known:,} of {int(last['n']):,} facts{share}{interval}."
 
     def _compared(self, last: dict) -> list[str]:
-        n, points = int(last["n"]), 100 * last["difference"]
-        said = [
-            f"At the last layer {self.base} knows {round(last['base_value'] * n):,} of {n:,} ({100 * last['base_value']:.1f} %) and "
-            f"{self.model} {round(last['value'] * n):,} ({100 * last['value']:.1f} %)."
+        n = int(last["n"])
+        if self.small:
+            known, kept = round(last["base_value"] * n), round(last["value"] * n)
+            return [f"At the last layer {self.base} knows {known:,} of {n:,} facts and {self.model} {kept:,}."]
+        low, high = 100 * last["difference_low"], 100 * last["difference_high"]
+        sure = "fewer" if high < 0 else "more" if low > 0 else ""
+        verdict = (
+            f"{self.model} knows {sure} of these facts than its base" if sure else "The facts do not decide which of the two knows more"
+        )
+        points = f"{100 * last['difference']:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})".replace("-", "−")
+        return [
+            f"{verdict}: {points}.",
+            f"At the last layer {self.base} knows {100 * last['base_value']:.1f} % of {n:,} facts and {self.model} "
+            f"{100 * last['value']:.1f} %.",
         ]
-        if not self.small:
-            low, high = 100 * last["difference_low"], 100 * last["difference_high"]
-            sure = "fewer" if high < 0 else "more" if low > 0 else ""
-            verdict = (
-                f"{self.model} knows {sure} of these facts than its base" if sure else "The facts do not decide which of the two knows more"
-            )
-            said.append(f"{verdict}: {points:+.1f} points, 95 % interval {low:+.1f} to {high:+.1f}.")
+
+    def _lost(self) -> list[str]:
         counts = self.changed["part"].value_counts()
         lost, inside = int(counts.get("lost", 0)), int((self.changed["fate"] == "relocated").sum())
         found = (
@@ -123,7 +131,7 @@ class OwnResult:
             if inside
             else ""
         )
-        said.append(f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}{found}.")
+        said = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}{found}."]
         if lost and not self.small:
             # A share of the facts that the base knew, which may be few even in a large set.
             known = lost + int(counts.get("kept", 0))

@@ -45,8 +45,7 @@ def draw(view: View, wish: Wish) -> None:
         return
     view.contents.section("Result")
     selection.known_rank(view.page, "my_k", ranks=(1, 10))
-    for sentence in found.sentences:
-        st.markdown(escape(sentence))
+    st.markdown(escape(" ".join(found.answer)))
     stamp = view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids)
     blocks.figure(
         drawing(own_curves, found.layers, base=found.base, model=found.model, k=found.k, colours=view.colours),
@@ -56,13 +55,15 @@ def draw(view: View, wish: Wish) -> None:
         caption="Every layer is read by the pre-trained head (logit lens). Bands are 95 % intervals.",
         alt=f"P@{found.k} by layer of {found.model}",
     )
+    for sentence in found.details:
+        st.markdown(escape(sentence))
     _facts(view, found)
     _links(view, found)
     st.download_button(
         "Report (HTML)",
         lambda: report_page(
             found.title,
-            found.sentences,
+            [*found.answer, *found.details],
             own_curves(found.layers, base=found.base, model=found.model, k=found.k),
             found.changed,
             found.origin,

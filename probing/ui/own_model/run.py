@@ -22,13 +22,8 @@ _WORDS = {
 }
 
 
-def draw(view: View, may_act: bool) -> OwnRun | None:
-    """Draws the run; None if there is none.
-
-    Args:
-        view: the page.
-        may_act: whether this user may cancel, resume and delete runs.
-    """
+def choose(view: View) -> OwnRun | None:
+    """Draws the choice of a run, and returns the chosen one; None if there is none."""
     runs, own = background.own_runs(), selection.of(OwnModelSelection)
     if not runs:
         return None
@@ -43,11 +38,20 @@ def draw(view: View, may_act: bool) -> OwnRun | None:
         )
     else:
         st.markdown(filled("{run}", run=_called(run)))
+    return run
+
+
+def draw(run: OwnRun, may_act: bool) -> None:
+    """Draws how far the run is, or how it ended.
+
+    Args:
+        run: the chosen one.
+        may_act: whether this user may cancel, resume and delete runs.
+    """
     if run.running:
         st.fragment(_at_work, run_every=_EVERY)(run.id, may_act)
-        return run
-    _ended(run, may_act)
-    return run
+    else:
+        _ended(run, may_act)
 
 
 def _called(run: OwnRun) -> str:
