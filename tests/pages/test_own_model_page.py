@@ -186,7 +186,7 @@ def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(prob
         found = result_of(db, MINE, "support")
     changed = found.changed.assign(part="lost", answer="<script>")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=1)
-    text = report_page("<b>", [*found.answer, *found.details], figure, changed, found.origin)
+    text = report_page("<b>", found.sentences, figure, changed, found.origin)
     assert '<html lang="en">' in text and "<h1>&lt;b&gt;</h1>" in text and "<td>&lt;script&gt;</td>" in text
     assert "Facts that the model lost (2)" in text and "src=" not in text.split("<h2>Layer by layer")[0]
 

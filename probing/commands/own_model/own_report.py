@@ -22,4 +22,4 @@ def own_report(request: OwnReportRequest) -> None:
         found = result_of(db, request.model, request.facts, request.k)
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
-    printed_or_written(report_page(found.title, [*found.answer, *found.details], figure, found.changed, found.origin), out, str(out))
+    printed_or_written(report_page(found.title, found.sentences, figure, found.changed, found.origin), out, str(out))

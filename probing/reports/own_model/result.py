@@ -69,6 +69,11 @@ class OwnResult:
         return f"BERTnesia Explorer; heads: {self.head}; known: rank at most {self.k}; runs {', '.join(self.run_ids)}"
 
     @property
+    def sentences(self) -> list[str]:
+        """The result in plain words."""
+        return [*self.answer, *self.details]
+
+    @property
     def answer(self) -> list[str]:
         """The result in one or two sentences."""
         last = self.layers.iloc[-1].to_dict()

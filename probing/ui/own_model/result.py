@@ -63,7 +63,7 @@ def draw(view: View, wish: Wish) -> None:
         "Report (HTML)",
         lambda: report_page(
             found.title,
-            [*found.answer, *found.details],
+            found.sentences,
             own_curves(found.layers, base=found.base, model=found.model, k=found.k),
             found.changed,
             found.origin,

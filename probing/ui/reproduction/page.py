@@ -18,6 +18,7 @@ from probing.ui.reproduction.knowledge.section import BERTNESIA
 from probing.ui.reproduction.page_view import Section, Shown
 from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.reproduction.sentences.section import INTERPLAY
+from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined
 
 #: Paper by its name in links -> its part of the page.
@@ -65,7 +66,7 @@ def _choose(view: View, section: Section) -> tuple[str, ...]:
     name = section.fields[0]
     wanted = getattr(selection.of(ReproductionSelection), name)
     if wanted and wanted not in there:
-        st.info(filled("Ignored, not in these results: {wanted}", wanted=wanted), icon=":material/link_off:")
+        blocks.say_ignored([wanted])
     if not page.there_or_said(bool(there), *section.missing):
         return () if section.alone else st.stop()
     chosen = wanted if wanted in there else next(iter(there))

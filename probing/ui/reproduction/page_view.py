@@ -129,6 +129,11 @@ class Shown:
         return replace(self.view.stamp(f"{what}, {ours.origin if ours else 'published numbers'}", ids), panel=panel)
 
 
+def titled(number: int | str, panel: str) -> str:
+    """The name of a figure, and of its panel if only one is shown."""
+    return f"Figure {number}" + (f", {panel}" if panel else "")
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the first tab.

@@ -8,7 +8,8 @@ import streamlit as st
 from probing.core.head_kinds import ALIASES
 from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.ui.frame.selection import bound, declared, noted, of, one_of
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown
 
 #: The papers by their name in links -> label of the control.
 PAPERS = {"bertnesia": "BERTnesia", "edge-probing": "Edge probing", "interplay": "Fine-tuning and probing", "forgetting": "Forgetting"}
@@ -86,7 +87,7 @@ def choose_panel(panels: Mapping[str, str], name: str, page: str, label: Markdow
     titles = {**panels, ALL_PANELS: "All"} if len(panels) > 1 else panels
     wanted = getattr(of(ReproductionSelection), name)
     if wanted and wanted not in titles:
-        st.info(filled("Ignored, not in this figure: {wanted}", wanted=wanted), icon=":material/link_off:")
+        blocks.say_ignored([wanted], of="this figure")
     if len(panels) < 2:
         return ""
     shown = wanted if wanted in titles else next(iter(panels))

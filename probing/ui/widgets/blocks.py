@@ -234,10 +234,10 @@ def left_out_files(files: pd.DataFrame) -> None:
     st.warning(filled(words, why=without_server_folders(str(files["why"].iloc[0])), more=len(files) - 1), icon=":material/report:")
 
 
-def say_ignored(names: list[str]) -> None:
-    """States the names of a link that are not in the results."""
+def say_ignored(names: list[str], of: str = "these results") -> None:
+    """States the names of a link that are not in the results, or in what ``of`` names."""
     if names:
-        st.info(filled("Ignored, not in these results: {names}", names=listing(names)), icon=":material/link_off:")
+        st.info(filled("Ignored, not in {of}: {names}", of=of, names=listing(names)), icon=":material/link_off:")
 
 
 def dark() -> bool:

@@ -14,7 +14,7 @@ from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection
-from probing.ui.reproduction.page_view import Shown
+from probing.ui.reproduction.page_view import Shown, titled
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import filled
@@ -85,17 +85,13 @@ def _labels(shown: Shown) -> dict[str, str]:
     return {model: shown.view.label(model) for model in shown.about.family.models}
 
 
-def _called(figure: PublishedFigure, panel: str) -> str:
-    return f"Figure {figure.number}" + (f", {set_name(panel)}" if panel else "")
-
-
 def _bars(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: dict[str, str], panel: str) -> None:
     table = shown_baselines(_chosen(shown.about.total, objectives, sets, k=1, average="micro"))
     table = table.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
     blocks.figure(
         drawing(total_bars, table, k=1, colours=shown.view.colours, names=_names(sets), labels=_labels(shown)),
         table=table,
-        stamp=shown.stamp(f"{_called(figure, panel)}, P@1, micro", table, panel),
+        stamp=shown.stamp(f"{titled(figure.number, set_name(panel))}, P@1, micro", table, panel),
         name=f"figure-{figure.number}",
         caption="Solid, and the number next to the name: known at the last layer. Hatched: known at some inner layer only. Over facts "
         "(micro), as the authors' code pools them. White marks show what guessing gives: the majority answer, "
@@ -128,7 +124,7 @@ def _layers(shown: Shown, figure: PublishedFigure, objectives: list[str], sets: 
     blocks.figure(
         drawn,
         table=table,
-        stamp=shown.stamp(f"{_called(figure, panel)}, {title}", table, panel),
+        stamp=shown.stamp(f"{titled(figure.number, set_name(panel))}, {title}", table, panel),
         name=f"figure-{figure.number}-{k}",
         alt=f"{figure.title}, {metric.label}",
         caption=f"{metric.label} by layer, mean over relations (macro), as the paper's curves are. Bands are 95 % intervals. "

@@ -8,7 +8,7 @@ from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
 from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, RTE, SST
 from probing.reports.reproduction.sentences.plots import Plot, plot
-from probing.ui.reproduction.page_view import Shown
+from probing.ui.reproduction.page_view import Shown, titled
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.task_marks import marks_once
@@ -72,7 +72,7 @@ def draw(shown: Shown, figure: PublishedDrawing, panel: str) -> None:
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
         table=found.points,
-        stamp=shown.stamp(f"Figure {figure.number}" + (f", {panel}" if panel else ""), panel=panel),
+        stamp=shown.stamp(titled(figure.number, panel), panel=panel),
         name=f"interplay-figure-{figure.number}",
         caption=f"{caption} {marks_once(shown.view, models)}".rstrip(),
         alt=figure.title,
