@@ -13,6 +13,7 @@ if not search.draw(view):
             yardsticks.draw(view)
         elif tab == "data":
             definitions.provenance(view)
+            definitions.columns()
             definitions.bert()
         elif tab == "differences":
             definitions.differences()

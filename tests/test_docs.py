@@ -1,10 +1,8 @@
 """Every feature is documented, and every documented file, link and command exists."""
 
-import ast
 import re
 import shutil
 import subprocess
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from probing.core.facts.fact import LEFT_OUT_REASONS, PROBE_SETS
 from probing.core.metrics import METRICS
 from probing.core.registry import read_registry
 from probing.store.schema import TABLES
-from tests.written_docs import DOCS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,11 +41,6 @@ def test_every_page_is_in_the_readme():
 def test_every_metric_says_what_it_is():
     assert {"p_at_1", "p_at_10", "p_at_100", "mrr", "total", "intermediate_share"} <= set(METRICS)
     assert all(metric.definition and metric.ties and metric.empty and metric.source for metric in METRICS.values())
-
-
-@pytest.mark.parametrize("name", DOCS)
-def test_what_is_written_from_declarations_is_what_they_say(name):
-    assert (ROOT / name).read_text(encoding="utf-8") == DOCS[name](), "run `make docs`"
 
 
 def test_every_column_of_every_table_is_described():
@@ -97,55 +89,6 @@ def test_links_and_commands_in_the_prose_exist():
 def test_files_named_in_the_prose_exist(path):
     named = set(re.findall(r"`((?:probing|tests|pages|docs)/[\w./-]*)`", path.read_text(encoding="utf-8")))
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-def test_functions_in_the_table_of_places_are_defined_there():
-    rows = re.findall(r"^\| [^|`]+ \| `(\w+)` \| `(probing/[\w/]+\.py)` \|$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
-    assert len(rows) == 13
-    for function, place in rows:
-        tree = ast.parse((ROOT / place).read_text("utf-8"))
-        defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        given = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-        given += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
-        defined |= {target.id for target in given if isinstance(target, ast.Name)}
-        assert function in defined, f"{place} has no {function}"
-
-
-def avoided() -> re.Pattern:
-    """The phrases of the word list that are never right, as whole words; neither names of parameters nor of columns."""
-    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## Words\n")[1].split("\n## ")[0]
-    rows = section.split("| write | not |\n|---|---|\n")[1].strip().splitlines()
-    phrases = [phrase for row in rows for phrase in re.findall(r"`([^`]+)`", row.split("|")[2])]
-    assert {"anew", "torn", "beside", "whoever"} <= set(phrases)
-    one_of = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
-    return re.compile(rf"(?<![\w.])(?:{one_of})(?![\w=(\]:])", re.IGNORECASE)
-
-
-def test_the_prose_keeps_to_the_word_list():
-    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = contributing.split("\n## Words\n")[1].split("\n## ")[0]
-    texts = {str(path): path.read_text("utf-8").replace(section, "") for path in PROSE}
-    texts |= {name: f"{metric.definition} {metric.ties} {metric.empty} {metric.source}" for name, metric in METRICS.items()}
-    for name, text in texts.items():
-        found = avoided().findall(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL))
-        assert found == [], f"{name}: {found}"
-
-
-def test_comments_docstrings_and_messages_keep_to_the_word_list():
-    phrases, found = avoided(), []
-    for path in [
-        *(ROOT / "probing").rglob("*.py"),
-        *(ROOT / "data" / "making").rglob("*.py"),
-        *(ROOT / "pages").glob("*.py"),
-        ROOT / "app.py",
-    ]:
-        with path.open("rb") as stream:
-            for token in tokenize.tokenize(stream.readline):
-                if token.type in (tokenize.STRING, tokenize.COMMENT) and " " in token.string:
-                    # Names of code are between backticks or braces.
-                    text = re.sub(r"``[^`]*``|`[^`]*`|\{[^}]*\}", "", token.string)
-                    found += [f"{path.relative_to(ROOT)}:{token.start[0]}: {one[0]}" for one in phrases.finditer(text)]
-    assert found == []
 
 
 def test_the_prose_speaks_of_the_project_only():

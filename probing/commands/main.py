@@ -57,6 +57,8 @@ _LAST = {
         "Fetch, train missing models, probe, build, write the tables of a paper; resumable, skips finished steps.",
     ),
     "runs": Command("probing.commands.runs", "List the runs with their fingerprint, counts and what was left out."),
+    "terms": Command("probing.commands.terms", "Print the definitions of all quantities and terms, or of those with a name, as Markdown."),
+    "tables": Command("probing.commands.tables", "Print every column of all stored tables, or of those with a name, as Markdown."),
     "space": Command(
         "probing.commands.own_model.space", "List the models, runs and probe sets on this machine with the space that each takes."
     ),

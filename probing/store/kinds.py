@@ -60,7 +60,7 @@ class Kind:
         command: makes a run again.
         title: of several runs, in sentences.
         line: what is said of a run, with its columns and ``left_out``, ``left``, ``against`` and ``only`` in words.
-        about: on its tables, for readers of docs/tables.md.
+        about: on its tables, for those who read them.
         card: of the shared data set; None: that of another kind describes these runs, too.
         names: regular expression of what may follow a table's name in the name of a shared file.
         counts: what is counted of its rows -> the SQL or the function that makes further tables of the database.

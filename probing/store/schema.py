@@ -1,7 +1,8 @@
 """What the tables are: columns, types, bounds, and what identifies a row, from the declarations in ``store.tables``.
 
 Parquet is canonical; the tables of the same names in the database have the same columns, except ``runs``, which ``store.run_tables``
-splits into the columns of all runs and those of runs on facts. Some are views (``rows_table``). ``docs/tables.md`` describes every column.
+splits into the columns of all runs and those of runs on facts. Some are views (``rows_table``). The command ``tables`` prints every
+column.
 """
 
 import hashlib

@@ -22,7 +22,6 @@ from probing.store.parquet import read_table, write_table
 from probing.workflows import stored_runs
 from tests.capabilities import norms, tallies
 from tests.models import tiny_models
-from tests.written_docs import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_LINES = 250
@@ -83,7 +82,8 @@ def test_it_is_built_checked_listed_and_documented(measured, name, run):
     with probing.results(measured) as results:
         assert set(results.runs["what"]) == {name} and len(results.runs) == len(KINDS[name].runs_in(results.database))
     assert KINDS[name].said({"task": "greetings", "layers": 4, "left_out": "{}", "base": None}) in run("runs").output
-    assert f"## {name.capitalize()}" in tables() and f"### {NUMBERS[name]}" in tables()
+    printed = run("tables").output
+    assert f"## {name.capitalize()}" in printed and f"### {NUMBERS[name]}" in printed
     assert name in run("--help").output and "measure" in run(name, "--help").output
 
 

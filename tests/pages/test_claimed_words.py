@@ -35,8 +35,8 @@ MODULES = (
     "data/making",
 )
 DOCUMENTS = (
-    "README.md", "docs/verdicts.md", "docs/api.md", "docs/changes.md", "docs/edges.md", "docs/facts.md", "docs/finetuning.md",
-    "docs/heads.md", "docs/metrics.md", "docs/notebook.ipynb", "docs/package.md",
+    "README.md", "docs/api.md", "docs/changes.md", "docs/edges.md", "docs/facts.md", "docs/finetuning.md",
+    "docs/heads.md", "docs/notebook.ipynb", "docs/package.md",
     "docs/pages.md", "docs/sentences.md", "data/models/nesia-mini/README.md",
     "data/published/README.md", "data/published/bertnesia.toml", "data/published/edge-probing.toml", "data/published/sentence-probing.toml",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every term of the field that pages use: one table for hover help, the Methods page, docs/metrics.md and tests."""
+"""Every term of the field that pages use: one table for hover help, the Methods page and the command ``terms``."""
 
 import re
 from dataclasses import dataclass

@@ -83,6 +83,17 @@ class Column:
             return "a finite number" if self.low == -math.inf else f"{self.low:,} or more"
         return f"{self.high:,} or less" if self.low == -math.inf else f"{self.low:,} to {self.high:,}"
 
+    @property
+    def described(self) -> dict[str, str]:
+        """Name, type, possible values and meaning, in words."""
+        values = f"{self.bounds} or empty" if self.bounds else "may be empty"
+        return {
+            "column": f"`{self.name}`",
+            "type": f"list of {self.type.value_type}" if pa.types.is_list(self.type) else str(self.type),
+            "values": values if self.optional else self.bounds,
+            "meaning": self.says,
+        }
+
 
 @dataclass(frozen=True)
 class Table:

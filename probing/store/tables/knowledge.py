@@ -254,7 +254,7 @@ TABLES = (
         "model metric chance_name",
         (
             col.MODEL, col.BASE, col.OBJECTIVE,
-            col.text("metric", "what is measured, of ``docs/metrics.md``"),
+            col.text("metric", "what is measured, as ``python -m probing terms`` defines it"),
             col.real("value", "0 to 1, a correlation -1 to 1", -1, 1),
             col.real("chance", "the value of what ``chance_name`` names, if it is known", 0, 1).or_empty(),
             col.text("chance_name", "a baseline or a comparison such as BM25").or_empty(),

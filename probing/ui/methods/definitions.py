@@ -11,6 +11,7 @@ from probing.core.provenance import commit_in_words
 from probing.core.registry import read_registry
 from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
+from probing.store.schema import TABLES
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -190,6 +191,15 @@ def provenance(view: View) -> None:
     ]  # fmt: skip
     blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
     st.caption("Read = probed + left out. The id of a run is the sha256 of its whole configuration; equal ids mean equal bytes.")
+
+
+def columns() -> None:
+    """Draws every column of every stored table."""
+    st.markdown("## Every column of the stored tables")
+    rows = [{"table": name, **column.described} for name, table in TABLES.items() for column in table.columns]
+    shown = pd.DataFrame(rows).replace("`", "", regex=True)
+    st.dataframe(shown, hide_index=True, column_config=fitted(shown))
+    st.caption("Results are Parquet files, named after their table. `python -m probing tables` prints this list with what a row is.")
 
 
 def left_out_text(text: str | None) -> str:
