@@ -32,4 +32,4 @@ def tables(published: PublishedForgetting, db: Database | None, ours: Ours | Non
     return {} if ours is None or db is None else {"outcome": outcome(db, ours.about)}
 
 
-FORGETTING = Paper("forgetting", PublishedForgetting, "recoveries of lost facts", bases_here, measure, tables)
+FORGETTING = Paper("forgetting", PublishedForgetting, "recoveries of lost facts", bases_here, measure, tables, ("outcome",))

@@ -19,9 +19,8 @@ from probing.ui.widgets.markdown import Markdown
 def labels(shown: Shown) -> dict[str, str]:
     """Encoder -> its name in tables and figures."""
     ours = shown.found.ours
-    return {name: f"{name} (published)" for name in (one.title for one in shown.numbers.models)} | (
-        {ours.name: shown.view.label(ours.name)} if ours else {}
-    )
+    published = {one.title: f"{one.title} (published)" for one in shown.numbers.models}
+    return published | ({ours.name: shown.view.label(ours.name)} if ours else {})
 
 
 def colours(shown: Shown) -> dict[str, str]:
