@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from probing.core.stats.intervals import NORMAL_QUANTILE, wilson
 from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, paired_difference
 
-#: Draws of a bootstrap over test sentences.
-_DRAWS = 4_000
 #: The two groups of layers in the paper's tables of mean changes.
 LOWER, UPPER = "lower", "upper"
 
