@@ -132,7 +132,6 @@ class FamilyEntry(Frozen):
         title: for readers.
         base: name of the base model.
         members: the fine-tuned models.
-        same_steps: whether models of alike objectives took the same number of steps, so that the amount of data is no difference.
         results_only: further models of the family, of which results ship and no weights: controls, and other seeds.
     """
 
@@ -140,7 +139,6 @@ class FamilyEntry(Frozen):
     title: str
     base: str
     members: tuple[FamilyMember, ...]
-    same_steps: bool = False
     results_only: tuple[str, ...] = ()
 
 

@@ -352,16 +352,6 @@ def test_from_what_a_model_lost_to_one_lost_fact(tour):
     no_trouble(page)
 
 
-def test_the_papers_claims_have_verdicts(tour):
-    page = tour("/Reproduction?paper=bertnesia")
-    page.get_by_role("tab", name="Claims of the text").click()
-    settle(page)
-    shown = page.inner_text('[data-testid="stMain"]')
-    assert "fine-tuning" in shown.lower()
-    assert any(verdict in shown.lower() for verdict in ("holds", "does not hold", "cannot be tested"))
-    no_trouble(page)
-
-
 def test_two_models_answer_one_sentence_side_by_side(tour):
     page = tour("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
     shown = page.inner_text('[data-testid="stMain"]')

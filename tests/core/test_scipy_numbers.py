@@ -12,7 +12,6 @@ from probing.core.edges.numbers import k_gains, k_weights
 from probing.core.stats.intervals import NORMAL_QUANTILE, fisher
 from probing.core.stats.ranks import rank_correlation
 from probing.reports.edges.curves import _POISSON
-from probing.reports.reproduction.curve_shapes import correlations, misses
 
 CLOSE = 1e-12
 
@@ -38,16 +37,6 @@ def test_divergence_from_equal_shares(rng):
     assert k_weights(amounts) == pytest.approx(np.array(expected), abs=CLOSE)
     assert k_weights(np.ones(13)) == 0 and np.isnan(k_weights(np.zeros(13)))
     assert np.isnan(k_gains([0.5, 0.5, 0.4])) and k_gains([0.1, 0.2, 0.2]) == pytest.approx(1.0, abs=CLOSE)
-
-
-def test_rank_correlations_of_many_curves(rng):
-    first, second = rng.integers(0, 4, (50, 8)).astype(float), rng.random((50, 8))
-    first[3] = 1.0
-    found = correlations(first, second)
-    assert np.isnan(found[3])
-    for row in (0, 1, 2, *range(4, 50)):
-        assert found[row] == pytest.approx(stats.spearmanr(first[row], second[row]).statistic, abs=CLOSE)
-    assert np.isnan(correlations(first[:, :2], second[:, :2])).all()
 
 
 @pytest.mark.parametrize("n", [5, 7, 8, 20])
@@ -83,12 +72,3 @@ def test_fishers_interval_is_scipys(n, rng):
     found = stats.pearsonr(first, first + rng.normal(size=n))
     ends = found.confidence_interval(0.95)
     assert fisher(float(found.statistic), n) == pytest.approx((ends.low, ends.high), abs=CLOSE)
-
-
-def test_how_far_a_curve_is_from_its_line_is_what_linregress_leaves(rng):
-    curves, layers = rng.random((20, 9)), np.arange(9)
-    for curve, miss in zip(curves, misses(curves)[0], strict=True):
-        line = stats.linregress(layers, curve)
-        left = curve - (line.intercept + line.slope * layers)
-        assert miss == pytest.approx(np.sqrt(np.mean(left**2)), abs=CLOSE)
-        assert 1 - (miss**2) / curve.var() == pytest.approx(line.rvalue**2, abs=CLOSE)

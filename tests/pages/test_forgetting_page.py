@@ -90,11 +90,3 @@ def test_a_known_model_whose_lost_facts_nobody_looked_for_comes_with_its_command
     app = opening(results, tmp_path / "cache", monkeypatch)("forgetting", lost_model=SST_2.name)
     assert f"python -m probing forgetting recover --model {SST_2.name}" in [one.value for one in app.main.get("code")]
     assert not app.exception and not any("Ignored" in one.value for one in app.main.info)
-
-
-def test_the_two_claims_are_judged_and_what_is_not_stored_is_not_measured(look):
-    app = look("reproduction", paper="forgetting", lost_tab="claims")
-    text = said(app)
-    (numbers,) = re.findall(r"Held-out lost facts that are back after .*", text)
-    assert not app.exception and f"{COLA.name} 60 % (55 to 65)" in numbers and CONTROL.name not in numbers
-    assert "Not measured: no model that was fine-tuned with its lower layers frozen is stored" in text

@@ -1,7 +1,6 @@
 """The Reproduction page on a planted family: published cells stay as published, ours are counted from the planted ranks."""
 
 import json
-import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -12,8 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.published import PublishedKnowledge
-from probing.reports.reproduction.decisions import VERDICTS
-from probing.reports.reproduction.knowledge.claims import RULES
 from probing.store.parquet import write_table
 from probing.ui.reproduction.selection import TABS
 from probing.ui.widgets.tables import text_width
@@ -197,31 +194,6 @@ def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(
             assert names == {"nesia-mini", "QA-SQuAD-2 ✗", "RANK-MSMARCO ?"}
 
 
-def test_every_verdict_is_given_and_every_card_has_a_link(as_it_opens):
-    app = as_it_opens
-    verdicts = table(app, "claim", "verdict")
-    assert set(verdicts["verdict"]) | set(verdicts["paper"]) == {*VERDICTS, "not published"}
-    links = [link.proto.label for link in app.get("page_link") if link.proto.label.startswith(("See ", "Compare the"))]
-    assert len(links) >= len(PAPER.claims)
-
-
-def test_every_card_shows_its_verdict_on_the_papers_own_tables(as_it_opens):
-    text = words(as_it_opens).replace("\\", "")
-    found = table(as_it_opens, "claim", "paper").set_index("claim")
-    cards = [part.split("**Rule.**")[0] for part in text.split("**The paper's own tables: ")[1:]]
-    assert [card.split(".**")[0] for card in cards] == list(found["paper"])
-    assert "14.7 per cent (the base, T-REx) to 66.7 (QA-SQuAD-1, Google-RE)" in cards[0]
-    assert "The rule needs numbers that the paper does not print" in cards[1]
-
-
-def test_the_first_card_shows_what_inner_layers_find_with_a_swapped_subject(as_it_opens):
-    text = words(as_it_opens).replace("\\", "")
-    null = text.split("**For comparison, the swapped subject.**")[1].split("**The paper's own tables")[0]
-    assert "The paper has no such control." in null
-    row = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
-    assert f"T-REx: the base {row['inner_own']:.1f} own, {row['inner_swapped']:.1f} swapped" in null
-
-
 def test_numbers_of_table_3_are_shown_with_their_yardsticks(as_it_opens):
     found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"]).loc[("BERT", "T-REx")]
     facts = planted_facts("trex")
@@ -235,22 +207,10 @@ def _answers(facts) -> dict[str, Counter]:
     return {relation: Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}}
 
 
-def test_a_claim_lists_the_models_that_it_needs_and_whether_they_learned_their_task(as_it_opens):
-    text = words(as_it_opens).replace("\\", "")
-    needed = [part.split("**The paper")[0] for part in text.split("**Models needed.** ")[1:]]
-    # Three claims need QA-SQuAD-2, whatever its model is called for short.
-    found = [line for line in needed if ":red-badge[trained, not learned: F1 50.0 %]" in line]
-    assert len(found) == sum("QA-SQuAD-2" in rule.needs for rule in RULES.values()) == 3
-    assert all(re.search(r"squad-2 :red-badge\[trained, not learned: F1 50\.0 %\]", line, re.IGNORECASE) for line in found), found
-    assert "QA-SQuAD-2 ✗ has not learned its task (F1 50.0 per cent, never an answer 50.0)" in text
+def test_a_model_without_an_objective_is_shown_and_one_that_did_not_learn_is_marked(as_it_opens):
+    assert "nesia-mini-odd" in set(table(as_it_opens, "last_micro")["row"])
     rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
-    assert all("QA-SQuAD-2 ✗" in set(row) for row in rows)
-
-
-def test_a_model_without_an_objective_is_shown_but_decides_no_claim(as_it_opens):
-    app = as_it_opens
-    assert "nesia-mini-odd" in set(table(app, "last_micro")["row"])
-    assert all("nesia-mini-odd" not in text for text in table(app, "claim", "verdict")["numbers"])
+    assert rows and all("QA-SQuAD-2 ✗" in set(row) for row in rows)
 
 
 def test_family_and_figure_stay_in_the_link_and_an_unknown_family_is_a_note(open_page):

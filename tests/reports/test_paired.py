@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.stats.paired_tests import mcnemar_exact
-from probing.reports.knowledge.pairs.paired_layers import macro_paired_by_layer, paired_by_layer
+from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.store.database import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts, planted_rank
 
@@ -33,21 +33,6 @@ def test_every_layer_counts_the_facts_that_each_side_knows(db, k):
         assert row["base_low"] <= row["base_value"] == pytest.approx(len(base) / 10)
         assert row["low"] <= row["value"] == pytest.approx(len(model) / 10)
         assert row["p_value"] == pytest.approx(mcnemar_exact(len(base - model), len(model - base)))
-
-
-def test_the_macro_difference_is_the_mean_over_relations(db):
-    table = macro_paired_by_layer(db, BASE.run_id, MODEL.run_id, 1).set_index("layer")
-    facts = planted_facts("trex")
-    relations = {relation: [n for n, fact in enumerate(facts) if fact.relation == relation] for relation in {f.relation for f in facts}}
-    for layer, row in table.iterrows():
-        apart = [
-            sum((MODEL.rank(n, layer) == 1) - (planted_rank(n, layer) == 1) for n in numbers) / len(numbers)
-            for numbers in relations.values()
-        ]
-        assert row["difference"] == pytest.approx(sum(apart) / len(apart))
-        assert (row["n"], row["relations"]) == (10, len(relations))
-        assert row["difference_low"] <= row["difference"] <= row["difference_high"]
-    assert macro_paired_by_layer(db, BASE.run_id, MODEL.run_id, 1, exposures=()).empty
 
 
 def test_filters_choose_the_facts(db):

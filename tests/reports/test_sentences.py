@@ -6,7 +6,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -15,7 +14,7 @@ from probing.core.sentences.example import ALIGNED, FIRST, MEAN, MLP, OURS, OWN,
 from probing.core.sentences.fates import FATES
 from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
-from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences, upper_against_lower
+from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
@@ -178,22 +177,6 @@ def test_a_change_of_one_seed_is_marked_where_seeds_differ_by_as_much(db: Databa
     # The control's seed differs from the base by two sentences at most, CoLA's seeds by four; the others differ by six and ten.
     assert set(changed.loc[changed["within_seeds"], "model"]) == {CONTROL.name}
     assert changed.loc[changed["model"] == CONTROL.name, "within_seeds"].all()
-
-
-@pytest.mark.parametrize("model", [COLA, SST_2], ids=lambda model: model.name)
-def test_layers_that_change_most_are_compared_by_a_bootstrap_over_sentences(db: Database, model: PlantedModel):
-    found = upper_against_lower(db, [model.name], [BIGRAM.name]).set_index("pooling")
-    if model.too_long:
-        assert found.empty, "the base's stored predictions are of probes that were trained on other sentences"
-        return
-    for pooling in POOLINGS:
-        right_of = {one: np.array([answered(one, BIGRAM, Cell(pooling, layer)) for layer in LAYERS], dtype=float) for one in (BASE, model)}
-        turned = right_of[model] - right_of[BASE]
-        lower, upper = turned[: LAST // 2 + 1].mean(axis=0), turned[LAST // 2 + 1 :].mean(axis=0)
-        assert found.at[pooling, "value"] == pytest.approx(abs(upper.mean()) - abs(lower.mean()))
-        draw = np.random.default_rng(7).integers(0, len(upper), (2_000, len(upper)))
-        slow = np.quantile(np.abs(upper[draw].mean(axis=1)) - np.abs(lower[draw].mean(axis=1)), [0.025, 0.975])
-        assert found.loc[pooling, ["low", "high"]].tolist() == pytest.approx(slow.tolist(), abs=0.002)
 
 
 def test_means_of_lower_and_upper_layers_are_those_of_the_changes(db: Database):

@@ -12,7 +12,6 @@ import pytest
 from probing.reports.knowledge.answer_drift import answer_drift
 from probing.reports.knowledge.early_exit import early_exit
 from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
-from probing.reports.knowledge.pairs.paired_layers import macro_paired_by_layer
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
 from probing.reports.knowledge.total import total
@@ -114,7 +113,7 @@ def test_what_needs_facts_has_no_row_of_a_counted_run(db: Database):
     assert found[["base_run_id", "run_id"]].values.tolist() == [[BASE.run_id, TUNED.run_id]]
     for wanted in (found, [(BASE.run_id, TUNED.run_id)], [(TUNED.run_id, BASE.run_id)]):
         assert transitions(db, wanted).empty and transitions_by_relation(db, wanted).empty
-    assert paired_with_yardsticks(db, BASE.run_id, TUNED.run_id, 1).empty and macro_paired_by_layer(db, BASE.run_id, TUNED.run_id, 1).empty
+    assert paired_with_yardsticks(db, BASE.run_id, TUNED.run_id, 1).empty
     assert early_exit(db, [BASE.run_id, TUNED.run_id])["run_id"].tolist() == [BASE.run_id]
     assert set(answer_drift(db, [BASE.run_id, TUNED.run_id])["run_id"]) == {BASE.run_id}
     assert count_facts(db, BASE.run_id) == 10 and count_facts(db, TUNED.run_id) == 0 and search_facts(db, TUNED.run_id).empty

@@ -9,7 +9,7 @@ from probing.core.edges.traces import AMBIGUOUS
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.edges import queries
-from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, settled_order, tasks_of_texts, traces
+from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, tasks_of_texts, traces
 from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, own_too, plant_edge_runs, plant_edges, planted_part, run_rows
 
 #: The runs of one model that a page of sentences looks at.
@@ -187,20 +187,6 @@ def test_traces_are_the_planted_answers_by_name(db: Database):
             got = rows["srl", one["target"], 0]
             assert set(got["memory"]) == {SRL.labels[label] for label in memory[one["target"]].nonzero()[0]}
             assert got["memory_right"] == (set(got["memory"]) == one["labels"])
-
-
-def test_what_settles_first_is_counted_by_sentence(db: Database):
-    found = {(row.later, row.earlier): (row.sentences, row.before) for row in settled_order(db, IDS, "dev").itertuples()}
-    settled: dict[tuple[str, str], list[int]] = {}
-    for one in slow_targets():
-        if one["settled"] >= 0:
-            settled.setdefault((one["text"], one["task"]), []).append(one["settled"])
-    expected: dict = {}
-    for later, earlier in (("pos", "srl"), ("srl", "pos")):
-        texts = [text for text, task in settled if task == later and (text, earlier) in settled]
-        before = sum(any(a < b for a in settled[text, later] for b in settled[text, earlier]) for text in texts)
-        expected[later, earlier] = (len(texts), before)
-    assert found == expected
 
 
 def test_counts_of_scores_are_those_of_labels_that_count(db: Database):

@@ -76,7 +76,7 @@ CHOSEN = {
         changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd", tuning_tab="all"
     ),
     "reproduction": ReproductionSelection(
-        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", verdict="holds", figure=4,
+        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", figure=4,
         probed_encoder="nesia-mini",
         pipeline_tab="tables", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="tables", interplay_figure="3cd",
         lost_base="nesia-mini", lost_tab="tables", panel="trex", pipeline_panel="places", interplay_panel="bshift", pipeline_task="pos",
@@ -108,7 +108,7 @@ LINKED = {
     "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss tuning_tab",
     "heads": "model probe_set k average exposures in_subject heads_minus",
     "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
-    "interplay_tab interplay_figure lost_base lost_tab verdict panel pipeline_panel interplay_panel pipeline_task",
+    "interplay_tab interplay_figure lost_base lost_tab panel pipeline_panel interplay_panel pipeline_task",
     "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected forgetting_tab",
     "own_model": "my_model my_base my_others my_space my_run my_k my_part",
     "methods": "methods_search methods_tab",

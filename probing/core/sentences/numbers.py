@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE, wilson
+from probing.core.stats.intervals import NORMAL_QUANTILE, wilson
 from probing.core.stats.paired_tests import PairedCounts, benjamini_hochberg, paired_difference
 
-#: Draws of a bootstrap over test sentences.
-_DRAWS = 4_000
 #: The two groups of layers in the paper's tables of mean changes.
 LOWER, UPPER = "lower", "upper"
 
@@ -50,21 +48,3 @@ def spread_about_zero(changes: ArrayLike) -> float:
     """How large 95 % of changes are at most, if they vary normally about 0: 1.96 times their root mean square; NaN without changes."""
     known = np.asarray(changes, dtype=np.float64)
     return NORMAL_QUANTILE * float(np.sqrt(np.mean(known**2))) if known.size else np.nan
-
-
-def larger_by(first: ArrayLike, second: ArrayLike, seed: int = 0) -> tuple[float, float, float]:
-    """Size of the mean of one number of each sentence minus the size of the mean of another, with its 95 % interval.
-
-    The interval is a percentile bootstrap over sentences (Efron 1979): both numbers of a sentence are drawn together, so that neither
-    layers nor models are taken as independent.
-
-    Args:
-        first, second: (sentences,), at least one, such as the change of right predictions averaged over layers.
-        seed: of the draws; equal numbers and seeds give equal intervals.
-    """
-    both, times = np.unique(np.stack([np.asarray(first, np.float64), np.asarray(second, np.float64)], axis=1), axis=0, return_counts=True)
-    n = int(times.sum())
-    drawn = np.random.default_rng(seed).multinomial(n, times / n, size=_DRAWS) @ both / n
-    low, high = np.quantile(np.abs(drawn[:, 0]) - np.abs(drawn[:, 1]), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    means = np.abs(times @ both / n)
-    return float(means[0] - means[1]), float(low), float(high)

@@ -201,6 +201,8 @@ CALLED: Mapping[str, Task] = MappingProxyType(
 )
 #: Objective of a model trained further on its base's own text and objective: it shows what more steps alone forget.
 CONTROL = TASKS["control"].label
+#: What a base stands for, where models are named by their objective.
+BASE = "pre-training"
 
 
 def task_named(slug: str) -> Task:

@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from probing.core.sentences import numbers
-from probing.core.sentences.example import FIRST, MEAN, OURS, OWN, POOLINGS
+from probing.core.sentences.example import FIRST, MEAN, OURS
 from probing.core.sentences.fates import LEVEL
-from probing.core.sentences.pairs import Cell
 from probing.reports.relatives import NAMES, StoredRuns
-from probing.reports.sentences.fate_counts import right_sentences
-from probing.reports.sentences.runs import COUNTS, base_runs, counted, in_order, only, own_pairs, stored
+from probing.reports.sentences.runs import COUNTS, counted, in_order, only, own_pairs, stored
 from probing.store.database import Database
 from probing.store.sentences import queries
 
@@ -81,33 +79,6 @@ def group_means(
     means = found.relatives.with_control(means, keys, {"mean_change": "control_change"})
     means = only(found.relatives.listed(means, models), task=tasks)
     return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
-
-
-def upper_against_lower(db: Database, models: Sequence[str], tasks: Sequence[str], protocol: str = OURS) -> pd.DataFrame:
-    """Size of the mean change of the upper layers minus that of the lower ones, where the predictions of model and base are stored.
-
-    Args:
-        db: the database.
-        models, tasks, protocol: as ``changes``.
-
-    Returns:
-        model, base, objective, task, pooling, value with low and high (bootstrap over sentences, ``numbers.larger_by``).
-    """
-    runs = stored(db, protocol).runs
-    tuned = only(runs, model=models, task=tasks)
-    bases = base_runs(tuned, runs)
-    right = right_sentences(db, sorted({*bases, *bases.values()}), (OWN,))
-    rows = []
-    for row in tuned.itertuples():
-        for pooling in POOLINGS:
-            cells = [Cell(pooling, layer) for layer in range(row.layers)]
-            if row.run_id in bases and all((run, cell) in right for run in (row.run_id, bases[row.run_id]) for cell in cells):
-                turned = np.stack([right[row.run_id, cell] - right[bases[row.run_id], cell] for cell in cells])
-                turned = turned[:, ~np.isnan(turned).any(axis=0)]
-                of_group = np.array([numbers.layer_group(layer, row.layers - 1) for layer in range(row.layers)])
-                upper, lower = (turned[of_group == group].mean(axis=0) for group in (numbers.UPPER, numbers.LOWER))
-                rows.append((row.model, row.base, row.objective, row.task, pooling, *numbers.larger_by(upper, lower)))
-    return pd.DataFrame(rows, columns=[*NAMES, "task", "pooling", "value", "low", "high"])
 
 
 def turned_sentences(db: Database, model: str, task: str, pooling: str, layer: int, protocol: str = OURS) -> pd.DataFrame:

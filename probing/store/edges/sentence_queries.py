@@ -190,26 +190,5 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
     return by_task(answers.assign(**lists), "task", "target", "layer")
 
 
-def settled_order(db: Database, run_ids: Sequence[str], part: str) -> pd.DataFrame:
-    """How often a target of one task settles before one of another in the same sentence, for every two tasks.
-
-    Returns:
-        later, earlier (tasks), sentences (texts in which targets of both settle), before (those in which a target of ``later`` settles at
-        a lower layer than one of ``earlier``).
-    """
-    pairs = db.query(
-        f"""
-        WITH {_TARGETS}, ends AS (
-            SELECT text_sha256, task, min(settled) AS first_settled, max(settled) AS last_settled FROM traced WHERE settled >= 0
-            GROUP BY ALL
-        )
-        SELECT a.task AS later, b.task AS earlier, count(*) AS sentences, count(*) FILTER (a.first_settled < b.last_settled) AS before
-        FROM ends a JOIN ends b ON b.text_sha256 = a.text_sha256 AND b.task <> a.task GROUP BY ALL ORDER BY ALL
-        """,
-        _values(run_ids, part, {}),
-    )
-    return pairs
-
-
 def _values(run_ids: Sequence[str], part: str, filters: dict[str, Any]) -> dict[str, Any]:
     return TargetFilter(**filters).values | {"run_ids": list(run_ids), "part": part}

@@ -21,8 +21,6 @@ def paired_layers(
     k: int,
     exposures: Sequence[str] | None = None,
     answer_in_subject: bool | None = None,
-    *,
-    by_relation: bool = False,
 ) -> pd.DataFrame:
     """How many of the facts that two runs share each, both or neither knows, at every layer that both have.
 
@@ -31,15 +29,13 @@ def paired_layers(
         first, second: ids of the runs.
         k: the rank up to which a fact counts as known.
         exposures, answer_in_subject: filters, read from the second run; None keeps all.
-        by_relation: whether relations are counted apart.
 
     Returns:
-        layer, relation (if counted apart), n, both, first_only, second_only, neither; no row if the runs share no fact.
+        layer, n, both, first_only, second_only, neither; no row if the runs share no fact.
     """
-    groups = "a.layer, k.relation" if by_relation else "a.layer"
     return db.query(
         f"""
-        SELECT {groups}, count(*) AS n,
+        SELECT a.layer, count(*) AS n,
             count(*) FILTER (a.gold_rank <= $k AND b.gold_rank <= $k) AS both,
             count(*) FILTER (a.gold_rank <= $k AND b.gold_rank > $k) AS first_only,
             count(*) FILTER (a.gold_rank > $k AND b.gold_rank <= $k) AS second_only,
@@ -49,7 +45,7 @@ def paired_layers(
         JOIN {NUMBERS} n ON n.number = b.fact_id
         JOIN known k ON k.run_id = b.run_id AND k.fact_id = n.fact_id
         WHERE a.run_id = $first AND b.run_id = $second AND {KEPT}
-        GROUP BY {groups} ORDER BY {groups}
+        GROUP BY a.layer ORDER BY a.layer
         """,
         {"first": first, "second": second, "k": int(k), **filters(exposures, answer_in_subject)},
     )

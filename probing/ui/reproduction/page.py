@@ -10,7 +10,6 @@ from probing.reports.reproduction.papers import PAPERS
 from probing.store.database import Database
 from probing.ui.frame import page, page_reads, selection
 from probing.ui.frame.page import View
-from probing.ui.reproduction import claims
 from probing.ui.reproduction import selection as fields
 from probing.ui.reproduction.edges.section import EDGE_PROBING
 from probing.ui.reproduction.forgetting.section import FORGETTING
@@ -51,8 +50,8 @@ def draw(view: View) -> None:
         section.below(shown, shown.found.ours)
     with selection.open_tab(section.fields[1], section.tabs, view.page) as name:
         if name == "claims":
-            claims.draw(shown)
             _introduce(shown)
+            st.markdown(joined("\n", [filled("- {says} *{where}*", says=one.says, where=one.where) for one in shown.numbers.claims]))
         elif name == "tables":
             for part in section.tables:
                 part(shown)
@@ -115,4 +114,4 @@ def _figure(shown: Shown) -> None:
         figure = paper.figure(getattr(selection.of(ReproductionSelection), name))
         panel = fields.choose_panel(section.panels(shown, figure), panel_name, shown.view.page, Markdown(section.panel))
     section.figure(shown, figure, panel)
-    st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=section.words.values))
+    st.markdown(filled("**The paper's figure.** {shows}{values}", shows=figure.shows, values=section.values))

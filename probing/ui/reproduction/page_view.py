@@ -13,7 +13,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, escape
 
-_NOTHING, _CONTROL, _NONE = Markdown(""), Markdown("For comparison"), Markdown("Nothing")
+_NOTHING = Markdown("")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Section:
     """A paper on the page.
 
     Attributes:
-        paper: its numbers and rules.
+        paper: its numbers and tables.
         fields: of the page's selection: the subject, the open tab, the figure and its panel.
         tabs: name in the link -> title.
         prefix: of the names of files.
@@ -33,12 +33,10 @@ class Section:
         figure: draws ours for a figure of the paper, and of it only the panel of this name, unless the name is empty.
         panel: title of the choice of a panel.
         panels: the figure's panels, of which one is drawn unless all are wanted: name in links -> title.
-        models: objective -> model of ours.
-        view_of: the page, link text and changed fields that show what a claim is about.
         option: the name of a subject in the menu; None: the model's.
         further: draws further choices for a subject and returns them.
         below: draws what precedes the tabs; it may stop the page.
-        words: the parts of the sentences on verdicts that are the paper's own.
+        values: what is said of the values in the paper's figures.
     """
 
     paper: Paper
@@ -51,44 +49,11 @@ class Section:
     about: "Callable[[Shown, Ours], Markdown]"
     tables: "tuple[Callable[[Shown], None], ...]"
     figure: "Callable[[Shown, Any, str], None]"
-    words: "Words"
     panel: str = "Panel"
     panels: "Callable[[Shown, Any], Mapping[str, str]]" = lambda shown, figure: {}
-    models: "Callable[[Ours], Mapping[str, str]]" = lambda ours: {}
-    view_of: "Callable[[Ours, str], tuple[str, Markdown, dict[str, Any]] | None]" = lambda ours, claim: None
     option: Callable[[View, str, Any], str] = lambda view, name, about: view.label(name)
     further: Callable[[View, Any], tuple[str, ...]] = lambda view, about: ()
     below: "Callable[[Shown, Ours], None]" = lambda shown, ours: None
-
-
-@dataclass(frozen=True)
-class Words:
-    """The parts of the sentences on verdicts that are a paper's own.
-
-    Attributes:
-        whose: what is judged with the subject.
-        untested: why claims cannot be tested.
-        chance: which rules correct for the number of intervals.
-        scope: what a verdict is about.
-        printed: how the paper's own numbers are judged.
-        side: heading of a side of the paper on a card; ``{side}`` is its name.
-        null: heading of what guessing or a control gives.
-        named: whether our models are named, marked by whether they learned their task, for objectives in sentences and as those needed.
-        none: what is not stored, if nothing is.
-        models: what follows "the paper's own".
-        values: what is said of the values in the paper's figures.
-    """
-
-    whose: Markdown
-    scope: Markdown
-    printed: Markdown
-    untested: Markdown = _NOTHING
-    chance: Markdown = _NOTHING
-    side: str = "The paper's own tables"
-    null: Markdown = _CONTROL
-    named: bool = False
-    none: Markdown = _NONE
-    models: Markdown = _NOTHING
     values: Markdown = _NOTHING
 
 
@@ -112,13 +77,8 @@ class Shown:
         return self.section.paper.numbers
 
     @property
-    def models(self) -> Mapping[str, str]:
-        """Objective -> model of ours."""
-        return self.section.models(self.found.ours) if self.found.ours else {}
-
-    @property
     def about(self) -> Any:
-        """What is known of ours besides their evidence; None if nothing is stored."""
+        """The numbers of ours; None if nothing is stored."""
         return self.found.ours.about if self.found.ours else None
 
     def stamp(self, what: str, rows: pd.DataFrame | None = None, panel: str = "") -> Stamp:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from probing.core.head_kinds import ALIASES
-from probing.reports.reproduction.decisions import FAILS, HOLDS, UNSURE, UNTESTED
 from probing.ui.frame.selection import bound, declared, noted, of, one_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown
@@ -27,8 +26,6 @@ INTERPLAY_FIGURES = ("1", "2a", "2b", "3ab", "3cd", "4", "5")
 FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
 #: In links: all panels of a figure.
 ALL_PANELS = "all"
-#: Verdict in links -> its words.
-VERDICTS = {"holds": HOLDS, "fails": FAILS, "unsure": UNSURE, "untested": UNTESTED}
 
 
 @declared("reproduction")
@@ -38,7 +35,6 @@ class ReproductionSelection:
 
     Attributes:
         paper: the paper that is shown.
-        verdict: the claims that are listed; ``""`` for all.
         family, family_head: base of the family that is compared with the paper, and its heads.
         paper_tab: the tab that is open.
         figure: number of the paper's figure that is drawn.
@@ -53,7 +49,6 @@ class ReproductionSelection:
     """
 
     paper: str = one_of(tuple(PAPERS))
-    verdict: str = one_of(("", *VERDICTS))
     family: str = ""
     family_head: str = noted("", aliases=ALIASES)
     paper_tab: str = one_of(tuple(TABS))

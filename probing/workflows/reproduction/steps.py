@@ -75,7 +75,8 @@ def compare(plan: Plan, say: Say) -> None:
     with open_database(database_folder()) as db:
         if base not in paper.subjects(db):
             raise StoreError(f"no {paper.needs} of {base} are stored; make them with: {plan.again}")
-        tables = paper.to_write(paper.compare(db, base))
+        found = paper.compare(db, base).tables
+    tables = {name: found[name] for name in paper.written}
     write_tables(plan, tables, _text, say)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.stats.intervals import wilson
-from probing.core.stats.paired_tests import PairedCounts, macro_difference, paired_difference
+from probing.core.stats.paired_tests import PairedCounts, paired_difference
 from probing.store.database import Database
 from probing.store.knowledge.pair_queries import paired_layers
 
@@ -39,24 +39,3 @@ def paired_by_layer(
         )
     columns = ["layer", "n", "both", "base_only", "model_only", "neither", *_SHARES]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_SHARES, "float64"))
-
-
-def macro_paired_by_layer(
-    db: Database, base_run: str, run: str, k: int, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
-    """The difference of macro P@k of two runs at every layer that both have, paired over the facts of each relation.
-
-    Args:
-        as for ``paired_by_layer``.
-
-    Returns:
-        layer, n (facts in common), relations, difference (the run's minus the base's), difference_low, difference_high.
-    """
-    counted = paired_layers(db, base_run, run, k, exposures, answer_in_subject, by_relation=True)
-    rows = []
-    for layer, group in counted.groupby("layer"):
-        columns = (group[name].tolist() for name in ("relation", "both", "second_only", "first_only", "neither"))
-        got = macro_difference({relation: PairedCounts(*counts) for relation, *counts in zip(*columns, strict=True)})
-        rows.append((int(layer), got.counts.n, len(group), got.value, got.low, got.high))
-    shares = ["difference", "difference_low", "difference_high"]
-    return pd.DataFrame(rows, columns=["layer", "n", "relations", *shares]).astype(dict.fromkeys(shares, "float64"))

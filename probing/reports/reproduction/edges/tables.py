@@ -5,9 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from probing.core.edges import numbers
 from probing.core.edges.published import PublishedEdges
-from probing.reports.reproduction.decisions import Interval
-from probing.reports.reproduction.edges.evidence import EdgeEvidence, of_curve
+from probing.reports.edges.curves import Number
+from probing.reports.edges.places import expected_layer_of
+from probing.reports.reproduction.edges.encoder_numbers import EncoderNumbers
+
+#: Titles of the tasks.
+CALLED = {
+    "pos": "part of speech",
+    "constituents": "constituents",
+    "dependencies": "dependencies",
+    "entities": "entities",
+    "srl": "semantic roles",
+    "coreference": "coreference",
+    "proto-roles": "proto-roles",
+    "relations": "relations",
+}
 
 SUMMARY_COLUMNS = (
     "row", "model", "last", "f1_first", "f1_last", "f1_last_low", "f1_last_high", "memory", "majority", "ceiling", "random",
@@ -18,7 +32,7 @@ BAR_COLUMNS = ("task", "layer", "weight", "normed", "gain")
 DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels")
 
 
-def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
     """One row per task and encoder, one column per probe: ``task, encoder, P(0), ..., P(L)``, F1 in %; empty above the last layer."""
     most = max((encoder.depth for encoder in encoders), default=0)
     rows = []
@@ -30,7 +44,7 @@ def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> p
     return pd.DataFrame(rows, columns=["task", "encoder", *(f"P({layer})" for layer in range(most + 1))])
 
 
-def summary(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+def summary(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
     """One row per task and encoder, as in the paper's Figure 1: ``SUMMARY_COLUMNS``; F1 in [0, 1], places in layers, K in bits.
 
     The interval of a published number is only its rounding, so it is not shown here.
@@ -40,26 +54,22 @@ def summary(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFr
     return table.astype(dict.fromkeys(SUMMARY_COLUMNS[3:], "float64"))
 
 
-def _summary_row(task: str, encoder: EdgeEvidence) -> tuple:
-    first, last = (of_curve(encoder.curves[task], lambda f1, place=place: f1[:, place]) for place in (0, -1))  # type: ignore[misc]
-    expected, k_gains = encoder.expected(task), encoder.k_gains(task)
-    centre, k_weights = (encoder.place(task, measure) for measure in ("centre_of_gravity", "k_weights"))
+def _summary_row(task: str, encoder: EncoderNumbers) -> tuple:
+    curve = encoder.curves[task]
+    last, expected = _at(encoder, task, -1), expected_layer_of(curve)
     yardsticks = [encoder.beside.get(name, {}).get(task) for name in ("memory", "majority", "ceiling", "random")]
     return (
-        task, encoder.name, encoder.depth, first.value, last.value, *_ends(last, encoder), *yardsticks, _value(centre), _value(expected),
-        *(_ends(expected, encoder) if expected else (None, None)), _value(k_weights), _value(k_gains),
+        task, encoder.name, encoder.depth, curve.values[0], last.value, *_ends(last, encoder), *yardsticks, encoder.centres.get(task),
+        expected.value, *_ends(expected, encoder), encoder.k_weights.get(task),
+        np.nan if np.isnan(expected.value) else float(numbers.k_gains(curve.values)),
     )  # fmt: skip
 
 
-def _value(number: Interval | None) -> float | None:
-    return number.value if number else None
-
-
-def _ends(number: Interval, encoder: EdgeEvidence) -> tuple[float | None, float | None]:
+def _ends(number: Number, encoder: EncoderNumbers) -> tuple[float | None, float | None]:
     return (None, None) if encoder.published else (number.low, number.high)
 
 
-def points(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFrame:
+def points(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
     """F1 of every probe: ``POINT_COLUMNS``, in [0, 1]."""
     rows = [
         (encoder.name, "trained", task, layer, encoder.depth, curve.values[place], *_ends(_at(encoder, task, place), encoder))
@@ -71,11 +81,11 @@ def points(tasks: Sequence[str], encoders: Sequence[EdgeEvidence]) -> pd.DataFra
     return pd.DataFrame(rows, columns=list(POINT_COLUMNS)).astype({"low": "float64", "high": "float64"})
 
 
-def _at(encoder: EdgeEvidence, task: str, place: int) -> Interval:
-    return of_curve(encoder.curves[task], lambda f1: f1[:, place])
+def _at(encoder: EncoderNumbers, task: str, place: int) -> Number:
+    return encoder.curves[task].number(lambda f1: f1[..., place])
 
 
-def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
+def levels(tasks: Sequence[str], ours: EncoderNumbers | None) -> pd.DataFrame:
     """The yardsticks of our data: ``task, name, value``, F1 in [0, 1]."""
     beside = ours.beside if ours else {}
     names = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
@@ -83,7 +93,7 @@ def levels(tasks: Sequence[str], ours: EdgeEvidence | None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "name", "value"])
 
 
-def bars(tasks: Sequence[str], encoder: EdgeEvidence) -> pd.DataFrame:
+def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
     """Weights and gains of an encoder by layer: ``BAR_COLUMNS``; layer 0 has no gain, and published weights exist only as a drawing."""
     known = encoder.weights.set_index(["task", "layer"])["weight"]
     rows = []

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.registry import read_registry
-from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.findings import BASE
+from probing.core.tasks.objectives import BASE, CONTROL
 from probing.reports.runs import one_run_each
 from probing.store.database import Database
 from probing.store.run_queries import runs as all_runs
@@ -21,13 +20,11 @@ class Family:
         members: objective -> model, the base among them as ``BASE``; one model per objective.
         others: further models of the family: their objective already has a model, or is not one of the paper's. Seeds and controls of
             which only results ship are left out.
-        same_steps: whether models of alike objectives were fine-tuned for the same number of steps.
     """
 
     base: str
     members: Mapping[str, str]
     others: tuple[str, ...] = ()
-    same_steps: bool = False
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -65,5 +62,5 @@ def families_here(db: Database) -> dict[str, Family]:
         others = tuple(str(model) for model in tuned.index.sort_values() if model not in left_out)
         members = {objective: wanted[objective] for objective in order if objective in wanted}
         if members:
-            families.append(Family(base, members, others, bool(entry and entry.same_steps)))
+            families.append(Family(base, members, others))
     return {one.base: one for one in sorted(families, key=lambda family: (-len(family.models), family.base))}

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from probing.core.knowledge.published import PublishedKnowledge, PublishedSet
-from probing.reports.reproduction.findings import BASE
+from probing.core.tasks.objectives import BASE
 from probing.reports.reproduction.knowledge.measurements import LAMA_TEMPLATES, Gathered
 from probing.store.database import Database
 from probing.store.run_queries import relations, totals

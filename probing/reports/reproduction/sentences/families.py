@@ -9,11 +9,13 @@ from probing.core.sentences.example import OURS, QUICK, SENTEVAL
 from probing.core.sentences.published import PublishedSentences
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.relatives import named, relatives
-from probing.reports.reproduction.sentences.evidence import COLA_MEAN, TUNED
 from probing.store.changes import queries as of_changes
 from probing.store.database import Database
 from probing.store.sentences import queries as of_sentences
 
+#: Objectives of the paper, by their names in results, and CoLA fine-tuned on the mean over all tokens.
+COLA, SST, RTE, SQUAD, COLA_MEAN = "CoLA", "SST-2", "RTE", "QA-SQuAD-1", "CoLA (mean)"
+TUNED = (COLA, SST, RTE, SQUAD)
 #: Objectives that are compared with the paper: its own, CoLA on the mean, and the control.
 OBJECTIVES = (*TUNED, COLA_MEAN, CONTROL)
 _NAMES = ["model", "base", "objective", "variant", "tuned_seed"]

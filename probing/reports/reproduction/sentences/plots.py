@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 
 from probing.core.sentences.example import FIRST, MEAN, POOLINGS
-from probing.core.tasks.objectives import CONTROL
-from probing.reports.reproduction.findings import BASE
-from probing.reports.reproduction.sentences.claims_inside import DISTANCE
-from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, SST, TUNED, InterplayEvidence
+from probing.core.tasks.objectives import BASE, CONTROL
+from probing.reports.reproduction.sentences.families import COLA, COLA_MEAN, SST, TUNED
+from probing.reports.reproduction.sentences.measurements import DISTANCE, ENTROPY, SentenceNumbers
 
 POINT_COLUMNS = ("panel", "encoder", "objective", "dashed", "x", "value", "low", "high")
 LEVEL_COLUMNS = ("panel", "name", "value")
-ENTROPY_OF_MODEL = "entropy-first"
 #: Panels of Figure 3c and 3d; the second is the control that the paper lacks.
 PUT_BACK = {"last": "last n layers put back", "first": "first n layers put back"}
 
@@ -32,37 +30,37 @@ class Plot(NamedTuple):
     stars: pd.DataFrame
 
 
-def plot(evidence: InterplayEvidence, kind: str) -> Plot:
-    """The points of a figure of this kind, for the judged encoders; figures of pre-trained encoders show all stored ones."""
+def plot(ours: SentenceNumbers, kind: str) -> Plot:
+    """The points of a figure of this kind, of the base and its models; a figure of pre-trained encoders shows all stored ones."""
     nothing = pd.DataFrame(columns=list(LEVEL_COLUMNS)), pd.DataFrame(columns=list(POINT_COLUMNS))
     if kind == "accuracy":
-        return _accuracy(evidence, nothing[1])
+        return _accuracy(ours, nothing[1])
     if kind in POOLINGS:
-        return _changes(evidence, kind)
+        return _changes(ours, kind)
     if kind == "replaced":
-        return _replaced(evidence, nothing[1])
+        return _replaced(ours, nothing[1])
     if kind == "epochs":
-        epochs = evidence.epochs
-        epochs = epochs[epochs["encoder"].isin(evidence.judged) & epochs["objective"].isin([COLA, SST, CONTROL])]
+        epochs = ours.epochs
+        epochs = epochs[epochs["objective"].isin([COLA, SST, CONTROL])]
         points = epochs.assign(panel="", dashed=False, x=epochs["epoch"], value=epochs["perplexity"], low=np.nan, high=np.nan)
         return Plot(points[list(POINT_COLUMNS)], *nothing)
-    measure = ENTROPY_OF_MODEL if kind == "entropy" else DISTANCE
-    values = evidence.values[evidence.values["encoder"].isin(evidence.judged) & evidence.values["measure"].eq(measure)]
+    measure = ENTROPY if kind == "entropy" else DISTANCE
+    values = ours.values[ours.values["measure"].eq(measure)]
     values = values[values["objective"].isin([BASE, COLA, COLA_MEAN, CONTROL])]
     return Plot(values.assign(panel="", dashed=False, x=values["layer"])[list(POINT_COLUMNS)], *nothing)
 
 
-def _accuracy(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
-    accuracies = evidence.accuracies
+def _accuracy(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
+    accuracies = ours.accuracies
     points = accuracies.assign(panel=accuracies["task"], objective=BASE, dashed=accuracies["pooling"].eq(FIRST), x=accuracies["layer"])
     tasks = accuracies.drop_duplicates("task")
     levels = [(row.task, name, getattr(row, name)) for row in tasks.itertuples() for name in ("majority", "surface")]
     return Plot(points[list(POINT_COLUMNS)], pd.DataFrame(levels, columns=list(LEVEL_COLUMNS)), stars)
 
 
-def _changes(evidence: InterplayEvidence, pooling: str) -> Plot:
-    changes = evidence.changes
-    changes = changes[changes["encoder"].isin(evidence.judged) & changes["objective"].isin(TUNED) & changes["pooling"].eq(pooling)]
+def _changes(ours: SentenceNumbers, pooling: str) -> Plot:
+    changes = ours.changes
+    changes = changes[changes["objective"].isin(TUNED) & changes["pooling"].eq(pooling)]
     placed = changes.assign(panel=changes["task"], dashed=False, x=changes["layer"])
     control = placed[placed["control"].notna()].drop_duplicates(["encoder", "task", "layer"])
     control = control.assign(objective=CONTROL, value=control["control"], low=np.nan, high=np.nan)
@@ -73,8 +71,8 @@ def _changes(evidence: InterplayEvidence, pooling: str) -> Plot:
     return Plot(points, levels, stars[list(POINT_COLUMNS)])
 
 
-def _replaced(evidence: InterplayEvidence, stars: pd.DataFrame) -> Plot:
-    perplexities = evidence.perplexities[evidence.perplexities["encoder"].isin(evidence.judged)]
+def _replaced(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
+    perplexities = ours.perplexities
     base = perplexities[perplexities["objective"].eq(BASE) & perplexities["replaced"].eq("none")]
     perplexities = perplexities[perplexities["objective"].isin([COLA, SST, CONTROL]) & ~perplexities["embeddings"].astype(bool)]
     tables = []

@@ -6,9 +6,9 @@ import pandas as pd
 
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.published import GROUPS, PublishedSentences
-from probing.reports.reproduction.findings import PARTLY, UNLEARNED
-from probing.reports.reproduction.sentences.evidence import POOLED, InterplayEvidence
+from probing.core.tasks.task_success import TRAINED_NOT_LEARNED
 from probing.reports.reproduction.sentences.families import SentenceFamily
+from probing.reports.reproduction.sentences.measurements import SentenceNumbers
 from probing.reports.task_success import scores
 from probing.store.database import Database
 
@@ -20,7 +20,9 @@ CHANGE_COLUMNS = (
     "tuned", "task", "pooling", "group", "BERT", "RoBERTa", "ALBERT", "ours", "low", "high", "control", "seed_low", "seed_high", "why",
 )  # fmt: skip
 #: Verdict on a model -> what its cells say of it.
-_TRAINED = {PARTLY: "task partly learned", **dict.fromkeys(UNLEARNED, "trained, not learned")}
+_TRAINED = {"partly": "task partly learned", **dict.fromkeys(("not learned", "cannot tell"), TRAINED_NOT_LEARNED)}
+#: Name of a pooling for readers.
+POOLED = {"first": "CLS", "mean": "mean"}
 #: A published cell that could not be read from the text of the paper.
 NOT_READ = "not read"
 
@@ -46,7 +48,7 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(dict.fromkeys(SCORE_COLUMNS[2:10], "float64"))
 
 
-def changes_beside(ours: InterplayEvidence | None, family: SentenceFamily | None, published: PublishedSentences) -> pd.DataFrame:
+def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) -> pd.DataFrame:
     """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, one row per cell, in the order of the tables.
 
     A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the smallest and
@@ -59,27 +61,25 @@ def changes_beside(ours: InterplayEvidence | None, family: SentenceFamily | None
                 for place, group in enumerate(GROUPS):
                     cells = [published.change(model.name, task, pooling, tuned.objective) for model in published.models]
                     theirs = [cell[place] if cell else None for cell in cells]
-                    rows.append((tuned.name, task, pooling, group, *theirs, *_ours(ours, family, (tuned.objective, task, pooling, group))))
+                    rows.append((tuned.name, task, pooling, group, *theirs, *_ours(ours, (tuned.objective, task, pooling, group))))
     names = [model.name for model in published.models]
     columns = [*CHANGE_COLUMNS[:4], *names, *CHANGE_COLUMNS[7:]]
     numbers = [*names, *CHANGE_COLUMNS[7:-1]]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
 
 
-def _ours(evidence: InterplayEvidence | None, family: SentenceFamily | None, cell: tuple[str, str, str, str]) -> tuple:
+def _ours(ours: SentenceNumbers | None, cell: tuple[str, str, str, str]) -> tuple:
     """Value, ends, the control's value, ends over seeds, and why there is no value."""
     objective, task, *_ = cell
-    if evidence is None or family is None:
+    if ours is None:
         return (*[None] * 6, _no_model(None, objective))
-    groups = evidence.groups
-    groups = groups[groups["encoder"].eq(family.base)]
+    groups = ours.groups
     for column, value in zip(("objective", "task", "pooling", "group"), cell, strict=True):
         groups = groups[groups[column].eq(value)]
     if groups.empty:
-        return (*[None] * 6, _why(family, objective, task))
+        return (*[None] * 6, _why(ours.family, objective, task))
     numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
-    learned = evidence.learned.get((family.base, objective), "")
-    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), _TRAINED.get(learned, ""))
+    return (*(None if pd.isna(one) else 100 * float(one) for one in numbers), _TRAINED.get(ours.learned.get(objective, ""), ""))
 
 
 def _why(family: SentenceFamily, objective: str, task: str) -> str:

@@ -9,7 +9,7 @@ from probing.figures.edges.layer_bars import layer_bars
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
 from probing.reports.reproduction.edges import tables as report
-from probing.reports.reproduction.edges.evidence import CALLED, EdgeEvidence
+from probing.reports.reproduction.edges.encoder_numbers import EncoderNumbers, published_encoders
 from probing.ui.reproduction.edges.tables import colours, labels, link_to_pipeline
 from probing.ui.reproduction.page_view import Shown
 from probing.ui.widgets import blocks
@@ -27,10 +27,10 @@ def panels(shown: Shown, figure: PublishedPlot) -> dict[str, str]:
     return {one.name: labels(shown)[one.name] for one in _encoders(shown, figure)}
 
 
-def _encoders(shown: Shown, figure: PublishedPlot) -> list[EdgeEvidence]:
+def _encoders(shown: Shown, figure: PublishedPlot) -> list[EncoderNumbers]:
     named = {shown.numbers.model(name).title for name in figure.models}
-    theirs = [one for name, one in shown.found.papers.items() if name in named]
-    return [*([shown.found.ours.evidence] if shown.found.ours else []), *theirs]
+    theirs = [one for one in published_encoders(shown.numbers) if one.name in named]
+    return [*([shown.about] if shown.about else []), *theirs]
 
 
 def draw(shown: Shown, figure: PublishedPlot, panel: str) -> None:
@@ -52,7 +52,7 @@ def draw(shown: Shown, figure: PublishedPlot, panel: str) -> None:
 
 def _scores(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     blocks.figure(
-        drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED),
+        drawing(score_rows, table, colours=colours(shown), labels=labels(shown), titles=report.CALLED),
         table=table,
         stamp=shown.stamp(f"Figure {figure.number}, F1"),
         name=f"edge-figure-{figure.number}-scores",
@@ -64,7 +64,7 @@ def _scores(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
 
 def _places(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     blocks.figure(
-        drawing(place_rows, table, colours=colours(shown), labels=labels(shown), titles=CALLED, shares=table["last"].nunique() > 1),
+        drawing(place_rows, table, colours=colours(shown), labels=labels(shown), titles=report.CALLED, shares=table["last"].nunique() > 1),
         table=table,
         stamp=shown.stamp(f"Figure {figure.number}, places"),
         name=f"edge-figure-{figure.number}-places",
@@ -75,13 +75,13 @@ def _places(shown: Shown, figure: PublishedPlot, table: pd.DataFrame) -> None:
     )
 
 
-def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence, *, named: bool) -> None:
-    table = report.bars(list(CALLED), one)
+def _bars(shown: Shown, figure: PublishedPlot, one: EncoderNumbers, *, named: bool) -> None:
+    table = report.bars(list(report.CALLED), one)
     name = labels(shown)[one.name]
     if named:
         st.markdown(filled("#### {name}, {layers} layers", name=name, layers=one.depth))
     blocks.figure(
-        drawing(layer_bars, table, colour=colours(shown).get(one.name, theme.NEUTRAL), titles=CALLED, notes=_notes(shown, one)),
+        drawing(layer_bars, table, colour=colours(shown).get(one.name, theme.NEUTRAL), titles=report.CALLED, notes=_notes(shown, one)),
         table=table,
         stamp=shown.stamp(f"Figure {figure.number}, {name}"),
         name=f"edge-figure-{figure.number}-{'published' if one.published else 'ours'}-{one.depth}",
@@ -91,7 +91,7 @@ def _bars(shown: Shown, figure: PublishedPlot, one: EdgeEvidence, *, named: bool
     )
 
 
-def _notes(shown: Shown, one: EdgeEvidence) -> dict[str, str]:
+def _notes(shown: Shown, one: EncoderNumbers) -> dict[str, str]:
     """K of weights and gains, written next to the panels as in the paper."""
     table = shown.found.tables["summary"]
     table = table[table["model"] == one.name]

@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.figures import theme
 from probing.figures.edges.task_curves import Axis, task_curves
-from probing.reports.reproduction.edges.evidence import CALLED
+from probing.reports.reproduction.edges.tables import CALLED
 from probing.ui.frame import navigation
 from probing.ui.reproduction.page_view import Shown, Table
 from probing.ui.reproduction.selection import choose_panel
@@ -19,7 +19,8 @@ from probing.ui.widgets.markdown import Markdown
 def labels(shown: Shown) -> dict[str, str]:
     """Encoder -> its name in tables and figures."""
     ours = shown.found.ours
-    return {name: f"{name} (published)" for name in shown.found.papers} | ({ours.name: shown.view.label(ours.name)} if ours else {})
+    published = {one.title: f"{one.title} (published)" for one in shown.numbers.models}
+    return published | ({ours.name: shown.view.label(ours.name)} if ours else {})
 
 
 def colours(shown: Shown) -> dict[str, str]:

@@ -1,12 +1,10 @@
-"""The claims on forgetting on the Reproduction page: the base whose fine-tuned models they are judged on."""
-
-from typing import Any
+"""The claims on forgetting on the Reproduction page: the base whose fine-tuned models are compared."""
 
 import streamlit as st
 
 from probing.reports.reproduction.forgetting.paper import FORGETTING as PAPER
 from probing.reports.reproduction.paper import Ours
-from probing.ui.reproduction.page_view import Section, Shown, Table, Words
+from probing.ui.reproduction.page_view import Section, Shown, Table
 from probing.ui.reproduction.selection import FORGETTING_TABS
 from probing.ui.widgets.markdown import Markdown, filled
 
@@ -20,10 +18,6 @@ def _about(shown: Shown, ours: Ours) -> Markdown:
     )
 
 
-def _view_of(ours: Ours, claim: str) -> tuple[str, Markdown, dict[str, Any]]:
-    return "forgetting", Markdown("See the lost facts"), {}
-
-
 _NUMBERS = {name: st.column_config.NumberColumn(format="%.1f") for name in ("per_100",)}
 FORGETTING = Section(
     PAPER, ("lost_base", "lost_tab", "", ""), FORGETTING_TABS, prefix="forgetting-", menu="Base", alone=True,
@@ -31,11 +25,6 @@ FORGETTING = Section(
         Markdown("No recoveries of lost facts are stored yet, so the claims are only listed."),
         "python -m probing forgetting recover --model nesia-mini-qa-squad-1",
     ),
-    about=_about, figure=lambda shown, figure, panel: None, view_of=_view_of,
+    about=_about, figure=lambda shown, figure, panel: None,
     tables=(Table("outcome", "outcome", "outcome of known facts", _NUMBERS, heading=Markdown("Of 100 facts that the base knew")),),
-    words=Words(
-        whose=Markdown(" and its fine-tuned models"), scope=Markdown("these models, facts and steps"),
-        printed=Markdown("The papers' numbers are of other models and procedures, so no rule judges them."), none=Markdown("No recovery"),
-        null=Markdown("What guessing brings back"), untested=Markdown(", because no results of the kind are stored"),
-    ),
 )  # fmt: skip

@@ -5,12 +5,12 @@ import streamlit as st
 
 from probing.core.knowledge.published import PublishedFigure
 from probing.core.metrics import METRICS
+from probing.core.tasks.objectives import BASE
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision, precision_by_relation
-from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import OTHER_FACTS, beside, shown_set
 from probing.reports.shown_baselines import shown_baselines
 from probing.ui.frame import navigation, selection

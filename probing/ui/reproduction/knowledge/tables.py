@@ -3,9 +3,9 @@
 import pandas as pd
 import streamlit as st
 
+from probing.core.tasks.objectives import BASE
 from probing.figures.model_looks import mark
 from probing.figures.shown_runs import set_name
-from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
 from probing.ui.reproduction.page_view import Shown, Table
 from probing.ui.widgets.markdown import Markdown, filled

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from probing.core.sentences.published import PublishedDrawing
+from probing.core.tasks.objectives import BASE
 from probing.figures import theme
 from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
-from probing.reports.reproduction.findings import BASE
-from probing.reports.reproduction.sentences.evidence import COLA, COLA_MEAN, RTE, SST
+from probing.reports.reproduction.sentences.families import COLA, COLA_MEAN, RTE, SST
 from probing.reports.reproduction.sentences.plots import Plot, plot
 from probing.ui.reproduction.page_view import Shown, titled
 from probing.ui.widgets import blocks
@@ -33,14 +33,20 @@ _LOOKS = {
 }  # fmt: skip
 
 
+def _models(shown: Shown) -> dict[str, str]:
+    """Objective -> model of ours."""
+    return {BASE: shown.about.family.base, **shown.about.family.members}
+
+
 def _label(shown: Shown, objective: str) -> str:
     """The name of an objective's model, marked by whether it learned its task."""
-    return shown.view.label(shown.models[objective]) if objective in shown.models else objective
+    models = _models(shown)
+    return shown.view.label(models[objective]) if objective in models else objective
 
 
 def _colour(shown: Shown, objective: str) -> str:
     """The model's colour on every page; if it has none, one of its objective."""
-    known = shown.view.all_colours.get(shown.models.get(objective, ""))
+    known = shown.view.all_colours.get(_models(shown).get(objective, ""))
     of_objective = theme.OBJECTIVE_COLOURS.get(objective)
     others = (COLA, COLA_MEAN, SST, RTE)
     place = others.index(objective) if objective in others else 4
@@ -49,7 +55,7 @@ def _colour(shown: Shown, objective: str) -> str:
 
 def panels(shown: Shown, figure: PublishedDrawing) -> dict[str, str]:
     """The panels of a figure, named by their titles."""
-    drawn = plot(shown.found.ours.evidence, figure.kind).points["panel"] if shown.found.ours else ()
+    drawn = plot(shown.found.ours.about, figure.kind).points["panel"] if shown.found.ours else ()
     return {panel: panel for panel in dict.fromkeys(drawn)}
 
 
@@ -58,7 +64,7 @@ def draw(shown: Shown, figure: PublishedDrawing, panel: str) -> None:
     if shown.found.ours is None:
         st.caption("Nothing of ours is stored, so nothing is drawn.")
         return
-    found, (drawn, caption) = plot(shown.found.ours.evidence, figure.kind), _LOOKS[figure.kind]
+    found, (drawn, caption) = plot(shown.found.ours.about, figure.kind), _LOOKS[figure.kind]
     if panel:
         found = Plot(*(rows[rows["panel"] == panel] for rows in found))
     several = found.points["encoder"].nunique() > 1
@@ -67,7 +73,7 @@ def draw(shown: Shown, figure: PublishedDrawing, panel: str) -> None:
         line = f"{encoder} {objective}"
         labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
         colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
-    models = [shown.models[one] for one in found.points["objective"].unique() if one in shown.models]
+    models = [model for one in found.points["objective"].unique() if (model := _models(shown).get(one))]
     points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
     blocks.figure(
         drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),

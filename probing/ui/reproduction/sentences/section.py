@@ -1,9 +1,8 @@
 """The paper on fine-tuning and sentence-level probing on the Reproduction page: the base that is compared with the paper."""
 
-from probing.reports.reproduction.findings import BASE
 from probing.reports.reproduction.paper import Ours
 from probing.reports.reproduction.sentences.paper import INTERPLAY as PAPER
-from probing.ui.reproduction.page_view import Section, Shown, Words
+from probing.ui.reproduction.page_view import Section, Shown
 from probing.ui.reproduction.selection import INTERPLAY_TABS
 from probing.ui.reproduction.sentences import figures
 from probing.ui.reproduction.sentences.tables import TABLES
@@ -11,7 +10,7 @@ from probing.ui.widgets.markdown import Markdown, filled, joined
 
 
 def _about(shown: Shown, ours: Ours) -> Markdown:
-    family, view = ours.about, shown.view
+    family, view = ours.about.family, shown.view
     tuned = [view.called(model) for model in family.members.values()]
     return filled(
         " Ours: **{base}**, {layers} layers, probed with the protocol *{protocol}*, {tuned}. The sentences are not the paper's, except "
@@ -38,19 +37,5 @@ INTERPLAY = Section(
     tables=TABLES,
     figure=figures.draw,
     panels=figures.panels,
-    models=lambda ours: {BASE: ours.name, **ours.about.members},
-    words=Words(
-        whose=Markdown(" and its fine-tuned models"),
-        scope=Markdown("these models and these sentences"),
-        untested=Markdown(
-            " here: they compare three encoders, need a model that is missing or has not learned its task, or are about the paper's own "
-            "work"
-        ),
-        printed=Markdown(
-            "The same rules judge the paper's own Tables 2 and 5. Their numbers have no intervals, so each is taken to lie within its "
-            "rounding error, half a hundredth of a point either way. “Holds” therefore means that the printed numbers agree with the text, "
-            "not that another seed would."
-        ),
-        values=Markdown(" No values are printed."),
-    ),
+    values=Markdown(" No values are printed."),
 )
