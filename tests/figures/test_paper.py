@@ -1,7 +1,6 @@
-"""Figures for a paper: sizes at final width, light colours, and code for LaTeX with every number."""
+"""Figures for a paper: sizes at final width, light colours, and what a caption explains."""
 
 import json
-import re
 from collections.abc import Callable
 
 import pandas as pd
@@ -11,8 +10,7 @@ import pytest
 from probing.core.errors import FigureError
 from probing.figures import theme
 from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.paper import pdf, tex
-from probing.figures.paper.pgfplots import pgfplots
+from probing.figures.paper import pdf
 from probing.figures.paper.sizing import sized
 from probing.figures.tokens.entropy import entropy_by_layer
 from probing.figures.tokens.rank_lines import rank_lines
@@ -99,59 +97,6 @@ def test_a_long_legend_has_room_above_the_axes():
 def test_a_number_of_columns_that_no_paper_has_is_refused():
     with pytest.raises(ValueError, match="got 3 columns; expected one of 1, 2"):
         sized(go.Figure(), 3)
-
-
-@KINDS
-def test_code_is_whole_and_has_every_number_of_the_figure(kind):
-    figure = PLANTED[kind]()
-    code = pgfplots(figure, 1, "What it shows")
-    assert code.startswith("% What it shows\n") and code.endswith("\\end{document}\n")
-    for name in ("document", "tikzpicture", "axis"):
-        assert code.count(f"\\begin{{{name}}}") == code.count(f"\\end{{{name}}}") > 0
-    bare = re.sub(r"\\.", "", re.sub(r"%.*", "", code.replace("\\%", "")))
-    assert bare.count("{") == bare.count("}")
-    numbers = set(re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?", code))
-    for trace in figure.data:
-        if trace.type == "scatter" and (trace.marker.opacity == 0 and trace.mode == "markers"):
-            continue
-        values = [value for row in trace.z for value in row] if trace.type == "heatmap" else [*trace.x, *trace.y]
-        for value in values:
-            if value is not None and not isinstance(value, str) and value == value:
-                assert tex.number(value) in numbers, value
-
-
-def test_every_colour_of_the_code_is_defined_and_every_definition_used():
-    code = pgfplots(curve(curve_points(models=("nesia-mini", "other-bert"))), 2)
-    defined = set(re.findall(r"\\definecolor\{(\w+)\}", code))
-    assert defined == set(re.findall(r"\bfigure[A-Z]+\b", code))
-
-
-def test_axes_titles_ticks_and_a_legend_are_in_the_code():
-    code = pgfplots(bars(), 1)
-    assert "xlabel={" in code and "yticklabels={" in code and "\\addlegendentry{known at the last layer}" in code
-    assert "ymode=log" in pgfplots(PLANTED["ranks on a logarithmic axis"](), 1)
-
-
-def test_bands_stay_as_faint_in_the_code_as_in_the_figure():
-    code = pgfplots(curve(curve_points(models=("nesia-mini", "other-bert"))), 1)
-    assert [float(found) for found in re.findall(r"\\fill\[\w+, fill opacity=([\d.]+)\]", code)] == [0.15, 0.15]
-
-
-def test_bars_are_stacked_and_state_their_values():
-    figure = theme.apply(go.Figure([go.Bar(x=["a"], y=[10], name="one"), go.Bar(x=["a"], y=[15.5], name="two")]))
-    code = pgfplots(figure.update_layout(barmode="stack"), 1)
-    assert re.search(r"\(axis cs:-0.4,10\) rectangle \(axis cs:0.4,25.5\); % 15.5\n", code)
-
-
-def test_what_latex_gives_a_meaning_is_escaped():
-    assert tex.text("50 % of a_b & <b>c$</b><br>≤ 3") == r"50 \% of a\_b \& \textbf{c\$}\\\(\leq\) 3"
-    assert tex.text("<b>one<br>two</b>") == r"\textbf{one}\\\textbf{two}"
-    assert tex.text("&lt;b&gt; \\input{x}") == r"\textless{}b\textgreater{} \textbackslash{}input\{x\}"
-
-
-def test_a_kind_of_trace_without_code_is_named():
-    with pytest.raises(FigureError, match="got traces of the type pie; expected scatter"):
-        pgfplots(go.Figure(go.Pie(values=[1, 2])), 1)
 
 
 def test_without_kaleido_pdf_names_the_line_to_type(monkeypatch):
