@@ -4,6 +4,7 @@ import base64
 import html
 import math
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 from PIL import ImageFont
 
-from probing.figures import theme
+from probing.figures import layer_axis, theme
 
 Columns = Literal[1, 2]
 #: Columns -> width in inches, as in the style files of ACL and NeurIPS.
@@ -31,12 +32,12 @@ _BELOW = 80
 #: Lines, markers and caps, in proportion to those on a page.
 _LOOKS = {1: 0.75, 2: 0.85}
 #: Of a legend: the symbol with its gaps, and the height of a row without its text's further lines.
-_SYMBOL, _ROW = 42, 19
+_SYMBOL, _ROW = 46, 19
 #: Height of a line of text, in pixels.
 _LINE = 1.3 * TEXT
 _GAP = 6
-#: Room for the labels and the title of a horizontal axis, in pixels.
-_FOOT = 58
+#: Columns -> room for the labels and the title of a horizontal axis, in pixels.
+_FOOT: dict[Columns, int] = {1: 38, 2: 58}
 #: As wide as Helvetica within some per cent.
 _FONT = ImageFont.load_default(TEXT)
 
@@ -85,8 +86,7 @@ def sized(figure: go.Figure, columns: Columns) -> go.Figure:
         _axis_text(axis)
         axis.update(showspikes=False, automargin=True, fixedrange=True)
     if columns == 1:
-        _without_end_labels(content)
-        _side_by_side(content)
+        _in_a_column(content)
     _heights(content, columns)
     _flat(layout, wide)
     return go.Figure(content, layout_template=theme.TEMPLATE)
@@ -212,57 +212,91 @@ def _times(value: Any, factor: float) -> Any:
     return [_times(one, factor) for one in value] if hasattr(value, "__iter__") and not isinstance(value, str | dict) else value
 
 
-def _without_end_labels(content: dict[str, Any]) -> None:
-    """Puts the names at the ends of lines into the legend: beside the axes they would take too much of a column."""
-    notes, named = content["layout"]["annotations"], set()
-    for note in [note for note in notes if note.get("name") == "end label"]:
-        notes.remove(note)
+def _in_a_column(content: dict[str, Any]) -> None:
+    """Makes room in a figure of one column: what stands beside its axes goes above them, texts lose their last line."""
+    layout = content["layout"]
+    layout.setdefault("margin", {})["r"] = 12
+    for trace in content["data"]:
+        texts = trace.get("text")
+        if isinstance(texts, list) and trace.get("type") != "heatmap":
+            trace["text"] = [one.rpartition("<br>")[0] or one if isinstance(one, str) else one for one in texts]
+        if trace.get("type") == "heatmap" and trace.get("showscale") is not False:
+            bar = trace.setdefault("colorbar", {})
+            bar.update(orientation="h", x=0, xanchor="left", y=1, yanchor="bottom", thickness=8, len=1, lenmode="fraction")
+            bar.setdefault("title", {}).update(side="top")
+    for _, axis in _axes(layout):
+        if axis.get("ticktext") is not None:
+            axis["ticktext"] = [str(text).removesuffix(f"<br>{layer_axis.ZERO}") for text in axis["ticktext"]]
+    _end_labels(content)
+    _side_by_side(content)
+
+
+def _end_labels(content: dict[str, Any]) -> None:
+    """Puts the names at the ends of lines into the legend."""
+    layout, named = content["layout"], set()
+    for note in [note for note in layout["annotations"] if note.get("name") == "end label"]:
+        layout["annotations"].remove(note)
+        text = one_line(note["text"])
+        # A note on a logarithmic axis is placed by its exponent.
+        logarithmic = layout[note["xref"].replace("x", "xaxis")].get("type") == "log"
+        end = (10 ** note["x"] if logarithmic else note["x"], note["y"])
+        ends_here = []
         for trace in content["data"]:
-            place = (trace.get("xaxis", "x"), trace.get("yaxis", "y"))
-            x, y = trace.get("x", ()), trace.get("y", ())
-            text = one_line(note["text"])
-            if (
-                place == (note["xref"], note["yref"])
-                and trace.get("fill") != "toself"
-                and (note["x"], note["y"]) in zip(x, y, strict=False)
-            ):
-                trace.update(name=text, showlegend=text not in named)
-                named.add(text)
-                break
-    if named:
-        content["layout"].update(showlegend=True)
-        content["layout"]["margin"]["r"] = _GAP + 2
+            here = (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (note["xref"], note["yref"]) and trace.get("fill") != "toself"
+            points = zip(trace.get("x", ()), trace.get("y", ()), strict=False)
+            if here and any(None not in point and math.dist(point, end) < 1e-6 for point in points):
+                ends_here.append(trace)
+        # Several lines may end in one place.
+        for trace in sorted(ends_here, key=lambda one: one_line(one.get("name", "")) != text)[:1]:
+            trace.update(name=text, showlegend=text not in named)
+            named.add(text)
+            layout["showlegend"] = True
 
 
 def _side_by_side(content: dict[str, Any]) -> None:
-    """Lays panels that stand in three rows or more in a grid; only its outer axes have titles, and their labels where they are alike."""
+    """Lays panels that stand in rows in a grid; only its outer axes have titles, and their labels where they are alike."""
     layout = content["layout"]
     pairs = list(dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in content["data"]))
     panels = [(layout[x.replace("x", "xaxis")], layout[y.replace("y", "yaxis")]) for x, y in pairs]
-    if len({tuple(y.get("domain", (0, 1))) for _, y in panels}) < 3:
+    titled = {round(note["y"], 3) for note in layout["annotations"] if note.get("yref") == "paper"}
+    tops = {round((y.get("domain") or (0, 1))[1], 3) for _, y in panels}
+    if len(tops) < 2 or (titled and not titled <= tops):
         return
     abreast = 2 if len(panels) <= 4 else 3
     rows = math.ceil(len(panels) / abreast)
     alike = len({str(y.get("range")) for _, y in panels}) == 1 and "range" in panels[0][1]
-    beside, between = (0.04 if alike else 0.14), 0.22
-    wide, high = (1 - beside * (abreast - 1)) / abreast, (1 - between * (rows - 1)) / rows
-    titles = [next((axis["title"]["text"] for axis in one if axis["title"].get("text")), "") for one in zip(*panels, strict=True)]
+    beside, between = (0.04 if alike else 0.14), 0.3 if rows > 2 else 0.24
+    high = 1 / (rows + between * (rows - 1))
+    wide, between = (1 - beside * (abreast - 1)) / abreast, between * high
+    sides = [y["title"].get("text") or "" for _, y in panels]
+    below = next((x["title"]["text"] for x, _ in panels if x["title"].get("text")), "")
     for place, (x, y) in enumerate(panels):
         row, column = divmod(place, abreast)
-        left, top = column * (wide + beside), 1 - row * (high + between)
-        for note in layout["annotations"]:
-            ends = x.get("domain", (0, 1))
-            if note.get("yref") == "paper" and abs(note["y"] - y["domain"][1]) < 0.001 and ends[0] - 0.001 <= note["x"] <= ends[1]:
-                note.update(x=left, y=top, xanchor="left", yref="paper ", text=shortened(note["text"], wide * width(1) * LEAST))
-        x.update(
-            domain=[left, left + wide], showticklabels=place + abreast >= len(panels), anchor=pairs[place][1], automargin=row == rows - 1
-        )
-        y.update(domain=[top - high, top], showticklabels=not alike or column == 0, nticks=4, automargin=column == 0)
-        x["title"]["text"] = titles[0] if (row, column) == (rows - 1, 0) else ""
-        y["title"]["text"] = titles[1] if (row, column) == ((rows - 1) // 2, 0) else ""
-        x.pop("matches", None)
+        left, top, start = column * (wide + beside), 1 - row * (high + between), (x.get("domain") or (0, 1))[0]
+        over = [
+            note
+            for note in layout["annotations"]
+            if note.get("yref") == "paper" and abs(note["y"] - y["domain"][1]) < 0.001 and start - 0.001 <= note["x"] <= start + 1 / abreast
+        ]
+        if not over and len(set(sides) - {""}) > 1:
+            over = [{"text": sides[place], "showarrow": False, "yanchor": "bottom", "xref": "paper", "font": {"size": TEXT}}]
+            layout["annotations"] += over
+        for note in over:
+            text = shortened(note["text"], (wide + beside / 2) * width(1) * 0.78 - _GAP)
+            note.update(x=left, y=top, xanchor="left", yref="placed", yshift=0, text=text)
+        for axis in (x, y):
+            axis.pop("matches", None)
+            if axis.get("ticktext") is None:
+                for name in ("dtick", "tickvals", "tickmode"):
+                    axis.pop(name, None)
+        x.update(domain=[left, min(left + wide, 1)], showticklabels=place + abreast >= len(panels), automargin=row == rows - 1)
+        x.update(anchor=pairs[place][1], side="bottom", nticks=4, tickangle=0)
+        y.update(domain=[max(top - high, 0), top], showticklabels=not alike or column == 0, nticks=3, automargin=column == 0)
+        y.update(anchor=pairs[place][0])
+        x["title"]["text"] = below if (row, column) == (rows - 1, 0) else ""
+        y["title"]["text"] = sides[0] if (row, column) == ((rows - 1) // 2, 0) and len(set(sides) - {""}) == 1 else ""
     for note in layout["annotations"]:
-        note["yref"] = str(note.get("yref", "paper")).strip()
+        note["yref"] = "paper" if note.get("yref") == "placed" else note.get("yref")
 
 
 def _heights(content: dict[str, Any], columns: Columns) -> None:
@@ -270,7 +304,7 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
     layout = content["layout"]
     margin = {"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2, **layout.get("margin", {})}
     axes = max((layout.get("height") or 420) - _BELOW - margin["t"], 40)
-    above = _above(layout, axes)
+    above = _above(layout, axes, columns)
     margin["t"] = max(above, _GAP) + 2
     entries = legend_entries(content)
     for trace in content["data"]:
@@ -279,45 +313,55 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
     layout["showlegend"] = bool(entries)
     if entries:
         margin["t"] = above + 4 + _legend(layout, entries, width(columns) - _GAP)
-    margin["b"] = _FOOT if any(name.startswith("x") and axis.get("visible", True) for name, axis in _axes(layout)) else _GAP
+    margin["b"] = _FOOT[columns] if any(name.startswith("x") and axis.get("visible", True) for name, axis in _axes(layout)) else _GAP
     height = math.ceil(axes + margin["t"] + margin["b"])
     if columns == 1:
         height = min(height, int(HIGHEST * PER_INCH))
+        axes = height - margin["t"] - margin["b"]
         margin["b"] = _GAP
-        for _, axis in _axes(layout):
-            _rows(content, axis, height - margin["t"] - _FOOT)
+        for name, axis in _axes(layout):
+            _rows(content, axis, axes)
+            _titled(axis, width(1) * LEAST if name.startswith("x") else axes)
     layout.update(margin=margin, height=height)
 
 
+def _titled(axis: dict[str, Any], room: float) -> None:
+    """Brings a title close to its axis, and breaks it where it is longer."""
+    if text := one_line(axis["title"].get("text") or ""):
+        first, *others = textwrap.wrap(text, max(int(len(text) * room / max(long(text), 1)), 12))
+        lines = [first, shortened(" ".join(others), room)] if others else [first]
+        axis["title"].update(text="<br>".join(lines), standoff=4)
+
+
 def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) -> float:
-    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a column are shortened."""
-    for trace in entries:
-        trace["name"] = one_line(trace["name"])
-    longest = max(long(trace["name"]) for trace in entries)
+    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a column are shortened.
+
+    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once drawn.
+    """
+    longest = max(long(one_line(trace["name"])) for trace in entries)
     abreast = max(min(int(room / (_SYMBOL + longest)), len(entries)), 1)
-    if math.ceil(len(entries) / abreast) > 3:
-        abreast = max(abreast, 3 if len(entries) > 6 else 2)
-    for trace in entries:
+    if math.ceil(len(entries) / abreast) > 2:
+        abreast = max(abreast, 3 if len(entries) > 8 else 2)
+    rows = math.ceil(len(entries) / abreast)
+    for place, trace in enumerate(entries):
+        column = place // rows
         trace["name"] = shortened(trace["name"], room / abreast - _SYMBOL)
-    # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
-    layout.setdefault("legend", {}).update(
-        {
-            "orientation": "h",
+        trace["legend"] = f"legend{column + 1}" if column else "legend"
+        # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
+        layout[trace["legend"]] = {
+            "orientation": "v",
             "xref": "container",
-            "x": 0,
+            "x": column / abreast,
             "xanchor": "left",
             "yref": "container",
             "y": 1,
             "yanchor": "top",
             "font": {"size": TEXT, "color": BLACK},
-            "title": {"text": ""},
             "itemwidth": 30,
-            "entrywidth": room / abreast - _SYMBOL,
-            "entrywidthmode": "pixels",
+            "tracegroupgap": 0,
             "bgcolor": "rgba(255,255,255,0)",
         }
-    )
-    return _ROW * math.ceil(len(entries) / abreast)
+    return _ROW * rows
 
 
 def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
@@ -333,7 +377,7 @@ def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
     if not len(texts):
         return
     start, end = axis.get("domain") or (0, 1)
-    room = (1 - LEAST) * layout["width"] - 3 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
+    room = (1 - LEAST) * layout["width"] - 5 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
     step = math.ceil((_LINE - 1) * len(texts) / max(height * (end - start), 1))
     short = [shortened(one_line(text), room) for text in texts]
     axis.update(tickmode="array", tickvals=list(places), ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)])
@@ -358,7 +402,7 @@ def shortened(text: str, room: float) -> str:
     return theme.plain(whole if kept == len(whole) else f"{whole[: kept // 2].rstrip()}…{whole[-(kept - kept // 2) :].lstrip()}")
 
 
-def _above(layout: dict[str, Any], axes: float) -> float:
+def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
     """Pixels that titles of panels, and an axis on top, need above the axes."""
     found = 0.0
     for note in layout["annotations"]:
@@ -367,5 +411,5 @@ def _above(layout: dict[str, Any], axes: float) -> float:
             found = max(found, (note["y"] - 1) * axes + note.get("yshift", 0) + lines * _LINE + 2)
     for name, axis in _axes(layout):
         if name.startswith("x") and axis.get("side") == "top":
-            found = max(found, _FOOT)
+            found = max(found, _FOOT[columns])
     return found

@@ -46,8 +46,9 @@ class Told:
 def draw(drawn: go.Figure | LazyFigure, told: Told) -> None:
     """Draws the switch; what it opens is made when it is on, and a choice in it does not run the page again."""
     if st.toggle("For a paper", key=f"{told.name}.paper", help="SVG, PNG and PDF at the width of a column, with text of 8 pt."):
-        _files(for_paper(drawn), told)
-        _words(told)
+        figure = for_paper(drawn)
+        _files(figure, told)
+        _words(figure, told)
 
 
 def _files(figure: go.Figure, told: Told) -> None:
@@ -100,11 +101,11 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
     )
 
 
-def _words(told: Told) -> None:
+def _words(figure: go.Figure, told: Told) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
-    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, told.stamp.data)
+    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, figure, told.stamp.data)
     shown = {
-        "Caption": (f"\\caption{{{tex.text(words)}}}", "latex"),
+        "Caption": (words, None),
         "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
         "Python": (told.call or of_page(link(), told.name), "python"),
         "Link": (link(), None),
