@@ -1,4 +1,4 @@
-"""Figures for a paper: sizes at final width, light colours, and code for LaTeX with every number."""
+"""Figures for a paper: sizes at final width, light colours, and what a caption explains."""
 
 import json
 import re
@@ -11,9 +11,9 @@ import pytest
 from probing.core.errors import FigureError
 from probing.figures import theme
 from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.paper import pdf, tex
-from probing.figures.paper.pgfplots import pgfplots
-from probing.figures.paper.sizing import sized
+from probing.figures.paper import pdf
+from probing.figures.paper.sizing import long, shortened, sized
+from probing.figures.paper.words import MARKS, MOST, caption, marks
 from probing.figures.tokens.entropy import entropy_by_layer
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
@@ -84,74 +84,45 @@ def test_the_figure_of_the_page_is_not_changed():
     assert json.loads(figure.to_json()) == before
 
 
-def test_the_axes_keep_their_height_so_that_names_at_the_ends_of_lines_stay_apart():
+def test_in_two_columns_the_axes_keep_their_height_so_that_names_at_the_ends_of_lines_stay_apart():
     figure = curve(curve_points(models=("nesia-mini", "other-bert")))
-    layout = sized(figure, 1).layout
+    layout = sized(figure, 2).layout
     assert layout.height - layout.margin.t - layout.margin.b == pytest.approx(figure.layout.height - 80 - figure.layout.margin.t, abs=1)
 
 
-def test_a_long_legend_has_room_above_the_axes():
-    figure = theme.apply(go.Figure([go.Scatter(x=[0], y=[0], name=f"a model with quite a long name {number}") for number in range(5)]))
-    small, wide = sized(figure, 1).layout, sized(figure, 2).layout
-    assert small.margin.t >= 5 * 19 > wide.margin.t
+@KINDS
+def test_a_figure_of_one_column_is_at_most_2_4_inches_high_and_nothing_stands_beside_its_axes(kind):
+    layout = sized(PLANTED[kind](), 1).layout
+    assert layout.height <= 2.4 * 96 and layout.margin.r <= 12
+    assert not [note for note in layout.annotations if note.name == "end label"]
+
+
+def test_names_at_the_ends_of_lines_are_in_the_legend_of_a_column():
+    small = sized(curve(curve_points(models=("nesia-mini", "other-bert"))), 1)
+    assert {"nesia-mini", "other-bert"} <= {trace.name for trace in small.data if trace.showlegend}
+
+
+def test_long_labels_are_shortened_in_the_middle_to_the_room_that_they_have():
+    assert shortened("a short one", 100) == "a short one"
+    cut = shortened("a name that begins like others and ends as number 5", 100)
+    assert cut.startswith("a name") and cut.endswith("number 5") and long(cut) <= 100
+
+
+@KINDS
+def test_a_caption_has_at_most_60_words_and_explains_the_marks_of_the_figure_and_no_others(kind):
+    figure = PLANTED[kind]()
+    every = "Dotted: one. Dashed: two. Bands are 95 % intervals. Whiskers: three. Hatched: four. Diamond: five. Cross: six. Open: seven. "
+    words = caption(
+        every + "And so on and on. " * 30, "P@1; by far too long " * 9, pd.DataFrame({"n": [4, 5]}), figure, "data 1a2b · runs c"
+    )
+    shown = marks(figure)
+    assert len(words.split()) <= MOST == 60 and words.endswith("n = 4 to 5. BERTnesia Explorer, data 1a2b.")
+    assert {mark for mark, spoken in MARKS.items() if re.search(spoken, words, re.IGNORECASE)} == set(shown)
 
 
 def test_a_number_of_columns_that_no_paper_has_is_refused():
     with pytest.raises(ValueError, match="got 3 columns; expected one of 1, 2"):
         sized(go.Figure(), 3)
-
-
-@KINDS
-def test_code_is_whole_and_has_every_number_of_the_figure(kind):
-    figure = PLANTED[kind]()
-    code = pgfplots(figure, 1, "What it shows")
-    assert code.startswith("% What it shows\n") and code.endswith("\\end{document}\n")
-    for name in ("document", "tikzpicture", "axis"):
-        assert code.count(f"\\begin{{{name}}}") == code.count(f"\\end{{{name}}}") > 0
-    bare = re.sub(r"\\.", "", re.sub(r"%.*", "", code.replace("\\%", "")))
-    assert bare.count("{") == bare.count("}")
-    numbers = set(re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?", code))
-    for trace in figure.data:
-        if trace.type == "scatter" and (trace.marker.opacity == 0 and trace.mode == "markers"):
-            continue
-        values = [value for row in trace.z for value in row] if trace.type == "heatmap" else [*trace.x, *trace.y]
-        for value in values:
-            if value is not None and not isinstance(value, str) and value == value:
-                assert tex.number(value) in numbers, value
-
-
-def test_every_colour_of_the_code_is_defined_and_every_definition_used():
-    code = pgfplots(curve(curve_points(models=("nesia-mini", "other-bert"))), 2)
-    defined = set(re.findall(r"\\definecolor\{(\w+)\}", code))
-    assert defined == set(re.findall(r"\bfigure[A-Z]+\b", code))
-
-
-def test_axes_titles_ticks_and_a_legend_are_in_the_code():
-    code = pgfplots(bars(), 1)
-    assert "xlabel={" in code and "yticklabels={" in code and "\\addlegendentry{known at the last layer}" in code
-    assert "ymode=log" in pgfplots(PLANTED["ranks on a logarithmic axis"](), 1)
-
-
-def test_bands_stay_as_faint_in_the_code_as_in_the_figure():
-    code = pgfplots(curve(curve_points(models=("nesia-mini", "other-bert"))), 1)
-    assert [float(found) for found in re.findall(r"\\fill\[\w+, fill opacity=([\d.]+)\]", code)] == [0.15, 0.15]
-
-
-def test_bars_are_stacked_and_state_their_values():
-    figure = theme.apply(go.Figure([go.Bar(x=["a"], y=[10], name="one"), go.Bar(x=["a"], y=[15.5], name="two")]))
-    code = pgfplots(figure.update_layout(barmode="stack"), 1)
-    assert re.search(r"\(axis cs:-0.4,10\) rectangle \(axis cs:0.4,25.5\); % 15.5\n", code)
-
-
-def test_what_latex_gives_a_meaning_is_escaped():
-    assert tex.text("50 % of a_b & <b>c$</b><br>≤ 3") == r"50 \% of a\_b \& \textbf{c\$}\\\(\leq\) 3"
-    assert tex.text("<b>one<br>two</b>") == r"\textbf{one}\\\textbf{two}"
-    assert tex.text("&lt;b&gt; \\input{x}") == r"\textless{}b\textgreater{} \textbackslash{}input\{x\}"
-
-
-def test_a_kind_of_trace_without_code_is_named():
-    with pytest.raises(FigureError, match="got traces of the type pie; expected scatter"):
-        pgfplots(go.Figure(go.Pie(values=[1, 2])), 1)
 
 
 def test_without_kaleido_pdf_names_the_line_to_type(monkeypatch):

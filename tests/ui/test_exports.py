@@ -57,14 +57,12 @@ def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
 
 
-def test_a_caption_states_n_interval_heads_and_yardsticks_but_no_clicks():
-    table = pd.DataFrame({"n": [40, 50], "low": [0.1, 0.2], "head": ["tied", "tied"], "majority": [0.3, None], "swapped": [None, None]})
-    words = caption("Solid: the model. Click a point to open it.", "P@1, macro", table, "data 1a2b")
-    assert words == (
-        "P@1, macro. Solid: the model. n = 40 to 50. Intervals: 95 %. Head: tied. Yardstick: majority answer. "
-        "BERTnesia Explorer, data 1a2b."
-    )
-    assert caption("Bands are 95 % intervals.", "", table[["low"]]) == "Bands are 95 % intervals."
+def test_a_caption_states_n_but_no_clicks_and_no_marks_that_the_figure_lacks():
+    table = pd.DataFrame({"n": [40, 50]})
+    figure = go.Figure(go.Scatter(x=[0], y=[1], mode="lines", line_dash="dot", name="swapped subject"))
+    words = caption("Dotted: the swapped subject. Dashed: majority. Click a point to open it.", "P@1, macro", table, figure, "data 1a2b")
+    assert words == "P@1, macro. Dotted: the swapped subject. n = 40 to 50. BERTnesia Explorer, data 1a2b."
+    assert caption("", "", table, figure).startswith("Dotted: swapped subject.")
 
 
 def planted_page():
@@ -86,15 +84,12 @@ def test_a_page_offers_the_files_of_a_paper_once_they_are_asked_for():
     assert not app.get("download_button") and not app.dataframe and not app.toggle, "a closed part is not drawn"
     app.session_state["planted.files"] = True
     app.run()
-    assert [one.label for one in app.get("download_button")] == ["CSV", "LaTeX", "HTML", "HTML offline"]
+    assert [one.label for one in app.get("download_button")] == ["CSV", "HTML", "HTML offline"]
     assert len(app.dataframe) == 1 and not app.code
     app.toggle(key="planted.paper").set_value(True).run()
     assert not app.exception
     assert [one.label for one in app.tabs] == ["Caption", "BibTeX", "Python", "Link"]
-    assert app.code[0].value == "\\caption{P@1. One line. n = 50. BERTnesia Explorer, data 1a2b.}"
-    app.get("button_group")[1].set_value("pgfplots").run()
-    assert not app.exception
-    assert app.get("download_button")[-1].label == "Save pgfplots"
+    assert app.code[0].value == "P@1. One line. n = 50. BERTnesia Explorer, data 1a2b."
 
 
 def test_a_stamp_names_filters_data_and_runs():

@@ -1,1 +1,1 @@
-"""Figures for a paper: at the width of its columns, as images and as code for LaTeX."""
+"""Figures for a paper: at the width of its columns, as images."""

@@ -1,15 +1,18 @@
 """A figure at the width of one or two columns of a paper: text of 8 pt at final size, light, without anything that only a page needs."""
 
 import base64
+import html
 import math
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
+from PIL import ImageFont
 
-from probing.figures import theme
+from probing.figures import layer_axis, theme
 
 Columns = Literal[1, 2]
 #: Columns -> width in inches, as in the style files of ACL and NeurIPS.
@@ -22,15 +25,21 @@ PER_INCH = 96
 TEXT = POINTS * PER_INCH / 72
 #: Text is black; what is grey on a page is dark enough for print.
 BLACK, GREY = "#000000", "#4D4D4D"
+#: Height of a figure in one column is at most that in inches, and its axes take at least that share of its width.
+HIGHEST, LEAST = 2.4, 0.65
 #: Height of a page's figure that its axis titles and its stamp take, in pixels; see ``theme.stamped``.
 _BELOW = 80
 #: Lines, markers and caps, in proportion to those on a page.
 _LOOKS = {1: 0.75, 2: 0.85}
 #: Of a legend: the symbol with its gaps, and the height of a row without its text's further lines.
-_SYMBOL, _ROW = 42, 19
-#: Mean width of a character and height of a line, in pixels.
-_CHARACTER, _LINE = 0.53 * TEXT, 1.3 * TEXT
+_SYMBOL, _ROW = 46, 19
+#: Height of a line of text, in pixels.
+_LINE = 1.3 * TEXT
 _GAP = 6
+#: Columns -> room for the labels and the title of a horizontal axis, in pixels.
+_FOOT: dict[Columns, int] = {1: 38, 2: 58}
+#: As wide as Helvetica within some per cent.
+_FONT = ImageFont.load_default(TEXT)
 
 
 def width(columns: Columns) -> int:
@@ -57,15 +66,6 @@ def sized(figure: go.Figure, columns: Columns) -> go.Figure:
     Raises:
         ValueError: for another number of columns.
     """
-    return go.Figure(contents(figure, columns), layout_template=theme.TEMPLATE)
-
-
-def contents(figure: go.Figure, columns: Columns) -> dict[str, Any]:
-    """The data and the layout of ``sized``, with plain lists for arrays and without a template.
-
-    Raises:
-        ValueError: as ``sized``.
-    """
     wide = width(columns)
     made = theme.ink(go.Figure(figure)).to_plotly_json()
     content: dict[str, Any] = {name: _plain(made[name]) for name in ("data", "layout")}
@@ -85,9 +85,11 @@ def contents(figure: go.Figure, columns: Columns) -> dict[str, Any]:
     for _, axis in _axes(layout):
         _axis_text(axis)
         axis.update(showspikes=False, automargin=True, fixedrange=True)
-    _heights(content, wide)
+    if columns == 1:
+        _in_a_column(content)
+    _heights(content, columns)
     _flat(layout, wide)
-    return content
+    return go.Figure(content, layout_template=theme.TEMPLATE)
 
 
 def _plain(value: Any) -> Any:
@@ -109,11 +111,11 @@ def _flat(layout: dict[str, Any], wide: int) -> None:
         texts = axis.get("ticktext")
         if not name.startswith("x") or texts is None or axis.get("tickangle") not in (None, "auto"):
             continue
-        lengths = [max(map(len, lines_of(text))) for text in texts]
-        if max(lengths, default=9) > 5:
+        lengths = [long(text) for text in texts]
+        if max(lengths, default=99) > 30:
             continue
         start, end = axis.get("domain") or (0, 1)
-        step = math.ceil(sum(one + 0.8 for one in lengths) * _CHARACTER / max(room * (end - start), 1))
+        step = math.ceil(sum(one + 4 for one in lengths) / max(room * (end - start), 1))
         axis.update(tickangle=0, ticktext=[text if place % step == 0 else "" for place, text in enumerate(texts)])
 
 
@@ -210,67 +212,197 @@ def _times(value: Any, factor: float) -> Any:
     return [_times(one, factor) for one in value] if hasattr(value, "__iter__") and not isinstance(value, str | dict) else value
 
 
-def _heights(content: dict[str, Any], wide: int) -> None:
-    """Sets margins and height: the axes keep their height in pixels, by which names at the ends of lines are placed."""
+def _in_a_column(content: dict[str, Any]) -> None:
+    """Makes room in a figure of one column: what stands beside its axes goes above them, texts lose their last line."""
+    layout = content["layout"]
+    layout.setdefault("margin", {})["r"] = 12
+    for trace in content["data"]:
+        texts = trace.get("text")
+        if isinstance(texts, list) and trace.get("type") != "heatmap":
+            trace["text"] = [one.rpartition("<br>")[0] or one if isinstance(one, str) else one for one in texts]
+        if trace.get("type") == "heatmap" and trace.get("showscale") is not False:
+            bar = trace.setdefault("colorbar", {})
+            bar.update(orientation="h", x=0, xanchor="left", y=1, yanchor="bottom", thickness=8, len=1, lenmode="fraction")
+            bar.setdefault("title", {}).update(side="top")
+    for _, axis in _axes(layout):
+        if axis.get("ticktext") is not None:
+            axis["ticktext"] = [str(text).removesuffix(f"<br>{layer_axis.ZERO}") for text in axis["ticktext"]]
+    _end_labels(content)
+    _side_by_side(content)
+
+
+def _end_labels(content: dict[str, Any]) -> None:
+    """Puts the names at the ends of lines into the legend."""
+    layout, named = content["layout"], set()
+    for note in [note for note in layout["annotations"] if note.get("name") == "end label"]:
+        layout["annotations"].remove(note)
+        text = one_line(note["text"])
+        # A note on a logarithmic axis is placed by its exponent.
+        logarithmic = layout[note["xref"].replace("x", "xaxis")].get("type") == "log"
+        end = (10 ** note["x"] if logarithmic else note["x"], note["y"])
+        ends_here = []
+        for trace in content["data"]:
+            here = (trace.get("xaxis", "x"), trace.get("yaxis", "y")) == (note["xref"], note["yref"]) and trace.get("fill") != "toself"
+            points = zip(trace.get("x", ()), trace.get("y", ()), strict=False)
+            if here and any(None not in point and math.dist(point, end) < 1e-6 for point in points):
+                ends_here.append(trace)
+        # Several lines may end in one place.
+        for trace in sorted(ends_here, key=lambda one: one_line(one.get("name", "")) != text)[:1]:
+            trace.update(name=text, showlegend=text not in named)
+            named.add(text)
+            layout["showlegend"] = True
+
+
+def _side_by_side(content: dict[str, Any]) -> None:
+    """Lays panels that stand in rows in a grid; only its outer axes have titles, and their labels where they are alike."""
+    layout = content["layout"]
+    pairs = list(dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in content["data"]))
+    panels = [(layout[x.replace("x", "xaxis")], layout[y.replace("y", "yaxis")]) for x, y in pairs]
+    titled = {round(note["y"], 3) for note in layout["annotations"] if note.get("yref") == "paper"}
+    tops = {round((y.get("domain") or (0, 1))[1], 3) for _, y in panels}
+    if len(tops) < 2 or (titled and not titled <= tops):
+        return
+    abreast = 2 if len(panels) <= 4 else 3
+    rows = math.ceil(len(panels) / abreast)
+    alike = len({str(y.get("range")) for _, y in panels}) == 1 and "range" in panels[0][1]
+    beside, between = (0.04 if alike else 0.14), 0.3 if rows > 2 else 0.24
+    high = 1 / (rows + between * (rows - 1))
+    wide, between = (1 - beside * (abreast - 1)) / abreast, between * high
+    sides = [y["title"].get("text") or "" for _, y in panels]
+    below = next((x["title"]["text"] for x, _ in panels if x["title"].get("text")), "")
+    for place, (x, y) in enumerate(panels):
+        row, column = divmod(place, abreast)
+        left, top, start = column * (wide + beside), 1 - row * (high + between), (x.get("domain") or (0, 1))[0]
+        over = [
+            note
+            for note in layout["annotations"]
+            if note.get("yref") == "paper" and abs(note["y"] - y["domain"][1]) < 0.001 and start - 0.001 <= note["x"] <= start + 1 / abreast
+        ]
+        if not over and len(set(sides) - {""}) > 1:
+            over = [{"text": sides[place], "showarrow": False, "yanchor": "bottom", "xref": "paper", "font": {"size": TEXT}}]
+            layout["annotations"] += over
+        for note in over:
+            text = shortened(note["text"], (wide + beside / 2) * width(1) * 0.78 - _GAP)
+            note.update(x=left, y=top, xanchor="left", yref="placed", yshift=0, text=text)
+        for axis in (x, y):
+            axis.pop("matches", None)
+            if axis.get("ticktext") is None:
+                for name in ("dtick", "tickvals", "tickmode"):
+                    axis.pop(name, None)
+        x.update(domain=[left, min(left + wide, 1)], showticklabels=place + abreast >= len(panels), automargin=row == rows - 1)
+        x.update(anchor=pairs[place][1], side="bottom", nticks=4, tickangle=0)
+        y.update(domain=[max(top - high, 0), top], showticklabels=not alike or column == 0, nticks=3, automargin=column == 0)
+        y.update(anchor=pairs[place][0])
+        x["title"]["text"] = below if (row, column) == (rows - 1, 0) else ""
+        y["title"]["text"] = sides[0] if (row, column) == ((rows - 1) // 2, 0) and len(set(sides) - {""}) == 1 else ""
+    for note in layout["annotations"]:
+        note["yref"] = "paper" if note.get("yref") == "placed" else note.get("yref")
+
+
+def _heights(content: dict[str, Any], columns: Columns) -> None:
+    """Sets margins and height. In two columns the axes keep their height in pixels, by which names at the ends of lines are placed."""
     layout = content["layout"]
     margin = {"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2, **layout.get("margin", {})}
     axes = max((layout.get("height") or 420) - _BELOW - margin["t"], 40)
-    above = _above(layout, axes)
-    if entries := legend_entries(content):
-        legend = layout.setdefault("legend", {})
-        gap = max((legend.get("y", 1.02) - 1) * axes, above)
-        rows = _wrapped(entries, wide - _GAP)
-        # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
-        legend.update(
-            {
-                "orientation": "h",
-                "xref": "container",
-                "x": 0,
-                "xanchor": "left",
-                "yref": "container",
-                "y": 1,
-                "yanchor": "top",
-                "font": {"size": TEXT, "color": BLACK},
-                "title": {"text": ""},
-                "itemwidth": 30,
-                "bgcolor": "rgba(255,255,255,0)",
-            }
-        )
-        margin["t"] = gap + rows + 4
-    else:
-        layout["showlegend"] = False
-        margin["t"] = max(above, _GAP) + 2
+    above = _above(layout, axes, columns)
+    margin["t"] = max(above, _GAP) + 2
+    entries = legend_entries(content)
     for trace in content["data"]:
-        shown = any(trace is entry for entry in entries)
-        trace["showlegend"] = shown
+        trace["showlegend"] = any(trace is entry for entry in entries)
         trace.pop("legendgroup", None)
-    margin["b"] = _below(layout)
-    layout.update(margin=margin, height=math.ceil(axes + margin["t"] + margin["b"]))
+    layout["showlegend"] = bool(entries)
+    if entries:
+        margin["t"] = above + 4 + _legend(layout, entries, width(columns) - _GAP)
+    margin["b"] = _FOOT[columns] if any(name.startswith("x") and axis.get("visible", True) for name, axis in _axes(layout)) else _GAP
+    height = math.ceil(axes + margin["t"] + margin["b"])
+    if columns == 1:
+        height = min(height, int(HIGHEST * PER_INCH))
+        axes = height - margin["t"] - margin["b"]
+        margin["b"] = _GAP
+        for name, axis in _axes(layout):
+            _rows(content, axis, axes)
+            _titled(axis, width(1) * LEAST if name.startswith("x") else axes)
+    layout.update(margin=margin, height=height)
 
 
-def _wrapped(entries: list[dict[str, Any]], room: float) -> float:
-    """Height of the legend, in pixels; names that are too long for its width are broken."""
-    longest = max(int((room - _SYMBOL) / _CHARACTER), 8)
-    for trace in entries:
-        trace["name"] = "<br>".join(piece for line in re.split(r"<br\s*/?>", trace["name"]) for piece in _pieces(line, longest))
-    sizes = [_SYMBOL + _CHARACTER * max(map(len, lines_of(trace["name"]))) for trace in entries]
-    tallest = _ROW + _LINE * (max(len(lines_of(trace["name"])) for trace in entries) - 1)
-    abreast = len(entries) if sum(sizes) <= room else max(int(room / max(sizes)), 1)
-    return tallest * math.ceil(len(entries) / abreast)
+def _titled(axis: dict[str, Any], room: float) -> None:
+    """Brings a title close to its axis, and breaks it where it is longer."""
+    if text := one_line(axis["title"].get("text") or ""):
+        first, *others = textwrap.wrap(text, max(int(len(text) * room / max(long(text), 1)), 12))
+        lines = [first, shortened(" ".join(others), room)] if others else [first]
+        axis["title"].update(text="<br>".join(lines), standoff=4)
 
 
-def _pieces(line: str, longest: int) -> list[str]:
-    """A line broken between words; markup counts as part of its word."""
-    found = [""]
-    for word in line.split(" "):
-        if found[-1] and len(lines_of(f"{found[-1]} {word}")[0]) > longest:
-            found.append(word)
-        else:
-            found[-1] = f"{found[-1]} {word}".strip()
-    return found
+def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) -> float:
+    """Lays the legend out in columns above the axes and gives its height in pixels; names that are too long for a column are shortened.
+
+    Each column is a legend of its own: Plotly breaks the rows of one legend at the width of the axes, known only once drawn.
+    """
+    longest = max(long(one_line(trace["name"])) for trace in entries)
+    abreast = max(min(int(room / (_SYMBOL + longest)), len(entries)), 1)
+    if math.ceil(len(entries) / abreast) > 2:
+        abreast = max(abreast, 3 if len(entries) > 8 else 2)
+    rows = math.ceil(len(entries) / abreast)
+    for place, trace in enumerate(entries):
+        column = place // rows
+        trace["name"] = shortened(trace["name"], room / abreast - _SYMBOL)
+        trace["legend"] = f"legend{column + 1}" if column else "legend"
+        # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
+        layout[trace["legend"]] = {
+            "orientation": "v",
+            "xref": "container",
+            "x": column / abreast,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 1,
+            "yanchor": "top",
+            "font": {"size": TEXT, "color": BLACK},
+            "itemwidth": 30,
+            "tracegroupgap": 0,
+            "bgcolor": "rgba(255,255,255,0)",
+        }
+    return _ROW * rows
 
 
-def _above(layout: dict[str, Any], axes: float) -> float:
+def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
+    """Shortens the labels of a vertical axis to what a column leaves them; of rows lower than a line, every second or third has one."""
+    layout = content["layout"]
+    name = next(name for name, one in _axes(layout) if one is axis)
+    if not name.startswith("y"):
+        return
+    texts, places = axis.get("ticktext"), axis.get("tickvals")
+    if texts is None:
+        names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]
+        texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
+    if not len(texts):
+        return
+    start, end = axis.get("domain") or (0, 1)
+    room = (1 - LEAST) * layout["width"] - 5 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
+    step = math.ceil((_LINE - 1) * len(texts) / max(height * (end - start), 1))
+    short = [shortened(one_line(text), room) for text in texts]
+    axis.update(tickmode="array", tickvals=list(places), ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)])
+
+
+def long(text: object) -> float:
+    """Width of a text of Plotly on its longest line, in pixels at the size of a paper."""
+    return max(_FONT.getlength(html.unescape(line)) for line in lines_of(text))
+
+
+def one_line(text: object) -> str:
+    """A text of Plotly in one line, without markup."""
+    return re.sub(r"<[^>]+>", "", re.sub(r"\s*<br\s*/?>\s*", " ", re.sub(r"-<br\s*/?>", "-", str(text))))
+
+
+def shortened(text: str, room: float) -> str:
+    """A text in one line whose middle is left out if it is wider than some pixels; its end often tells it from others."""
+    whole = html.unescape(one_line(text))
+    kept = len(whole)
+    while kept > 2 and long(theme.plain(whole if kept == len(whole) else f"{whole[: kept // 2]}…{whole[-(kept - kept // 2) :]}")) > room:
+        kept -= 1
+    return theme.plain(whole if kept == len(whole) else f"{whole[: kept // 2].rstrip()}…{whole[-(kept - kept // 2) :].lstrip()}")
+
+
+def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
     """Pixels that titles of panels, and an axis on top, need above the axes."""
     found = 0.0
     for note in layout["annotations"]:
@@ -279,33 +411,5 @@ def _above(layout: dict[str, Any], axes: float) -> float:
             found = max(found, (note["y"] - 1) * axes + note.get("yshift", 0) + lines * _LINE + 2)
     for name, axis in _axes(layout):
         if name.startswith("x") and axis.get("side") == "top":
-            found = max(found, _ticks(axis) + _title(axis))
+            found = max(found, _FOOT[columns])
     return found
-
-
-def _below(layout: dict[str, Any]) -> float:
-    """Pixels that the axes' labels and titles, and notes, need below the axes."""
-    found = 4.0
-    for name, axis in _axes(layout):
-        lowest = (layout.get(name.replace("x", "y", 1), {}).get("domain") or (0, 1))[0] < 0.01
-        if name.startswith("x") and axis.get("side") != "top" and axis.get("visible", True) and lowest:
-            found = max(found, _ticks(axis) + _title(axis))
-    for note in layout["annotations"]:
-        if note.get("yref") == "paper" and note.get("y") == 0 and note.get("yanchor") == "top":
-            found = max(found, len(lines_of(note["text"])) * _LINE - note.get("yshift", 0))
-    return found + 4
-
-
-def _ticks(axis: dict[str, Any]) -> float:
-    if axis.get("showticklabels") is False:
-        return _GAP
-    texts = axis.get("ticktext")
-    texts = [] if texts is None else list(texts)
-    steep = axis.get("tickangle") not in (None, 0, "auto")
-    longest = max((len(line) for text in texts for line in lines_of(text)), default=0)
-    return _GAP + (_CHARACTER * longest if steep else _LINE * max((len(lines_of(text)) for text in texts), default=1))
-
-
-def _title(axis: dict[str, Any]) -> float:
-    text = axis["title"].get("text")
-    return _LINE * len(lines_of(text)) + _GAP if text else 0.0

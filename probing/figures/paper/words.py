@@ -1,64 +1,139 @@
-"""What the caption of a figure in a paper states of its numbers: how many, the intervals, the heads and the yardsticks."""
+"""What the caption of a figure in a paper states: how to read the marks that the figure shows, how many values, and whose."""
 
+import html
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 
-from probing.core.head_kinds import HEADS
-
+#: A caption has at most that many words.
+MOST = 60
 #: Column -> what it counts.
 _COUNTS = {"n": "n", "n_test": "test sentences", "facts": "facts", "sentences": "sentences"}
-#: Column -> yardstick, as the pages call it.
-_YARDSTICKS = {
-    "majority": "majority answer",
-    "swapped": "swapped subject",
-    "chance": "chance",
-    "surface": "surface baseline",
-    "ceiling": "ceiling",
-    "memory": "memory",
-    "random_encoder": "random encoder",
-    "control": "control",
-    "seed_union": "union over re-trained heads",
+#: A mark -> the words that speak of it.
+MARKS = {
+    "band": r"\bbands?\b",
+    "whisker": r"\bwhiskers?\b",
+    "dotted": r"\bdotted\b",
+    "dashed": r"\bdash(ed|es)\b",
+    "hatched": r"\bhatched\b",
+    "diamond": r"\bdiamonds?\b",
+    "triangle": r"\btriangles?\b",
+    "cross": r"\bcross(es)?\b",
+    "open": r"\bopen:",
+    "✓": "✓",
+    "◐": "◐",
+    "✗": "✗",
+    "?": r"\?(?= cannot)",
 }
+#: What a mark says wherever it stands.
+_ALWAYS = {
+    "band": "Bands: 95 % intervals.",
+    "✓": "✓ task learned.",
+    "◐": "◐ partly learned.",
+    "✗": "✗ not learned.",
+    "?": "? cannot tell.",
+}
+#: Beginnings of Plotly's names of symbols -> the mark.
+_SYMBOLS = {"diamond": "diamond", "triangle": "triangle", "x": "cross"}
 #: Sentences of a page that say what a mouse does.
-_OF_MOUSE = re.compile(r"\b([Cc]lick|[Pp]oint at|[Hh]over|[Tt]ap)\b")
+_OF_MOUSE = re.compile(r"\b(click|point at|hover|tap)\b", re.IGNORECASE)
 
 
-def caption(words: str, filters: str, table: pd.DataFrame, data: str = "") -> str:
-    """The caption of a figure in plain text.
+def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, data: str = "") -> str:
+    """The caption of a figure in plain text, of at most ``MOST`` words.
 
     Args:
-        words: how to read the figure, as on its page; sentences on the mouse are left out.
-        filters: the selection, in words.
+        words: how to read the figure, as on its page; sentences on the mouse and on marks that the figure lacks are left out.
+        filters: the selection, in words; what follows a semicolon is left out.
         table: the numbers of the figure.
-        data: fingerprint of the data.
+        figure: as the page draws it.
+        data: fingerprint of the data; what follows a dot in the middle, the runs, is left out.
     """
-    kept = [sentence for sentence in re.split(r"(?<=[.!?])\s+", words.strip()) if sentence and not _OF_MOUSE.search(sentence)]
-    parts = [
-        f"{filters[:1].upper()}{filters[1:]}." if filters else "",
-        *kept,
-        *(note for note in notes(table) if "95 %" not in note or "95 %" not in words),
-        f"BERTnesia Explorer, {data}." if data else "",
-    ]
-    return " ".join(part for part in parts if part)
+    shown = marks(figure)
+    chosen = _first(re.sub(r" [✓◐✗?](?=\W|$)", "", filters.partition(";")[0]), 14)
+    head = f"{chosen[:1].upper()}{chosen[1:]}." if chosen else ""
+    tail = [*notes(table), f"BERTnesia Explorer, {data.partition(' · ')[0]}." if data else ""]
+    left = MOST - sum(len(one.split()) for one in (head, *tail))
+    said, rest, explained = [], [], set()
+    for sentence in re.split(r"(?<=[.!?])\s+|; (?=[◐✗?✓] )", words.strip()):
+        spoken = _spoken(sentence)
+        if not sentence or spoken - set(shown) or spoken & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
+            continue
+        (said if spoken else rest).append(sentence)
+    said = [one if len(one.split()) <= 12 else f"{one.split(', ')[0].rstrip('.')}." for one in said]
+    told: list[str] = []
+    for mark, names in shown.items():
+        found = next((one for one in said if mark in _spoken(one) and len(one.split()) <= 14), "")
+        sentence = found or _ALWAYS.get(mark) or (f"{mark.capitalize()}: {', '.join(names[:2])}." if names else "")
+        if mark in explained or not sentence or len(sentence.split()) > left:
+            continue
+        explained |= _spoken(sentence) | {mark}
+        told.append(sentence)
+        left -= len(sentence.split())
+    for sentence in rest:
+        if len(sentence.split()) > left:
+            break
+        told.append(sentence)
+        left -= len(sentence.split())
+    return " ".join(part for part in (head, *told, *tail) if part)
+
+
+def marks(figure: go.Figure) -> dict[str, list[str]]:
+    """The marks that a figure shows and that need an explanation -> names of what they stand for, of which there may be none."""
+    found: dict[str, list[str]] = {}
+    content = figure.to_plotly_json()
+    for trace in content["data"]:
+        for mark in _of_trace(trace):
+            name = html.unescape(re.sub(r"<[^>]+>", " ", str(trace.get("name") or "")))
+            found.setdefault(mark, [])
+            if name and name not in found[mark]:
+                found[mark].append(name)
+    texts = str([content["layout"].get("annotations"), *(trace.get("name") for trace in content["data"])])
+    texts += str([axis.get("ticktext") for name, axis in content["layout"].items() if "axis" in name])
+    for badge in "✓◐✗":
+        if badge in texts:
+            found[badge] = []
+    if re.search(r"\w \?", texts):
+        found["?"] = []
+    return found
+
+
+def _of_trace(trace: dict[str, Any]) -> Iterator[str]:
+    mode, marker = trace.get("mode") or "", trace.get("marker") or {}
+    if trace.get("fill") == "toself" and "interval" in str(trace.get("name")):
+        yield "band"
+    elif "lines" in mode:
+        dash = (trace.get("line") or {}).get("dash", "solid")
+        yield from ("dotted",) if dash == "dot" else ("dashed",) if "dash" in dash else ()
+    if any((trace.get(name) or {}).get("visible", True) and trace.get(name) for name in ("error_x", "error_y")):
+        yield "whisker"
+    shapes = (marker.get("pattern") or {}).get("shape") or ""
+    if trace.get("type") == "bar" and any(one in "/\\x" for one in ([shapes] if isinstance(shapes, str) else shapes) if one):
+        yield "hatched"
+    symbols = marker.get("symbol", "circle") if "markers" in mode and marker.get("opacity") != 0 else ()
+    for symbol in dict.fromkeys([symbols] if isinstance(symbols, str) else symbols):
+        yield from (mark for start, mark in _SYMBOLS.items() if re.match(rf"{start}(-|$)", str(symbol)))
+        if str(symbol).endswith("-open"):
+            yield "open"
+
+
+def _spoken(sentence: str) -> set[str]:
+    """The marks that a sentence speaks of."""
+    return {mark for mark, words in MARKS.items() if re.search(words, sentence, re.IGNORECASE)}
+
+
+def _first(text: str, most: int) -> str:
+    """The first words of a text; an ellipsis stands for the others."""
+    words = text.split()
+    return " ".join(words[:most]) + ("…" if len(words) > most else "")
 
 
 def notes(table: pd.DataFrame) -> list[str]:
-    """Sentences on number, interval, heads and yardsticks; only on what the table has.
-
-    Args:
-        table: a row per value; of its columns, counts such as ``n``, ends of intervals such as ``low``, ``head`` and yardsticks are read.
-    """
-    there = [str(name) for name in table if table[name].notna().any()]
-    found = []
-    for name in [name for name in _COUNTS if name in there][:1]:
+    """How many values a figure has, if its table says so."""
+    for name in [name for name in _COUNTS if name in table and table[name].notna().any()][:1]:
         low, high = int(table[name].min()), int(table[name].max())
-        found.append(f"{_COUNTS[name]} = {low:,}." if low == high else f"{_COUNTS[name]} = {low:,} to {high:,}.")
-    if any(name == "low" or (name.endswith("_low") and name != "seed_low") for name in there):
-        found.append("Intervals: 95 %.")
-    if "head" in there:
-        heads = sorted({str(one) for one in table["head"].dropna()}, key=lambda one: ((*HEADS, one)).index(one))
-        found.append(f"{'Head' if len(heads) == 1 else 'Heads'}: {', '.join(one.replace('_', ' ') for one in heads)}.")
-    if known := [words for name, words in _YARDSTICKS.items() if name in there]:
-        found.append(f"{'Yardstick' if len(known) == 1 else 'Yardsticks'}: {', '.join(known)}.")
-    return found
+        return [f"{_COUNTS[name]} = {low:,}." if low == high else f"{_COUNTS[name]} = {low:,} to {high:,}."]
+    return []

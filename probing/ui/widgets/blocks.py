@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from probing.reports.table_text import latex_table
 from probing.ui.page_figures import collect
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
@@ -113,16 +112,6 @@ def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _csv(table, stamp, name)
-        st.download_button(
-            "LaTeX",
-            lambda: latex_table(table[tables.telling(table)].dropna(axis="columns", how="all")).encode("utf-8"),
-            export.file_name(name, stamp, "-table.tex"),
-            "application/x-tex",
-            key=f"{name}.latex",
-            on_click="ignore",
-            icon=":material/download:",
-            help="The columns shown here that are not empty, for the package booktabs.",
-        )
         for label, whole, words in _HTML:
             st.download_button(
                 label,

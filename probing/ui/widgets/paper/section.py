@@ -8,19 +8,17 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from probing.core.errors import FigureError
-from probing.figures.paper import pdf, tex
-from probing.figures.paper.pgfplots import pgfplots
+from probing.figures.paper import pdf
 from probing.figures.paper.sizing import PER_INCH, POINTS, WIDTHS, Columns, sized
 from probing.figures.paper.words import caption as caption_of
 from probing.reports.citations import PAPERS, SOFTWARE
 from probing.ui.widgets.export import Stamp, file_name
 from probing.ui.widgets.figure_cache import LazyFigure, for_paper
-from probing.ui.widgets.markdown import Markdown, escape, filled
+from probing.ui.widgets.markdown import Markdown, filled
 from probing.ui.widgets.paper import saver
 from probing.ui.widgets.paper.calls import of_page
 
-FORMATS = ("SVG", "PNG", "PDF", "pgfplots")
+FORMATS = ("SVG", "PNG", "PDF")
 #: Resolution of a PNG file, in dots per inch.
 DPI = 300
 
@@ -47,9 +45,10 @@ class Told:
 @st.fragment
 def draw(drawn: go.Figure | LazyFigure, told: Told) -> None:
     """Draws the switch; what it opens is made when it is on, and a choice in it does not run the page again."""
-    if st.toggle("For a paper", key=f"{told.name}.paper", help="SVG, PNG, PDF and pgfplots at the width of a column, with text of 8 pt."):
-        _files(for_paper(drawn), told)
-        _words(told)
+    if st.toggle("For a paper", key=f"{told.name}.paper", help="SVG, PNG and PDF at the width of a column, with text of 8 pt."):
+        figure = for_paper(drawn)
+        _files(figure, told)
+        _words(figure, told)
 
 
 def _files(figure: go.Figure, told: Told) -> None:
@@ -79,10 +78,8 @@ def _files(figure: go.Figure, told: Told) -> None:
     st.caption(filled(words, wide=wide / PER_INCH, high=high / PER_INCH, points=POINTS))
     if kind in ("SVG", "PNG"):
         saver.button(filled("Save {kind}", kind=kind), within=within, key=f"{name}.save", dpi=DPI if kind == "PNG" else 0)
-    elif kind == "PDF":
-        _pdf(figure, columns, whole_name, name)
     else:
-        _code(figure, columns, whole_name, told)
+        _pdf(figure, columns, whole_name, name)
 
 
 def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> None:
@@ -91,7 +88,7 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
             "The server cannot make PDF files yet. This command, typed on the server, installs what is missing:", icon=":material/info:"
         )
         st.code(command, language="shell", wrap_lines=True)
-        st.caption("Without it, pdflatex makes a PDF of the pgfplots file, and Inkscape one of the SVG file.")
+        st.caption("Without it, Inkscape makes a PDF of the SVG file.")
         return
     st.download_button(
         "Save PDF",
@@ -104,29 +101,11 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
     )
 
 
-def _code(figure: go.Figure, columns: Columns, whole_name: str, told: Told) -> None:
-    try:
-        code = pgfplots(figure, columns, told.stamp.text)
-    except FigureError as error:
-        st.warning(escape(str(error)), icon=":material/report:")
-        return
-    st.download_button(
-        "Save pgfplots",
-        code.encode("utf-8"),
-        f"{whole_name}.tex",
-        "application/x-tex",
-        key=f"{told.name}.pgfplots",
-        on_click="ignore",
-        icon=":material/download:",
-        help="A file that pdflatex compiles by itself; every value stands in it.",
-    )
-
-
-def _words(told: Told) -> None:
+def _words(figure: go.Figure, told: Told) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
-    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, told.stamp.data)
+    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, figure, told.stamp.data)
     shown = {
-        "Caption": (f"\\caption{{{tex.text(words)}}}", "latex"),
+        "Caption": (words, None),
         "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),
         "Python": (told.call or of_page(link(), told.name), "python"),
         "Link": (link(), None),
