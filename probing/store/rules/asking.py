@@ -139,7 +139,7 @@ def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
     strays = (
         Rule(
             f"SELECT DISTINCT run_id AS id FROM {table} ANTI JOIN {ASKED} USING (run_id)",
-            f"has rows of {table} but no row of its own",
+            f"has rows of {table} but its own row is missing",
             blocks=False,
         )
         for table in tables
