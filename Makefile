@@ -50,7 +50,7 @@ test: $(VENV)/.installed-dev
 	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.installed-scale: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray,slurm]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray]"
 	@touch $@
 
 # One thread for each of the two workers.

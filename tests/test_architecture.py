@@ -39,7 +39,6 @@ HEAVY = {
     "streamlit": {"ui"},
     "typer": {"commands"},
     "ray": {"jobs"},
-    "submitit": {"jobs"},
 }
 #: Libraries that the list of commands is shown without.
 NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "pandas")

@@ -157,8 +157,6 @@ class CommandsOnCall(TyperGroup):
     makers: ClassVar[Mapping[str, Command]] = {}
     #: What is typed before them.
     words: ClassVar[tuple[str, ...]] = ()
-    #: Earlier names of commands, which still work and are not listed.
-    earlier: ClassVar[Mapping[str, str]] = {"gate": "model-card"}
 
     def __init__(self, **settings: Any) -> None:
         lines = {name: TyperCommand(name, help=one.line) for name, one in (*self.listed.items(), *self.makers.items())}
@@ -176,8 +174,7 @@ class CommandsOnCall(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""
-        name = self.earlier.get(cmd_name, cmd_name)
-        return command(*self.words, name) if name in self.listed or name in self.makers else None
+        return command(*self.words, cmd_name) if cmd_name in self.listed or cmd_name in self.makers else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands by their lines, without importing them."""

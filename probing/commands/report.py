@@ -15,8 +15,8 @@ from probing.reports.report import Filter, Reports, refuse_unknown_words
 from probing.reports.table_text import Form
 from probing.store.build import built_database
 
-#: Output formats; ``table`` is an earlier name of ``text``.
-FORMS = {"text": "text", "csv": "csv", "latex": "latex", "json": "json", "table": "text"}
+#: Output formats.
+FORMS = ("text", "csv", "latex", "json")
 Option = inspect.Parameter
 
 
@@ -84,7 +84,7 @@ def _form(values: dict[str, Any]) -> Form:
     named = [values["shape"]] * (values["shape"] is not None) + [name for name in ("csv", "latex", "json") if values[f"as_{name}"]]
     with options_refused():
         refuse_unknown_words("as", named, FORMS)
-    forms = {FORMS[name] for name in named}
+    forms = set(named)
     if len(forms) > 1:
         raise typer.BadParameter(f"got the formats {' and '.join(named)}; give one of them, by --as, --csv, --latex or --json")
     return cast(Form, forms.pop() if forms else "text")

@@ -4,9 +4,6 @@
 is not trained (nostalgebraist 2020); in ``full`` everything trains, as in the paper. ``least_squares`` is the pre-trained head on top of
 the affine map from the layer to the last one with the least squared error; ``tuned_lens`` trains such a map to match the last layer's
 distribution (Belrose et al. 2023). The map is folded into the head's first layer, so both own the same parameters as ``tied``.
-
-Up to version 0.6 the logit lens was called ``lens``. Options, links and stored results may use that name: ``canonical_head`` gives
-today's name. A run's configuration, whose sha256 is the run's id, still uses ``lens``: ``configured_head`` gives the name there.
 """
 
 from collections.abc import Iterable
@@ -18,9 +15,6 @@ HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = ("tied", "logit_lens
 STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
 #: Kinds that start with an affine map to the last layer.
 MAPPED = (LEAST_SQUARES, TUNED_LENS)
-#: Name up to version 0.6 -> today's name.
-ALIASES = {"lens": LOGIT_LENS}
-_CONFIGURED = {now: before for before, now in ALIASES.items()}
 
 #: Quantities of heads and of their effect on results.
 HEAD_METRICS = (
@@ -58,19 +52,14 @@ HEAD_METRICS = (
 
 
 def canonical_head(name: str) -> str:
-    """The name of a kind of head: ``logit_lens`` for ``lens`` and ``logit-lens``; an unknown name is returned unchanged."""
-    found = ALIASES.get(name, name.replace("-", "_"))
+    """The name of a kind of head: ``logit_lens`` for ``logit-lens``; an unknown name is returned unchanged."""
+    found = name.replace("-", "_")
     return found if found in HEADS else name
 
 
 def canonical_heads(names: Iterable[str] | None) -> tuple[str, ...] | None:
     """``canonical_head`` of each, once; None stays None."""
     return None if names is None else tuple(dict.fromkeys(map(canonical_head, names)))
-
-
-def configured_head(name: str) -> str:
-    """The name of a kind in the configuration of a run: that of versions up to 0.6, so that an equal run keeps its id."""
-    return _CONFIGURED.get(name, name)
 
 
 def listed(kinds: tuple[str, ...] = HEADS) -> str:

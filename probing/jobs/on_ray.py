@@ -64,7 +64,7 @@ class RayExecutor:
                 try:
                     answer = ray.get(ready)
                 except lost as error:
-                    attempts.lose([shard], error)
+                    attempts.lose(shard, error)
                     log.warning("the worker of shard %s died (%s); it is tried again", shard.name, type(error).__name__)
                     pending[task.remote(job.sent([shard], token))] = shard
                 except ray.exceptions.RayError as error:

@@ -1,7 +1,6 @@
 """How often a shard is tried when its workers die."""
 
 from collections import Counter
-from collections.abc import Sequence
 
 from probing.core.errors import JobError
 from probing.jobs.job import Shard
@@ -16,19 +15,18 @@ class Attempts:
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
 
-    def lose(self, shards: Sequence[Shard], cause: object) -> None:
-        """Notes that the worker of some shards died.
+    def lose(self, shard: Shard, cause: object) -> None:
+        """Notes that the worker of a shard died.
 
         Raises:
-            JobError: if one of them has lost its last worker.
+            JobError: if the shard has lost its last worker.
         """
-        for shard in shards:
-            self.lost[shard.name] += 1
-            if self.lost[shard.name] >= MAX_DEATHS:
-                raise JobError(
-                    f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); finished shards are kept; give workers more "
-                    "memory (a smaller --shard, fewer --workers) and run the same command again"
-                )
+        self.lost[shard.name] += 1
+        if self.lost[shard.name] >= MAX_DEATHS:
+            raise JobError(
+                f"shard {shard.name}: {MAX_DEATHS} workers died ({last_line(cause)}); finished shards are kept; give workers more "
+                "memory (a smaller --shard, fewer --workers) and run the same command again"
+            )
 
 
 def last_line(error: object) -> str:

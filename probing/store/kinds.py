@@ -1,7 +1,7 @@
 """What a kind of run is: all that building, checking and sharing know of it. The kinds themselves are in ``store.declared``."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -55,7 +55,7 @@ class Kind:
         name: of the kind, in the column ``kind`` of ``runs``.
         config: class of the configuration whose fingerprint is a run's id.
         tables: all of its tables.
-        rules: in the order in which they are asked; those of a run's row are put first.
+        rules: in the order in which they are asked; those of every kind are put first.
         scans: what several rules share, as ``store.rules.asking.ask`` has it.
         command: makes a run again.
         title: of several runs, in sentences.
@@ -67,7 +67,6 @@ class Kind:
         listed: gives its complete runs with the columns of their files and of their provenance, in the order of lists; None: in that of
             their table.
         open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
-        also: finds what SQL cannot say, as (id of a run, words); None: nothing.
         of_tasks: tables of a task's data that decide whether a run of the task is complete, or what is counted of it.
     """
 
@@ -87,11 +86,10 @@ class Kind:
     listed: Callable[[Database], pd.DataFrame] | None = None
     of_tasks: Sequence[str] = ()
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
-    also: Callable[[duckdb.DuckDBPyConnection], Iterator[tuple[str, str]]] | None = None
 
     def __post_init__(self) -> None:
-        (row, *_) = (table for table in self.tables if table.name == self.runs[0])
-        object.__setattr__(self, "rules", (*rules_of_rows(self.config, row), *self.rules))
+        of_runs = [table.name for table in self.tables if table.per == "run_id" and table.key != "run_id"]
+        object.__setattr__(self, "rules", (*rules_of_rows(of_runs), *self.rules))
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -105,11 +103,10 @@ class Kind:
         if not connection.execute(f"{runs} LIMIT 1").fetchall():
             return {}
         asked_runs(connection, runs)
-        blocking = [rule for rule in self.rules if rule.blocks]
-        return {broken.subject: broken.words for broken in ask(connection, blocking, self.scans)}
+        return ask(connection, [rule for rule in self.rules if rule.blocks], self.scans)
 
     def problems(self, tables: Mapping[str, pa.Table]) -> list[str]:
-        """What is wrong with rows from files, of each run, task and model the first broken rule.
+        """What is wrong with rows from files, of each run the first broken rule.
 
         Args:
             tables: table -> its rows; of rows with one key the first counts. Tables that are not there are empty.
@@ -124,15 +121,9 @@ class Kind:
                     unsigned[run_id] = problem
         with in_memory(tables, names) as connection:
             asked_runs(connection, self._rows())
-            found = [(broken.rule.of, broken.subject, broken.words, broken.rule.mend) for broken in ask(connection, self.rules, self.scans)]
-            broken_runs = {subject for of, subject, *_ in found if of == "run"}
-            for run_id, words in self.also(connection) if self.also else ():
-                if run_id not in broken_runs:
-                    found.append(("run", run_id, words, ""))
+            found = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
-        return list(unsigned.values()) + [
-            f"{of} {subject}: {words}; {mend or again}" for of, subject, words, mend in found if of != "run" or subject not in unsigned
-        ]
+        return list(unsigned.values()) + [f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned]
 
     def runs_in(self, db: Database) -> pd.DataFrame:
         """Its complete runs in a database; see ``listed``."""

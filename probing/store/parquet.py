@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from probing.core.errors import ImpossibleValuesError, SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_file
-from probing.store.migration import with_names_of_today
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
 _TABLE_KEY = b"probing.table"
@@ -75,11 +74,11 @@ def as_stored(table_name: str, rows: Any) -> pa.Table:
     Raises:
         StoreError: as ``write_table``.
     """
-    return _sorted(with_names_of_today(table_name, _conform(table_name, rows)), SORT[table_name])
+    return _sorted(_conform(table_name, rows), SORT[table_name])
 
 
 def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Reads a file that ``write_table`` wrote, with the names that this version gives to what is stored (``store.migration``).
+    """Reads a file that ``write_table`` wrote.
 
     Args:
         path: the file.
@@ -99,7 +98,7 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
             stored = file.read(columns=wanted.names)
             # A text may hold bytes that are no UTF-8.
             stored.validate(full=True)
-            rows = with_names_of_today(table_name, stored.replace_schema_metadata().cast(wanted))
+            rows = stored.replace_schema_metadata().cast(wanted)
     # pyarrow raises a bare ValueError for an empty value in a column that may have none.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error

@@ -13,7 +13,6 @@ from probing.core.registry import read_registry
 from probing.jobs.coordinator import Executor
 from probing.jobs.local import LocalExecutor
 from probing.jobs.on_ray import RayExecutor, ray_library
-from probing.jobs.on_slurm import SlurmExecutor, slurm_library
 
 #: Variables that workers get from the coordinator; folders are made absolute.
 PASSED_ON = ("PROBING_CACHE", "PROBING_SNAPSHOT", "PROBING_REGISTRY", "HF_HUB_OFFLINE", "HF_HOME", "HF_HUB_CACHE")
@@ -24,25 +23,18 @@ class Who(StrEnum):
 
     local = "local"
     ray = "ray"
-    slurm = "slurm"
 
 
 @dataclass(frozen=True)
 class ExecutorChoice(Options):
     """Where the work is done."""
 
-    who: Annotated[Who, Option("Where the work is done: this process, Ray's workers, or Slurm's jobs.", names=("--executor",))] = Who.local
-    workers: Annotated[
-        int | None, Option("Workers of a Ray started here (none: as many as fit), or jobs in Slurm's queue at a time (none: 4).", least=1)
-    ] = None
+    who: Annotated[Who, Option("Where the work is done: this process, or Ray's workers.", names=("--executor",))] = Who.local
+    workers: Annotated[int | None, Option("Workers of a Ray started here; none: as many as fit.", least=1)] = None
     address: Annotated[str | None, Option("A running Ray cluster: auto or HOST:PORT; none starts one here.")] = None
-    slurm: Annotated[
-        tuple[str, ...],
-        Option("KEY=VALUE for Slurm: partition=gpu, mem_gb=16, timeout_min=60; cluster=local tries it here.", repeated=True),
-    ] = ()
 
     def check(self) -> None:
-        """Raises ``OptionError`` for an option of another executor, or one of Slurm that is not ``KEY=VALUE``."""
+        """Raises ``OptionError`` for an option of another executor."""
         if self.workers and self.who == Who.local:
             raise OptionError(f"got --workers {self.workers} with --executor {self.who}, which is one process; see --executor ray")
         if self.address and self.who != Who.ray:
@@ -50,10 +42,6 @@ class ExecutorChoice(Options):
         if self.address and self.workers:
             got = f"got --workers {self.workers} with --address {self.address}"
             raise OptionError(f"{got}: a running cluster has its own workers; leave one out")
-        if self.slurm and self.who != Who.slurm:
-            raise OptionError(f"got --slurm {self.slurm[0]} with --executor {self.who}; its options are for --executor slurm")
-        if strange := [option for option in self.slurm if not all(option.partition("="))]:
-            raise OptionError(f"got --slurm {strange[0]}; expected KEY=VALUE, such as partition=gpu")
 
 
 def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
@@ -62,16 +50,9 @@ def executor(choice: ExecutorChoice, threads: int, device: str) -> Executor:
     Raises:
         JobError: if the executor's library is not installed.
     """
-    cards = int(device.startswith("cuda"))
     if choice.who == Who.ray:
         ray_library()
-        return RayExecutor(threads, choice.workers, choice.address, cards)
-    if choice.who == Who.slurm:
-        slurm_library()
-        options = dict(option.split("=", 1) for option in choice.slurm)
-        if cards:
-            options.setdefault("gpus_per_node", str(cards))
-        return SlurmExecutor(threads, choice.workers or 4, options)
+        return RayExecutor(threads, choice.workers, choice.address, int(device.startswith("cuda")))
     return LocalExecutor()
 
 

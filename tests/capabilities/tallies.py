@@ -23,7 +23,7 @@ from probing.reports.report import Choice, Filter, Report, Reports, refuse_unsto
 from probing.store.database import Database
 from probing.store.kinds import Card, Kind
 from probing.store.parquet import write_table
-from probing.store.rules.asking import ASKED, Rule, strays
+from probing.store.rules.asking import ASKED, Rule
 from probing.store.tables import columns as col
 from probing.workflows.executors import passed_on
 from probing.workflows.output import Say
@@ -66,19 +66,14 @@ TABLES = (
     col.Table("tally_counts", "One layer.", "run_id layer", (col.RUN_ID, col.LAYER, col.count("n", "capital letters")), per="run_id"),
 )  # fmt: skip
 RULES = (
-    *strays("tally_counts", "tally_runs"),
     Rule(
-        "sums",
         f"""SELECT run_id AS id, task, n, wanted FROM {ASKED} JOIN tally_counts USING (run_id)
             JOIN (SELECT task, sum(capitals)::BIGINT AS wanted FROM tally_sentences GROUP BY task) USING (task) WHERE n <> wanted""",
         "it counts {n} capital letters of {task}, which has {wanted}",
-        blocks=True,
     ),
     Rule(
-        "described",
         f"SELECT run_id AS id, task FROM {ASKED} ANTI JOIN tally_sentences USING (task)",
         "its task {task} has no sentences",
-        blocks=True,
     ),
 )
 KIND = Kind(

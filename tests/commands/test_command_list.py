@@ -43,13 +43,3 @@ def test_commands_of_a_group_are_listed_once_and_in_order(group):
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant():
     found = CliRunner().invoke(app, ["prob"])
     assert found.exit_code == 2 and "No such command 'prob'. Did you mean 'probe'?" in found.output
-
-
-def test_commands_and_options_of_earlier_versions_still_work():
-    def output(*words):
-        return CliRunner().invoke(app, words).output
-
-    assert output("gate", "--help").split("[OPTIONS]")[1] == output("model-card", "--help").split("[OPTIONS]")[1]
-    assert "gate" not in output("--help")
-    for earlier in ("--blocks-per-step", "--blocks-a-step", "--layers-per-shard", "--layers-a-shard"):
-        assert earlier in output("train-heads", "--help")

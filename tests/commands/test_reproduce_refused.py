@@ -34,7 +34,6 @@ def words(paper: str, *more: object) -> list[object]:
         ("bertnesia", "--protocol quick", "got --protocol, which is an option of --paper interplay and not of --paper bertnesia"),
         ("bertnesia", "--workers 2", "got --workers 2 with --executor local"),
         ("bertnesia", "--address auto", "got --address auto with --executor local"),
-        ("bertnesia", "--executor slurm", "slurm"),
         ("edge-probing", "--only heads", "got the stage 'heads'; --paper edge-probing has fetch, train, build, tables"),
         ("edge-probing", "--heads tied", "got --heads, which is an option of --paper bertnesia and not of --paper edge-probing"),
         ("edge-probing", "--steps 3", "got --steps, which is an option of --paper bertnesia and not of --paper edge-probing"),

@@ -120,8 +120,8 @@ def test_what_is_typed_reaches_the_request():
     alone.command()(train)
     words = "--model m --tasks a, b --portions 1,4 --readings own --no-codes --out here --loud"
     typed = ["--tasks=a, b" if word == "--tasks" else word for word in words.split() if word not in ("a,", "b")]
-    assert CliRunner().invoke(alone, [*typed, "--executor", "slurm", "--slurm", "a=1", "--slurm", "b=2", "--workers", "3"]).exit_code == 0
-    executor = ExecutorChoice(Who.slurm, 3, None, ("a=1", "b=2"))
+    assert CliRunner().invoke(alone, [*typed, "--executor", "ray", "--workers", "3"]).exit_code == 0
+    executor = ExecutorChoice(Who.ray, 3)
     expected = SentencesRequest("m", ("a", "b"), readings=("own",), portions=(1, 4), codes=False, out=Path("here"), executor=executor)
     assert given == [(expected, True)]
     assert list(inspect.signature(train).parameters)[-1] == "loud"
@@ -136,9 +136,8 @@ def test_what_is_typed_reaches_the_request():
         (lambda: FinetuneRequest("x", "cola", bits=4), "got --bits 4 without --difference"),
         (lambda: FinetuneRequest("x", "cola", rates=(1e-4, 2e-4)), "got --rates without --steps and --looks"),
         (lambda: ExecutorChoice(workers=2), "got --workers 2 with --executor local"),
-        (lambda: ExecutorChoice(Who.slurm, slurm=("gpu",)), "got --slurm gpu; expected KEY=VALUE"),
     ],
-    ids=["codes", "bits", "rates", "workers", "slurm"],
+    ids=["codes", "bits", "rates", "workers"],
 )
 def test_options_that_exclude_each_other_are_refused_when_the_request_is_made(request_of, message):
     with pytest.raises(OptionError, match=message):

@@ -129,7 +129,7 @@ def test_a_push_refuses_runs_that_are_not_whole(run, at, tmp_path):
         run(*words)
     (path,) = restored().rglob("edge_scores-*.parquet")
     write_table("edge_scores", [row | {"fp": row["fp"] + 1} for row in read_table(path, "edge_scores").to_pylist()], path)
-    with pytest.raises(StoreError, match=r"its answers give|targets, expected"):
+    with pytest.raises(StoreError, match="targets, expected"):
         run(*words)
     restored()
     run(*words)
@@ -150,12 +150,6 @@ def test_data_of_the_users_own_need_a_licence(run, at, tmp_path):
 def changed(folder, table, change, which=0, write=write_table):
     path = sorted((folder / "data").glob(f"{table}-*.parquet"))[which]
     write(table, change(read_table(path, table).to_pylist()), path)
-
-
-def overflow(folder):
-    """Numbers that pass every check by column, and whose sum no database can hold."""
-    changed(folder, "edge_tasks", lambda rows: [row | {"unseen_labels": 10**9} for row in rows], which=-1)
-    changed(folder, "edge_targets", lambda rows: [*(row | {"unknown_gold": 10**9} for row in rows[:2]), *rows[2:]], which=-1)
 
 
 def repeat_a_text(folder):
@@ -194,7 +188,7 @@ DAMAGE = {
     ),
     "no task": (
         lambda folder: [path.unlink() for path in (folder / "data").glob("edge_*-srl.parquet")],
-        "no labels of its task srl are stored",
+        "no labels of its task srl are stored, or not all",
     ),
     "foreign table": (
         lambda folder: shutil.copy(sorted((folder / "data").glob("edge_mix-*"))[0], folder / "data" / "edge_other-x.parquet"),
@@ -207,7 +201,7 @@ DAMAGE = {
     "truncated": (lambda folder: sorted((folder / "data").glob("edge_mix-*"))[0].write_bytes(b"PAR1"), "truncated or no Parquet"),
     "endless label numbers": (
         lambda folder: changed(folder, "edge_labels", lambda rows: [*rows[:-1], rows[-1] | {"label": 60_000_000}]),
-        "which its task does not have",
+        "are stored, or not all",
     ),
     "more labels than any task": (
         lambda folder: changed(
@@ -221,16 +215,9 @@ DAMAGE = {
         repeat_a_text,
         "1,200,090,000 bytes of text",
     ),
-    "more unseen labels than a count holds": (lambda folder: overflow(folder), "2,000,000,000 labels that training lacks"),
     "a text that is no text": (
         lambda folder: changed(folder, "edge_mix", lambda rows: rows, write=with_broken_text),
         "Invalid UTF8",
-    ),
-    "a task of no run": (
-        lambda folder: write_table(
-            "edge_labels", [{"task": "ccg", "label": 0, "name": "S", "counts": True, "n": 3}], folder / "data" / "edge_labels-ccg.parquet"
-        ),
-        "task ccg: no training part of its data is stored",
     ),
 }
 

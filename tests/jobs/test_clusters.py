@@ -1,4 +1,4 @@
-"""Real Ray with two workers and submitit's local executor: workers killed in the middle of a shard, and what cannot be helped."""
+"""Real Ray with two workers: workers killed in the middle of a shard, and what cannot be helped."""
 
 import os
 import sys
@@ -11,44 +11,35 @@ from probing.core.errors import FactsError, JobError
 from probing.jobs.coordinator import run_job
 from probing.jobs.manifest import read
 from probing.jobs.on_ray import RayExecutor, stop_ray
-from probing.jobs.on_slurm import SlurmExecutor, _typed
 
 ROOT = Path(__file__).resolve().parents[2]
 SQUARES = {f"square-{n}.txt": str(n * n) for n in range(5)}
-HERE = {"cluster": "local", "timeout_min": "5"}
 
 
 @pytest.fixture(scope="module")
-def clusters():
-    """Both executors; worker processes find the planted workers."""
+def cluster():
+    """Ray; worker processes find the planted workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
-        yield {"ray": RayExecutor(threads=1, workers=2), "slurm": SlurmExecutor(threads=1, workers=2, options=HERE)}
+        yield RayExecutor(threads=1, workers=2)
         stop_ray()
 
 
-@pytest.fixture(params=["ray", "slurm"])
-def cluster(request, clusters):
-    """One after the other."""
-    return clusters[request.param]
-
-
 @pytest.mark.scale
-def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(clusters, job_of_squares, results):
-    # On Ray alone, and in the tests of probe and train-heads on both: submitit looks for the result of a dead job for 15 seconds.
+def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(cluster, job_of_squares, results):
     job = job_of_squares(dies=3, times=1)
-    outcome = run_job(job, clusters["ray"])
+    outcome = run_job(job, cluster)
     assert results(job.folder) == SQUARES
     assert (job.folder / "death-0").is_file(), "a worker died"
     assert (outcome.there, sorted(read(job.folder))) == (0, [f"square-{n}" for n in range(5)])
-    assert run_job(job, clusters["ray"]).there == 5
+    assert run_job(job, cluster).there == 5
 
 
 @pytest.mark.scale
-def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(clusters, job_of_squares):
+def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(cluster, job_of_squares):
     job = job_of_squares(n=3, dies=1, times=99)
     with pytest.raises(JobError, match="shard square-1: 3 workers died"):
-        run_job(job, clusters["ray"])
+        run_job(job, cluster)
     assert len(list(job.folder.glob("death-*"))) == 3
     assert {"square-0", "square-2"} & set(read(job.folder))
 
@@ -62,12 +53,12 @@ def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(
 
 
 @pytest.mark.scale
-def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(clusters, job_of_squares, tmp_path, monkeypatch):
+def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(cluster, job_of_squares, tmp_path, monkeypatch):
     stop_ray()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH")}
     places = set(Path("/tmp").glob("rp-*"))
-    run_job(job_of_squares(n=1), clusters["ray"])
+    run_job(job_of_squares(n=1), cluster)
     stop_ray()
     assert not (tmp_path / "home").exists()
     assert {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH")} == before
@@ -75,10 +66,7 @@ def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(clusters, 
 
 
 @pytest.mark.scale
-def test_a_cluster_that_does_not_answer_and_a_queue_that_is_not_there_are_named(job_of_squares, monkeypatch):
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    with pytest.raises(JobError, match=r"Slurm cannot be used .*cluster=local"):
-        run_job(job_of_squares(), SlurmExecutor())
+def test_a_cluster_that_does_not_answer_is_named(job_of_squares):
     stop_ray()
     began = time.monotonic()
     with pytest.raises(JobError, match=r"no Ray cluster can be used at 127\.0\.0\.1:9 .*ray start"):
@@ -86,20 +74,7 @@ def test_a_cluster_that_does_not_answer_and_a_queue_that_is_not_there_are_named(
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.scale
-def test_an_option_that_submitit_does_not_know_is_named_and_the_others_arrive_as_typed(job_of_squares):
-    with pytest.raises(JobError, match=r"Slurm cannot be used \(Unknown argument 'partitoin'"):
-        run_job(job_of_squares(), SlurmExecutor(options=HERE | {"partitoin": "cpu"}))
-    with pytest.raises(JobError, match=r'Slurm cannot be used \(Parameter "timeout_min" expected'):
-        run_job(job_of_squares(), SlurmExecutor(options=HERE | {"timeout_min": "soon"}))
-    typed = {key: _typed(key, value) for key, value in {"mem_gb": "1.5", "timeout_min": "5", "account": "007", "name": "12"}.items()}
-    assert typed == {"mem_gb": 1.5, "timeout_min": 5, "account": "007", "name": "12"}
-
-
 def test_an_extra_that_is_not_installed_is_named_with_its_command(job_of_squares, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(JobError, match=r"needs Ray, which is not installed; install it with: pip install -e '\.\[ray\]'"):
         run_job(job_of_squares(), RayExecutor())
-    with pytest.raises(JobError, match=r"needs submitit, which is not installed; install it with: pip install -e '\.\[slurm\]'"):
-        run_job(job_of_squares(), SlurmExecutor())

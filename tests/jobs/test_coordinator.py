@@ -129,10 +129,10 @@ def test_shards_that_come_back_undone_are_named(job_of_squares):
 def test_a_shard_may_lose_all_but_its_last_worker():
     attempts, shard = Attempts(), Shard("unlucky", {})
     for _ in range(MAX_DEATHS - 1):
-        attempts.lose([shard], "killed")
-    attempts.lose([Shard("another", {})], "killed")
+        attempts.lose(shard, "killed")
+    attempts.lose(Shard("another", {}), "killed")
     with pytest.raises(JobError, match=f"shard unlucky: {MAX_DEATHS} workers died .killed"):
-        attempts.lose([shard], "trace\nkilled")
+        attempts.lose(shard, "trace\nkilled")
 
 
 HOLDER = """

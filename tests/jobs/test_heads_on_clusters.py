@@ -15,7 +15,6 @@ from tests.commands.test_reproduce import arguments, copies  # noqa: F401
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("one_thread")
 RAY = ("--executor", "ray", "--workers", 2)
-SLURM = ("--executor", "slurm", "--workers", 2, "--slurm", "cluster=local", "--slurm", "timeout_min=5")
 
 
 @pytest.fixture()
@@ -64,13 +63,12 @@ def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
 
 
 @pytest.mark.scale
-@pytest.mark.parametrize("who", [RAY, SLURM], ids=["ray", "slurm"])
-def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
+def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
     monkeypatch.setattr("probing.workflows.heads.work.OPENER", "tests.jobs.planted:mortal_training")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
     (tmp_path / "deaths").mkdir()
-    output = run(*words, *who, "--out", tmp_path / "there").output
+    output = run(*words, *RAY, "--out", tmp_path / "there").output
     assert len(list((tmp_path / "deaths").iterdir())) == 1
     assert "3 shards done on" in output
     assert heads(tmp_path / "there") == here

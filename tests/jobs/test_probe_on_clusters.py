@@ -13,10 +13,7 @@ from tests.commands.conftest import cache, facts_file, tiny_model  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("one_thread")
-CLUSTERS = {
-    "ray": ("--executor", "ray", "--workers", 2),
-    "slurm": ("--executor", "slurm", "--workers", 2, "--slurm", "cluster=local", "--slurm", "timeout_min=5"),
-}
+RAY = ("--executor", "ray", "--workers", 2)
 
 
 def stored(folder: Path) -> dict[str, bytes]:
@@ -37,16 +34,15 @@ def here(run, cache, words, tmp_path):  # noqa: F811
 
 
 @pytest.mark.scale
-@pytest.mark.parametrize("who", CLUSTERS)
-def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, who, tmp_path, monkeypatch):
+def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
     monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
     # Workers inherit it; it says where the death is noted.
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "deaths"))
     (tmp_path / "deaths").mkdir()
-    output = run(*words, *CLUSTERS[who], "--out", tmp_path / who).output
+    output = run(*words, *RAY, "--out", tmp_path / "ray").output
     assert len(list((tmp_path / "deaths").iterdir())) == 1
     assert "4 shards done on" in output
-    assert stored(tmp_path / who) == here and len(here) == 1
+    assert stored(tmp_path / "ray") == here and len(here) == 1
 
 
 @pytest.mark.scale
@@ -73,7 +69,7 @@ def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workflow, "run_job", watched)
-        run(*words, *CLUSTERS["ray"], "--out", tmp_path / "ray")
+        run(*words, *RAY, "--out", tmp_path / "ray")
     assert after == before, "finished shards are left alone"
     assert stored(tmp_path / "ray") == here
 
@@ -115,15 +111,12 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
 def test_a_worker_with_another_model_is_refused(run, words, here, tiny_model, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
     with pytest.raises(JobError, match="a worker's version: got 0"):
-        run(*words, *CLUSTERS["ray"], "--out", tmp_path / "refused")
+        run(*words, *RAY, "--out", tmp_path / "refused")
     assert not stored(tmp_path / "refused")
 
 
 def test_options_of_another_executor_are_refused(run, words):
     run(*words, "--address", "auto", code=2)
-    run(*words, "--slurm", "partition=gpu", code=2)
-    run(*words, "--executor", "slurm", "--slurm", "partition", code=2)
-    run(*words, "--executor", "slurm", "--slurm", "=gpu", code=2)
     run(*words, "--executor", "ray", "--address", "auto", "--workers", 2, code=2)
     run(*words, "--workers", 2, code=2)
     run(*words, "--executor", "abacus", code=2)
@@ -132,4 +125,4 @@ def test_options_of_another_executor_are_refused(run, words):
 def test_who_computes_is_no_part_of_a_run(tmp_path):
     from probing.core.knowledge.run import RunConfig
 
-    assert not {"executor", "workers", "address", "slurm", "host"} & set(RunConfig.model_fields)
+    assert not {"executor", "workers", "address", "host"} & set(RunConfig.model_fields)

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from probing.core.facts.fact import Fact, fill
-from probing.core.head_kinds import configured_head
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.build import build_database
 from probing.store.parquet import write_table
@@ -108,7 +108,7 @@ class PlantedRun:
         """Canonical JSON of what the fingerprint is made of."""
         parts = {
             "model": self.model,
-            "head": configured_head(self.head),
+            "head": "lens" if self.head == LOGIT_LENS else self.head,
             "probe_set": self.probe_set,
             "seed": self.seed,
             "template_set": self.template_set,

@@ -9,7 +9,6 @@ from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.store.build import build_database
-from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, lender_rows, plant_runs, prediction_rows
@@ -60,32 +59,3 @@ def test_what_was_not_measured_is_empty_in_the_reports(db):
     assert share == sum(rank <= 10 for rank in ranks) / len(ranks)
     (row,) = precision_by_relation(db, [RUN.run_id], 10).query("layer == 3").itertuples()
     assert (row.swapped, row.swapped_n) == (share, len(FACTS))
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("no file", "13 facts have a rank with a swapped subject, but no row of lenders"),
-        ("one is missing", "1 facts have a rank with a swapped subject, but no row of lenders"),
-        ("has the answer", "1 facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"),
-        ("stranger", "its rows of lenders name 1 facts that it was not asked"),
-        ("no run", "has rows of lenders, but neither predictions nor a row in any runs file"),
-    ],
-)
-def test_wrong_lenders_are_named(tmp_path: Path, fault: str, words: str):
-    source, rows = plant(tmp_path / "runs"), lender_rows(RUN)
-    path = source / RUN.run_id / f"lenders-{RUN.run_id}.parquet"
-    assert check_store([source]) == []
-    if fault == "no file":
-        path.unlink()
-    elif fault == "no run":
-        write_table("lenders", [rows[0] | {"run_id": "0" * 16}], path.with_name("lenders-of-nothing.parquet"))
-    else:
-        changes = {
-            "one is missing": [],
-            "has the answer": [rows[0] | {"lender_id": rows[0]["fact_id"]}],
-            "stranger": [rows[0] | {"lender_id": "0"}],
-        }
-        write_table("lenders", [*changes[fault], *rows[1:]], path)
-    (problem,) = check_store([source])
-    assert words in problem

@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from probing.core.forgetting.ways import WAYS
-from probing.core.head_kinds import LOGIT_LENS
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
@@ -149,32 +148,6 @@ def test_two_selections_cannot_have_a_field_of_the_same_name():
     assert "another page" not in PAGE_FIELDS
 
 
-@pytest.mark.parametrize(
-    ("page", "once", "name"), [("facts", "sheet", "list_page"), ("edge_sentences", "trace_sheet", "trace_page")], ids=str
-)
-def test_a_link_with_the_first_name_of_a_field_opens_the_same_view(page, once, name):
-    _, own, ignored = from_query({once: ["3"]}, page)
-    assert ignored == [] and getattr(own, name) == 3
-    assert from_query({once: ["3"], name: ["4"]}, page)[1] == from_query({name: ["4"]}, page)[1]
-    assert to_query(page, RunChoice(), own) == {name: "3"}
-
-
-def test_a_link_of_live_with_the_first_name_of_perturbations_opens_the_same_view():
-    _, own, ignored = from_query({"behaviour": ["shuffled"]}, "live")
-    assert ignored == [] and own.perturbation == "shuffled"
-
-
-@pytest.mark.parametrize(
-    ("page", "name"),
-    [(page, name) for page in LINKED for name in ("heads", "head", "live_head", "family_head") if name in PAGE_FIELDS[page]],
-)
-def test_a_link_that_calls_the_logit_lens_by_its_old_name_opens_the_same_view(page, name):
-    shared, own, ignored = from_query({name: ["tied", "lens"]}, page)
-    chosen = getattr(own, name, None) or getattr(shared, name)
-    assert chosen == (("tied", LOGIT_LENS) if name == "heads" else LOGIT_LENS) and ignored == []
-    assert to_query(page, shared, own)[name] == (["tied", LOGIT_LENS] if name == "heads" else LOGIT_LENS)
-
-
 @pytest.mark.parametrize("page", LINKED)
 def test_defaults_are_not_in_the_link(page):
     assert to_query(page, RunChoice(), type(CHOSEN[page])()) == {}
@@ -215,7 +188,7 @@ def test_an_endless_prompt_is_ignored():
 
 @pytest.mark.parametrize(
     ("page", "name", "similar"),
-    [("facts", "relatoin", "relation"), ("compare", "model", ""), ("methods", "prompt", ""), ("live", "behavior", "behaviour")],
+    [("facts", "relatoin", "relation"), ("compare", "model", ""), ("methods", "prompt", ""), ("live", "perturbatoin", "perturbation")],
 )
 def test_a_name_that_is_no_field_of_the_page_is_found_with_the_field_that_it_may_mean(page, name, similar):
     query = as_read(to_query(page, SHARED, CHOSEN[page])) | {"embed": ["true"]}

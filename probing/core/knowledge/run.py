@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import PlainSerializer
 
-from probing.core.head_kinds import canonical_head, configured_head
+from probing.core.head_kinds import LOGIT_LENS
 from probing.core.provenance import Provenance
 
 
 class RunConfig(Provenance):
     """Everything that decides the result of a run on facts; its fingerprint is the run's id.
 
-    ``head`` is one of ``HEADS``; in the JSON that the id is made from it has its name of versions up to 0.6 (``configured_head``).
+    ``head`` is one of ``HEADS``.
     """
 
-    head: Annotated[str, BeforeValidator(canonical_head), PlainSerializer(configured_head)]
+    #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
+    head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]
     probe_set: str
     template_set: str
     facts_sha256: str

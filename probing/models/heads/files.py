@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from probing.core.errors import HeadError
 from probing.core.files.atomic import atomic_file, atomic_text
-from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED, canonical_head
+from probing.core.head_kinds import HEADS, LOGIT_LENS, TIED
 from probing.core.model_folders import find_entry
 from probing.core.options import spelled
 from probing.models.encoders.catalogue import heads_of
@@ -216,7 +216,7 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
         best = min(curve, key=lambda point: point[1])
         starts = json.loads(identity.starts or "{}")
         found = {"layer": layer, "start": curve[0][1], "best": best[1], "best_step": best[0], "steps": curve[-1][0]}
-        found |= {canonical_head(way): float(starts[way]) for way in ("lens", "map") if way in starts}
+        found |= {name: float(starts[way]) for way, name in (("lens", LOGIT_LENS), ("map", "map")) if way in starts}
         rows.append(found | ({"positions": int(starts["positions"])} if "positions" in starts else {}))
     return rows
 

@@ -1,7 +1,7 @@
 """Which swapped ranks are no baseline, because the swapped subject has the fact's answer itself."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -34,40 +34,6 @@ def stored_facts(facts: pa.Table) -> dict[str, StoredFact]:
     """The rows of the table ``facts`` by their ids."""
     columns = [facts.column(name).fill_null("").to_pylist() for name in StoredFact._fields]
     return {row[0]: StoredFact(*row) for row in zip(*columns, strict=True)}
-
-
-def swapped_problem(facts: Sequence[Asked], swapped_of: Mapping[str, str], swapped: Collection[str]) -> str | None:
-    """What is wrong with the swapped subjects of a run that stores them; None if nothing.
-
-    Args:
-        facts: all facts of the run.
-        swapped_of: fact id -> id of the fact whose prompt was used with the swapped subject.
-        swapped: ids of the facts that have a swapped rank.
-    """
-    if missing := set(swapped) - swapped_of.keys():
-        return f"{len(missing)} facts have a rank with a swapped subject, but no row of lenders"
-    if strange := (swapped_of.keys() | set(swapped_of.values())) - {fact.fact_id for fact in facts}:
-        return f"its rows of lenders name {len(strange)} facts that it was not asked"
-    if wrong := swapped_of.keys() & set(unfit(facts, swapped_of)):
-        return f"{len(wrong)} facts were asked with a prompt of another relation or template, or a swapped subject that has their answer"
-    return None
-
-
-def swapped_problems(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
-    """Complete runs that store their swapped subjects, and what is wrong with these; the runs are in ``asked_runs``."""
-    runs = connection.execute("SELECT run_id, n_probed, config FROM asked_runs WHERE NOT counted ORDER BY run_id").fetchall()
-    naming = [(run_id, n_probed) for run_id, n_probed, config in runs if names_swapped(config)]
-    facts = stored_facts(connection.sql("SELECT * FROM facts").to_arrow_table()) if naming else {}
-    for run_id, n_probed in naming:
-        asked = connection.execute(
-            "SELECT fact_id, count(other_rank) > 0 FROM predictions WHERE run_id = ? GROUP BY fact_id", [run_id]
-        ).fetchall()
-        known = [facts[fact_id] for fact_id, _ in asked if fact_id in facts]
-        if not len(known) == len(asked) == n_probed:
-            continue
-        named = connection.execute("SELECT fact_id, lender_id FROM lenders WHERE run_id = ?", [run_id]).fetchall()
-        if problem := swapped_problem(known, dict(named), [fact_id for fact_id, swapped in asked if swapped]):
-            yield run_id, problem
 
 
 def unfit(facts: Sequence[Asked], swapped_of: Mapping[str, str]) -> list[str]:

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from probing.core.provenance import Provenance
 from probing.store.database import THREADS
 from probing.store.schema import KEYS, SCHEMAS
-from probing.store.tables.columns import Table
 
 #: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration as JSON.
 ASKED = "asked_runs"
@@ -40,33 +36,19 @@ class Rule:
     """What must not be found in stored rows.
 
     Attributes:
-        name: of the rule, in the reports of tests.
-        sql: gives a row for every break: first ``id``, the run, task or model, then what the words name.
+        sql: gives a row for every break: first ``id``, the run, then what the words name.
         words: what is wrong; ``{name}`` is a column of the SQL.
-        blocks: whether a run that breaks it is left out of the database: its numbers would look like results.
-        of: what ``id`` is: run, task or model.
-        mend: what to do, if it is not what the kind of run says.
+        blocks: whether a run that breaks it is left out of the database, because its numbers would look like results or a page would
+            fail; else it is asked of files only.
     """
 
-    name: str
     sql: str
     words: str
-    blocks: bool = False
-    of: str = "run"
-    mend: str = ""
+    blocks: bool = True
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A rule that a run, task or model breaks, with the words that say how."""
-
-    rule: Rule
-    subject: str
-    words: str
-
-
-def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Mapping[str, str]) -> list[Broken]:
-    """The first broken rule of each run, task and model, in the order of the rules.
+def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Mapping[str, str]) -> dict[str, str]:
+    """Run -> the words of the first rule that it breaks, in the order of the rules.
 
     Args:
         connection: with the tables that the rules name, and ``ASKED``.
@@ -83,20 +65,19 @@ def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Map
                 connection.execute(f"CREATE TEMP TABLE {name} AS {scans[name]}")
                 made.append(name)
 
-    found: dict[tuple[str, str], Broken] = {}
+    found: dict[str, str] = {}
     try:
         for rule in rules:
             make(rule.sql)
             rows = connection.execute(f"SELECT DISTINCT ON (id) * FROM ({rule.sql}) ORDER BY ALL")
             names = [column[0] for column in rows.description or ()]
             for row in rows.fetchall():
-                key = (rule.of, str(row[0]))
-                if key not in found:
-                    found[key] = Broken(rule, key[1], rule.words.format(**dict(zip(names, row, strict=True))))
+                if str(row[0]) not in found:
+                    found[str(row[0])] = rule.words.format(**dict(zip(names, row, strict=True)))
     finally:
         for name in made:
             connection.execute(f"DROP TABLE {name}")
-    return list(found.values())
+    return found
 
 
 def asked_runs(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -141,45 +122,26 @@ def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterato
 
 
 def light(table: str, rows: pa.Table) -> pa.Table:
-    """The rows as rules ask them: of the best tokens of predictions, nine tenths of the memory, only how many and the largest number."""
-    if table != "predictions":
-        return rows
-    best = rows.column("top_ids").combine_chunks()
-    lengths = pc.list_value_length(best).to_numpy(zero_copy_only=False)
-    largest = np.zeros(len(rows), np.uint32)
-    filled = lengths > 0
-    if filled.any():
-        starts = np.cumsum(lengths) - lengths
-        largest[filled] = np.maximum.reduceat(pc.list_flatten(best).to_numpy(), starts[filled])
-    return rows.drop_columns(["top_ids", "top_logp"]).append_column("top_n", pa.array(lengths)).append_column("top_id", pa.array(largest))
+    """The rows as rules ask them: predictions without their best tokens, nine tenths of the memory."""
+    return rows.drop_columns(["top_ids", "top_logp"]) if table == "predictions" else rows
 
 
-def rules_of_rows(config: type[Provenance], runs: Table) -> tuple[Rule, ...]:
-    """The rules on the row of a run of any kind: it agrees with the configuration that its id is the fingerprint of.
+def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules on the rows of a run of any kind.
 
     Args:
-        config: class of the configuration.
-        runs: the table of runs.
+        tables: those whose rows belong to a run.
     """
-    # A kind of heads has other names in earlier configurations.
-    shared = [name for name in config.model_fields if name in runs.schema.names and name != "head"]
-    pairs = ", ".join(f"{{'name': '{name}', 'row': coalesce(CAST({name} AS VARCHAR), ''), 'said': conf ->> '{name}'}}" for name in shared)
-    return (
-        Rule(
-            "row and configuration",
-            f"SELECT run_id AS id, s.name, s.row, s.said FROM (SELECT run_id, unnest([{pairs}]) AS s FROM {ASKED}) WHERE s.said <> s.row",
-            "its row says {name} {row}, its configuration {said}",
-        ),
+    counts = Rule(
+        f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL AND NOT sums_are_parts(left_out)",
+        "left_out is not JSON of reason -> count: {left_out!r}",
     )
-
-
-def strays(tables: str, runs: str) -> tuple[Rule, ...]:
-    """The rules that every row of some tables, separated by blanks, belongs to a run."""
-    return tuple(
+    strays = (
         Rule(
-            f"runs of {table}",
             f"SELECT DISTINCT run_id AS id FROM {table} ANTI JOIN {ASKED} USING (run_id)",
-            f"has rows of {table} but no row in any {runs} file",
+            f"has rows of {table} but its own row is missing",
+            blocks=False,
         )
-        for table in tables.split()
+        for table in tables
     )
+    return (counts, *strays)

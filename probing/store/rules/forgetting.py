@@ -1,18 +1,15 @@
-"""When stored runs that ask for lost facts are complete and possible."""
+"""When stored runs that ask for lost facts are complete."""
 
 from probing.core.forgetting.groups import LOST
 from probing.core.forgetting.protocols import RIGHT
 from probing.core.forgetting.ways import FITTED_HEAD, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, RELEARNED, WAYS
-from probing.store.rules.asking import ASKED, Rule, strays
+from probing.store.rules.asking import ASKED, Rule
 from probing.store.tables.forgetting import ALL_BINS
 
-#: How far a stored interval may miss a difference of stored numbers.
-_ROUNDING = 1e-9
 _COUNTS = "{kept:,} kept and {lost:,} lost facts, expected {known:,} in all"
 _PLACE = "{way}, level {level}, {protocol}"
 _CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN '{OTHER_LAYER}' WHEN f.fitted THEN '{FITTED_HEAD}'
     WHEN f.layers_back IS NOT NULL THEN '{LAYERS_BACK}' WHEN f.steps IS NOT NULL THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
-_FACT = f"SELECT f.run_id AS id, f.*, r.layers, r.seeds FROM forgetting_facts f JOIN {ASKED} r USING (run_id)"
 _OF_ALL = "forgetting_of_all_bins"
 
 #: The shares over all bins, and what those of the bins add up to.
@@ -22,99 +19,46 @@ SCANS: dict[str, str] = {
         FROM forgetting_shares JOIN {ASKED} USING (run_id) GROUP BY ALL""",
 }
 RULES = (
-    *strays("forgetting_relations forgetting_facts forgetting_shares forgetting_excesses", "forgetting_runs"),
+    Rule(f"SELECT run_id AS id, kept, lost, known FROM {ASKED} WHERE kept + lost <> known", _COUNTS),
+    Rule(f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts", "{known:,} of {facts:,} facts are known"),
     Rule(
-        "left out",
-        f"SELECT run_id AS id, left_out FROM {ASKED} WHERE sum_of_reasons(left_out) IS NULL",
-        "left_out is not JSON: {left_out!r}",
-    ),
-    Rule("kept and lost", f"SELECT run_id AS id, kept, lost, known FROM {ASKED} WHERE kept + lost <> known", _COUNTS, blocks=True),
-    Rule(
-        "known facts",
-        f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts",
-        "{known:,} of {facts:,} facts are known",
-        blocks=True,
-    ),
-    Rule(
-        "base",
         f"SELECT run_id AS id FROM {ASKED} WHERE coalesce(base, '') IN ('', model)",
         "it names no base that the facts could have been lost from",
-        blocks=True,
     ),
     Rule(
-        "kept and lost by relation",
         f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING (run_id)
             WHERE c.kept + c.lost <> c.known""",
         f"{{relation}}: {_COUNTS}",
-        blocks=True,
     ),
     Rule(
-        "relations",
         f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost), 0)::BIGINT AS gone
             FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR gone <> r.lost""",
         "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}",
-        blocks=True,
     ),
     Rule(
-        "lost facts",
         f"""SELECT run_id AS id, relation, sum(lost)::BIGINT AS lost, sum(n)::BIGINT AS n FROM (
             SELECT run_id, relation, lost::BIGINT AS lost, 0 AS n FROM forgetting_relations
             UNION ALL SELECT run_id, relation, 0, 1 FROM forgetting_facts
             ) JOIN (SELECT run_id FROM {ASKED}) USING (run_id) GROUP BY ALL HAVING sum(lost) <> sum(n)""",
         "{relation}: {n:,} rows of lost facts, expected {lost:,}",
-        blocks=True,
     ),
     Rule(
-        "ways of facts",
-        f"SELECT *, {_CHEAPEST} AS wanted FROM ({_FACT}) f WHERE f.way <> wanted",
+        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING (run_id)
+            WHERE f.way <> wanted""",
         "the fact {fact_id} has the way {way}, by its other columns the cheapest is {wanted}",
-        blocks=True,
     ),
     Rule(
-        "levels of facts",
-        f"SELECT * FROM ({_FACT}) WHERE layer >= layers - 1 OR layers_back > (layers - 1) // 2",
-        "the fact {fact_id} comes back at layer {layer} or with {layers_back} layers put back, of {layers} with layer 0",
-    ),
-    Rule(
-        "seeds of facts",
-        f"SELECT * FROM ({_FACT}) WHERE seeds_back > seeds OR (steps IS NOT NULL) <> (2 * seeds_back > seeds)",
-        "the fact {fact_id} comes back after {steps} steps in {seeds_back} of {seeds} seeds",
-    ),
-    Rule(
-        "shares of all bins",
         f"SELECT * FROM {_OF_ALL} WHERE all_bins <> 1",
         f"{_PLACE}, {{asked}}: {{all_bins}} shares over all bins of confidence, expected 1",
-        blocks=True,
     ),
     Rule(
-        "bins",
         f"SELECT * FROM {_OF_ALL} WHERE n <> in_bins",
         f"{_PLACE}, {{asked}}: the bins have {{in_bins:,}} facts, expected {{n:,}}",
-        blocks=True,
     ),
     Rule(
-        "shares of ways",
         f"""SELECT r.run_id AS id, w.way, {LOST!r} AS asked FROM {ASKED} r, (SELECT unnest({list(WAYS)}) AS way) w
             ANTI JOIN (SELECT id AS run_id, way FROM {_OF_ALL} WHERE asked = {LOST!r} AND protocol = {RIGHT!r}) s
             ON s.run_id = r.run_id AND s.way = w.way""",
         "it has no share of {asked} facts by the way {way}",
-        blocks=True,
-    ),
-    Rule(
-        "intervals of shares",
-        f"SELECT run_id AS id, * FROM forgetting_shares JOIN {ASKED} USING (run_id) WHERE NOT share BETWEEN low AND high",
-        f"{_PLACE}, {{asked}}: the share {{share:g}} is outside its interval, {{low:g}} to {{high:g}}",
-    ),
-    Rule(
-        "intervals of excesses",
-        f"""SELECT run_id AS id, e.*, e.share - e.yardstick_share AS value FROM forgetting_excesses e JOIN {ASKED} USING (run_id)
-            WHERE NOT value BETWEEN e.low - {_ROUNDING} AND e.high + {_ROUNDING}""",
-        f"{_PLACE}, {{yardstick}} {{relation}}: the excess {{value:g}} is outside its interval, {{low:g}} to {{high:g}}",
-    ),
-    Rule(
-        "excesses of shares",
-        f"""SELECT e.run_id AS id, e.way, e.level, e.protocol FROM forgetting_excesses e JOIN {ASKED} USING (run_id)
-            ANTI JOIN {_OF_ALL} s ON s.id = e.run_id AND s.way = e.way AND s.level = e.level AND s.protocol = e.protocol""",
-        f"{_PLACE}: an excess without a share",
     ),
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from probing.core.edges.target import OWN
-from probing.ui.frame.selection import declared, noted, one_of
+from probing.ui.frame.selection import declared, one_of
 
 #: The parts of the data, the page's preferred one first.
 PARTS = (OWN, "dev", "test")
@@ -43,4 +43,4 @@ class EdgeSentencesSelection:
     text_hash: str = ""
     every_target: bool = False
     other_panels: bool = False
-    trace_page: int = noted(1, once="trace_sheet")
+    trace_page: int = 1

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from probing.core.head_kinds import ALIASES
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
@@ -12,8 +11,6 @@ KNOWN = ("any", "ever", "never")
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
 #: Parts of the page by their names in links -> labels of their tabs.
 TABS = {"stored": "Stored facts", "own": "Your own facts"}
-#: What links of earlier versions call a part -> its name.
-_ONCE = {"erased": "not_read"}
 
 
 @declared("facts", *ONE_RUN, *FILTERS, "live_model")
@@ -40,12 +37,12 @@ class FactsSelection:
     at_layer: int | None = None
     at_rank: int = one_of(RANKS)
     order: str = one_of(ORDERS)
-    list_page: int = noted(1, of=("model", "probe_set"), once="sheet")
+    list_page: int = noted(1, of=("model", "probe_set"))
     fact: str = noted("", of=("model", "probe_set"))
     versus: str = ""
-    part: str = one_of(PARTS, aliases=_ONCE)
+    part: str = one_of(PARTS)
     part_k: int = one_of(RANKS)
     fact_models: tuple[str, ...] = noted((), kept=True)
     facts_tab: str = one_of(tuple(TABS))
-    own_head: str = noted("", aliases=ALIASES)
+    own_head: str = ""
     own_base: str = ""

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from probing.core.head_kinds import ALIASES
 from probing.core.metrics import RANKS as RANKS
 from probing.core.nesia import corpus
 from probing.core.stats.intervals import AVERAGES as AVERAGES
@@ -43,8 +42,7 @@ def noted(default: Any, **notes: Any) -> Any:
     Args:
         default: its default.
         notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` lists the allowed
-            items of a tuple; ``once`` is the name that the field had in older links; ``aliases`` maps values of older links to today's;
-            ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
+            items of a tuple; ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
@@ -64,14 +62,14 @@ class RunChoice(RunNames):
     """
 
     models: tuple[str, ...] = ()
-    heads: tuple[str, ...] = noted((), aliases=ALIASES)
+    heads: tuple[str, ...] = ()
     probe_sets: tuple[str, ...] = ()
     average: str = one_of(AVERAGES)
     k: int = one_of(RANKS)
     exposures: tuple[str, ...] = noted((), each=EXPOSURES)
     in_subject: str = one_of(IN_SUBJECT)
     model: str = ""
-    head: str = noted("", aliases=ALIASES)
+    head: str = ""
     probe_set: str = ""
     live_model: str = ""
 
@@ -130,14 +128,9 @@ def _fields_of(page: str) -> dict[str, Field]:
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
 
-def _names_in_links(page: str) -> set[str]:
-    """The names of a page's fields, with those that they had in older links."""
-    return {name for field_name, one in _fields_of(page).items() for name in (field_name, one.metadata.get("once")) if name}
-
-
 def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, str]:
     """The names in a link that are no fields of its page, each with the most similar name that is one, or ``""``."""
-    known = sorted(_names_in_links(page))
+    known = sorted(PAGE_FIELDS[page])
     return {name: next(iter(get_close_matches(name, known, 1)), "") for name in query if name not in known and name not in _STREAMLITS}
 
 
@@ -147,8 +140,7 @@ def _parse(one: Field, values: Sequence[str]) -> Any:
     Raises:
         ValueError: if the texts are not a value of this field.
     """
-    default, aliases = one.default, one.metadata.get("aliases", {})
-    values = [aliases.get(value, value) for value in values]
+    default = one.default
     if isinstance(default, tuple):
         if "each" in one.metadata and set(values) - set(one.metadata["each"]):
             raise ValueError
@@ -181,7 +173,7 @@ def from_query(query: Mapping[str, Sequence[str]], page: str, shared: RunChoice 
     changes, ignored = {}, []
     for name, one in _fields_of(page).items():
         changes[name] = one.default
-        if values := query.get(name) or query.get(one.metadata.get("once", "")):
+        if values := query.get(name):
             try:
                 changes[name] = _parse(one, values)
             except ValueError:
@@ -278,7 +270,7 @@ def enter(page: str) -> Ignored:
     if entered or changed:
         state[_IGNORED] = Ignored()
     query = _link()
-    ours = bool(set(query) & {name for one in PAGE_FIELDS for name in _names_in_links(one)})
+    ours = bool(set(query) & {name for one in PAGE_FIELDS for name in PAGE_FIELDS[one]})
     read = ours if entered else (not changed and query != state.get(_WRITTEN))
     if read:
         state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from probing.core.head_kinds import ALIASES
 from probing.core.perturb import rules
-from probing.ui.frame.selection import declared, noted, one_of
+from probing.ui.frame.selection import declared, one_of
 
 SCALES = ("rank", "probability")
 TOPS = (3, 5, 10)
@@ -65,7 +64,7 @@ class LiveSelection:
         minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own.
     """
 
-    live_head: str = noted("", aliases=ALIASES)
+    live_head: str = ""
     prompt: str = EXAMPLES[0][0]
     watch: str = OF_EXAMPLE
     scale: str = one_of(SCALES)
@@ -74,7 +73,7 @@ class LiveSelection:
     gap: int = 1
     cell: str = ""
     live_models: tuple[str, ...] = ()
-    perturbation: str = one_of(PERTURBATIONS, once="behaviour")
+    perturbation: str = one_of(PERTURBATIONS)
     prime: str = ""
     shuffle_seed: int = 1
     keep_words: int = 2

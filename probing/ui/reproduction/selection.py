@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from probing.core.head_kinds import ALIASES
-from probing.ui.frame.selection import bound, declared, noted, of, one_of
+from probing.ui.frame.selection import bound, declared, of, one_of
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown
 
@@ -50,7 +49,7 @@ class ReproductionSelection:
 
     paper: str = one_of(tuple(PAPERS))
     family: str = ""
-    family_head: str = noted("", aliases=ALIASES)
+    family_head: str = ""
     paper_tab: str = one_of(tuple(TABS))
     figure: int = one_of(FIGURES)
     probed_encoder: str = ""

@@ -35,14 +35,6 @@ class Stage(StrEnum):
     tables = "tables"
 
 
-class HereOrRay(StrEnum):
-    """The executors of reproductions."""
-
-    local = "local"
-    ray = "ray"
-
-
-_Where = Annotated[HereOrRay, Option("Where heads and probes are trained: this process, or Ray's workers.", names=("--executor",))]
 #: Paper -> options that only some papers use.
 OWN = {
     PaperName.bertnesia: ("heads", "facts", "own", "text", "valid", "steps", "tokens", "pieces", "positions", "epochs"),
@@ -50,14 +42,6 @@ OWN = {
     PaperName.interplay: ("tasks", "steps", "tokens", "pieces", "protocol", "blocks", "sentences"),
     PaperName.forgetting: ("valid",),
 }
-
-
-@dataclass(frozen=True)
-class ReproductionExecutor(ExecutorChoice):
-    """Where the work is done: not in Slurm's queue."""
-
-    who: _Where = HereOrRay.local  # type: ignore[assignment]
-    slurm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +71,7 @@ class ReproduceRequest(Options):
     blocks: Annotated[int, Option("Blocks of text for perplexity; 0: none.", least=0)] = 300
     sentences: Annotated[int, Option("Maximum number of sentences for attention.", least=2)] = 400
     device: Annotated[str, Option("auto, cpu, cuda or mps.")] = "auto"
-    executor: ReproductionExecutor = field(default_factory=ReproductionExecutor)
+    executor: ExecutorChoice = field(default_factory=ExecutorChoice)
 
     def check(self) -> None:
         """Gives kinds of heads their usual names; raises an ``OptionError`` for an unknown one."""
