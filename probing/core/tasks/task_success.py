@@ -115,10 +115,7 @@ def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
     names = list(dict.fromkeys(one.metric for one in stored))
     decisive = rule.metric if rule and rule.metric in names else ""
     items = {one.metric: one.n for one in stored}
-    found = [
-        _score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive)
-        for name in names
-    ]
+    found = [_score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive) for name in names]
     published = CALLED[objective].published if objective in CALLED else None
     return sorted(_with_published(found, published), key=lambda one: not one.decides)
 

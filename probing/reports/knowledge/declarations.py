@@ -173,7 +173,11 @@ KNOWLEDGE = Reports(
         Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
     ),
     (
-        Filter("model", "Model; repeatable. None: all, except for tasks: those whose weights are there. For transitions and facts: the fine-tuned one."),
+        Filter(
+            "model",
+            "Model; repeatable. None: all; for tasks: all but those of which only results are kept. For transitions and facts: the "
+            "fine-tuned one.",
+        ),
         Filter("head", f"{listed()}; repeatable. None: all.", only=_OF_FACTS),
         Filter(
             "probe_set", "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.", only=_OF_FACTS
