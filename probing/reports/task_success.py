@@ -9,7 +9,7 @@ from probing.core.registry import read_registry
 from probing.core.tasks.objectives import CONTROL
 from probing.core.tasks.task_success import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.store.database import Database
-from probing.store.run_queries import stored_models
+from probing.store.run_queries import followed_only, stored_models
 from probing.store.run_queries import tasks as stored_scores
 
 _NAMES = ("model", "base", "objective")
@@ -61,8 +61,7 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
 def without_weights(db: Database) -> frozenset[str]:
     """The models of which only results are kept: listed as such in the registry, or known from series of trainings alone."""
-    elsewhere = set(db.query("SELECT DISTINCT model FROM runs WHERE kind <> 'series'")["model"]) | set(stored_scores(db)["model"])
-    return read_registry().results_only | (set(stored_models(db)["model"]) - elsewhere)
+    return read_registry().results_only | (followed_only(db) - set(stored_scores(db)["model"]))
 
 
 def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:
