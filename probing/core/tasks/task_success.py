@@ -153,7 +153,7 @@ def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
     """The one verdict on a model with these scores: by the deciding score, and by no other.
 
     Learned if its whole interval is above the baseline and at least ``HALF_WAY`` to a published score is closed, partly without the latter;
-    not learned if any gain is negligible; else it cannot be told.
+    not learned if any gain is negligible; else nothing can be decided.
     """
     if objective == CONTROL:
         return "control"
