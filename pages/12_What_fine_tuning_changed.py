@@ -17,7 +17,6 @@ if shown := open_results(view):
     blocks.in_words(words)
     with selection.open_tab("tuning_tab", TABS, view.page) as tab:
         if tab == "layers":
-            property_places.draw_words(shown)
             layers.draw(shown)
         elif tab == "properties":
             property_places.draw(shown)

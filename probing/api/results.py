@@ -203,14 +203,15 @@ class Results(OpenResults):
         """Whether fine-tuned models learned their own task, as ``probing report tasks --json``.
 
         Args:
-            model: names to keep.
+            model: names to keep; None keeps all but the models of which only results are kept.
 
         Returns:
             One row per model and score: ``model, base, objective, metric, value, low, high`` (95 % interval), ``baseline, baseline_name,
-            other, other_name`` (a comparison), ``n``, ``decides`` (whether the verdict on the model depends on it), ``verdict``.
+            other, other_name`` (a comparison), ``n``, ``decides`` (whether the verdict on the model depends on it), ``verdict``
+            (on the model).
 
         Raises:
-            StoreError: for a model that has no run on facts.
+            OptionError: for a model that has neither a run nor a score.
 
         >>> import probing
         >>> probing.results().tasks(model="nesia-mini-control")[["metric", "verdict"]].head(1)

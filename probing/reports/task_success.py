@@ -9,7 +9,7 @@ from probing.core.registry import read_registry
 from probing.core.tasks.objectives import CONTROL
 from probing.core.tasks.task_success import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.store.database import Database
-from probing.store.run_queries import stored_models
+from probing.store.run_queries import followed_only, stored_models
 from probing.store.run_queries import tasks as stored_scores
 
 _NAMES = ("model", "base", "objective")
@@ -30,14 +30,17 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
 
     Returns:
         model, base, objective, metric, value, low, high (95 % interval), baseline and baseline_name (the score to beat), other and
-        other_name (a weaker baseline or a comparison), n, decides (whether this row decides the verdict on the model), verdict (on this
-        score), closed (the share of the way from the baseline to what BERT-base is published to reach), published, published_metric,
-        published_source. A model without a stored score has one row without numbers.
+        other_name (a weaker baseline or a comparison), n, decides (whether the verdict on the model rests on this row), verdict (on the
+        model, the same in all of its rows), closed (the share of the way from the baseline to what BERT-base is published to reach),
+        published, published_metric, published_source. A model without a stored score has one row without numbers.
+
+        A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
+        trained on with its base's own text; see ``core.tasks.task_success``.
     """
     rows = [
-        {**names, **score}
+        {**names, **score, "verdict": verdict_of(names["objective"], found)}
         for names, found in _by_model(db, models)
-        for score in (map(asdict, found) if found else [{"decides": True, "verdict": verdict_of(names["objective"], [])}])
+        for score in (map(asdict, found) if found else [{"decides": True}])
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     numbers = ["value", "low", "high", "baseline", "other", "closed", "published"]
@@ -50,14 +53,15 @@ def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame
 
     ``SHORT`` is another score of the model that lies below its own baseline, such as an accuracy below the majority label's although
     the correlation is above 0; empty if there is none.
-
-    A verdict is ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
-    trained on with its base's own text; see ``core.tasks.task_success``.
     """
     every = scores(db, models)
     table = every.drop_duplicates("model").merge(_short(every), on="model", how="left").fillna({SHORT[0]: "", SHORT[3]: ""})
-    verdicts = {names["model"]: verdict_of(names["objective"], found) for names, found in _by_model(db, models)}
-    return table.assign(verdict=table["model"].map(verdicts)).drop(columns="decides").reset_index(drop=True)
+    return table.drop(columns="decides").reset_index(drop=True)
+
+
+def without_weights(db: Database) -> frozenset[str]:
+    """The models of which only results are kept: listed as such in the registry, or known from series of trainings alone."""
+    return read_registry().results_only | (followed_only(db) - set(stored_scores(db)["model"]))
 
 
 def verdicts_by_model(table: pd.DataFrame) -> dict[str, Verdict]:

@@ -28,6 +28,11 @@ def stored_models(db: Database) -> pd.DataFrame:
     return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
 
 
+def followed_only(db: Database) -> frozenset[str]:
+    """The models that have runs of series alone: of such a training only the answers along the way are kept."""
+    return frozenset(db.query("SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')")["model"])
+
+
 def stored_run_ids(db: Database) -> list[str]:
     """The ids of all complete runs of any kind."""
     return list(db.query("SELECT run_id FROM runs ORDER BY run_id")["run_id"])

@@ -15,9 +15,7 @@ from probing.reports.fine_tuning.evidence import FactRuns, evidence
 from probing.reports.fine_tuning.families_of_models import beside, kin, tuned_models
 from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
 from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures, within_models
-from probing.reports.fine_tuning.paragraph import Names, paragraph
 from probing.reports.relatives import Relatives
-from probing.reports.sentences.property_places import where_gone
 from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from tests.changes_planted import block_sums, planted_value
@@ -27,7 +25,6 @@ from tests.sentences_planted import TASKS, PlantedSentenceRun, right
 from tests.store.planted import planted_facts
 
 FACTS = FactRuns("tied", "trex", 1)
-NAMES = Names("CoLA", "the base", {"coordination-inversion": "Coordination inversion"})
 
 
 @pytest.fixture(scope="module")
@@ -186,82 +183,6 @@ def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_
     found = correlations(table)
     assert len(found) == 3 and set(found["n"]) == {6} and set(found["rho"].round(9)) == {1.0, -1.0}
     assert found["p"].tolist() == pytest.approx([2 / 720] * 3)
-
-
-def said(db: Database, model, names: Names = NAMES) -> str:
-    return "\n".join(paragraph(evidence(db, model.name, FACTS, OURS), where_gone(db, [model.name]), names))
-
-
-def test_the_paragraph_follows_from_the_numbers(db: Database):
-    text = said(db, COLA)
-    assert "still gives the answer to 16.7 % (" in text and "; control: 100.0 %) of the 6 facts that the base answers there." in text
-    assert "Probes read coordination inversion with the first token worse than before at 2 of 4 layers (layers 1 and 2; most at " in text
-    assert "Probes read bigram-shift with the mean of all tokens worse than before at 2 of 4 layers (layers 2 and 3; most at " in text
-    assert "No probe of the base beats the majority label on odd-man-out, so there was nothing to lose." in text
-    assert "Of 16 cells" in text and "holds in 10 (5 unmoved, 1 rescaled, 1 turned, 2 re-encoded and 1 dearer)" in text
-    assert "only another probe holds in 4 (1 other tokens, 2 other layer and 1 not linear), no probe here reads it in 1; 1 cannot" in text
-    assert "changed most at layer 4, by −0.40 nats (control: −0.07). The control changed as much at 0 of 4 layers." in text
-    rise = log_perplexity(COLA, 0) - log_perplexity(BASE, 0)
-    assert f"rose from {math.exp(log_perplexity(BASE, 0)):.0f} to {math.exp(log_perplexity(COLA, 0)):.0f} (control: " in text
-    assert f"), +{rise:.2f} nats (" in text and "in its logarithm." in text
-    assert "Putting back the base's first 2 layers undoes" in text and f"nats of the {rise:.2f}, its last 2 layers" in text
-    assert "at layer 4: the Frobenius norm of the difference is 8.0 % of the norm of the base's weights (control: " in text
-    assert "CKA 0.60 (control: 0.93)." in text
-    assert "such changes need not come from the task" in text
-
-
-def test_the_paragraph_of_a_control_says_that_no_control_is_stored(db: Database):
-    text = said(db, CONTROL, Names("control", "the base"))
-    assert "Probes read bigram-shift worse than before at none of 4 layers." in text
-    assert "no control is stored" in text and "such changes" not in text
-    assert "holds in 16 (16 unmoved)." in text
-
-
-def test_a_rise_of_a_probe_and_the_words_for_none_both_and_all_are_said():
-    def rows(fallen: dict[str, set[int]], risen=(), small=()) -> pd.DataFrame:
-        return pd.DataFrame(
-            [
-                {"panel": "probe:t", "line": pooling, "layer": layer, "q": 0.01, "inside_control": False, "control_change": 0.0}
-                | {"within_seeds": layer in small, "base_value": 0.6 + layer / 100}
-                | {"change": -0.1 if layer in fallen[pooling] else 0.1 if layer in risen else 0.0, "value": 0.0}
-                for pooling in (FIRST, MEAN)
-                for layer in range(9)
-            ]
-        )
-
-    def cells(had: set[int], own: float, base: float = 0.6) -> pd.DataFrame:
-        return pd.DataFrame(
-            [
-                {"task": "t", "pooling": pooling, "layer": layer, "counted": layer in had, "fate": ""}
-                | {"own": own, "base_accuracy": base if layer in had else 0.5, "majority": 0.5, "n_test": 1000}
-                for pooling in (FIRST, MEAN)
-                for layer in range(9)
-            ]
-        )
-
-    def paragraph_of(first, mean, risen=(), had=frozenset(range(1, 9)), own=0.6, small=()) -> str:
-        return paragraph(rows({FIRST: first, MEAN: mean}, risen, small), cells(had, own), Names("m", "b"))[0]
-
-    two = (
-        "Probes read t with the first token worse than before at 2 of 8 layers (layers 5 and 6; most at layer 5: 65.0 to 55.0 %; majority "
-        "baseline 50.0 %)"
-    )
-    assert f"{two}, and still beat the majority at 2 of these." in paragraph_of({5, 6}, set())
-    assert f"{two}, and still beat the majority at 0 of these." in paragraph_of({5, 6}, set(), own=0.51)
-    one = paragraph_of({4, 5}, set(), had={5}, own=0.51)
-    assert "at 1 of 1 layer (layer 5: 65.0 to 55.0 %; majority baseline 50.0 %), and no longer beat the majority at that layer." in one
-    assert "(layers 1 to 4, 6 and 7; " in paragraph_of({1, 2, 3, 4, 6, 7}, set())
-    assert paragraph_of(set(), set(), {7}).count("better than before at layer 7") == 2
-    assert "seeds of another model differ by as much at layer 6." in paragraph_of({5, 6}, set(), small={3, 6})
-    quiet = paragraph_of(set(), set(), {7}, own=0.51)
-    assert quiet == "Probes read t worse than before at none of 8 layers.", "what does not beat the majority label is not read"
-    # Of 1,000 test sentences 527 give p = 0.047, which 18 tests together do not hold.
-    weak = paragraph(rows({FIRST: set(), MEAN: set()}), cells({5}, 0.5, base=0.527), Names("m", "b"))[0]
-    assert weak == "The probes of b read t too weakly to show a loss."
-    nothing = paragraph_of(set(), set(), had=set())
-    assert "nothing to lose" in nothing and "worse" not in nothing, "what no layer had cannot be lost, and is not said to be kept"
-    unknown = paragraph(rows({FIRST: set(), MEAN: set()}), cells({1}, 0.6).iloc[:0], Names("m", "b"))[0]
-    assert "not stored" in unknown and "worse" not in unknown
 
 
 def test_a_store_of_facts_has_facts_only(tmp_path):

@@ -74,6 +74,37 @@ def test_a_second_score_that_misses_its_baseline_is_named_with_the_verdict(tmp_p
     assert tuple(found[name] for name in SHORT) == ("task accuracy", 0.66, 0.69, "majority label")
 
 
+def test_every_score_of_a_model_has_the_one_verdict_of_the_deciding_score(tmp_path):
+    def row(model, objective, metric, value, chance, chance_name):
+        names = {"model": model, "base": "nesia-mini", "objective": objective, "metric": metric, "n": 1269}
+        return names | {"value": value, "chance": chance, "chance_name": chance_name}
+
+    planted = [
+        row("qa", "QA-SQuAD-1", "F1", 0.08, 0.04, "random span"),
+        row("qa", "QA-SQuAD-1", "exact match", 0.023, 0.005, "random span"),
+        row("ner", "NER-CoNLL", "words tagged right", 0.825, 0.825, "O for every word"),
+        row("ner", "NER-CoNLL", "entity F1", 0.0005, 0.0, "O for every word"),
+    ]
+    for model in ("qa", "ner"):
+        write_table("tasks", [one for one in planted if one["model"] == model], tmp_path / "runs" / f"tasks-{model}.parquet")
+    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as db:
+        found, short = scores(db), learned(db)
+    assert len(found) == len(planted)
+    assert found.groupby("model")["verdict"].unique().map(list).to_dict() == {"ner": ["not learned"], "qa": ["partly"]}
+    assert dict(zip(short["model"], short["verdict"], strict=True)) == {"ner": "not learned", "qa": "partly"}
+    assert not (found["low"].between(0, 1e-12, inclusive="neither")).any()
+
+
+def test_models_of_which_only_results_are_kept_are_printed_if_they_are_named(run, tmp_path, monkeypatch):
+    (kept,) = {"nesia-mini-sst-2-seed-2"} & read_registry().results_only
+    planted = [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective="SST-2") for model in ("tuned", kept))]
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "runs", planted)))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    assert [one["model"] for one in json.loads(run("report", "tasks", "--json").output)] == ["tuned"]
+    assert [one["model"] for one in json.loads(run("report", "tasks", "--json", "--model", kept).output)] == [kept]
+    assert "'nobody'" in run("report", "tasks", "--model", "nobody", code=2).output
+
+
 def test_a_report_of_task_scores_is_printed_in_every_form(run, tmp_path, monkeypatch):
     monkeypatch.setenv(
         "PROBING_SNAPSHOT", str(plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun("tuned", base="nesia-mini", objective="")]))

@@ -12,7 +12,7 @@ LEAST_GAIN = 0.01
 #: Mixing weights with a smaller K(s), in bits, are near uniform. They move a centre of gravity by at most about 8 % of the depth.
 NEAR_UNIFORM = 0.05
 #: Why an expected layer is not resolved.
-ALREADY, NOT_ABOVE, INCONCLUSIVE, OUTSIDE = UNRESOLVED_BECAUSE = (
+ALREADY, NOT_ABOVE, INCONCLUSIVE, OUTSIDE = (
     "already at layer 0",
     "not above the majority label",
     "gain is inconclusive",

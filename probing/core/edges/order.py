@@ -13,7 +13,7 @@ from probing.core.stats.paired_tests import holm
 
 EARLIER, LATER, UNRESOLVED = VERDICTS = ("earlier", "later", "order not resolved")
 #: Why an order is not resolved.
-NO_PLACE, TOO_FEW, CONTAINS_0 = REASONS = (
+NO_PLACE, TOO_FEW, CONTAINS_0 = (
     "an expected layer is not resolved",
     "too few seeds",
     "the interval contains 0",
@@ -83,7 +83,7 @@ class Comparison:
         low, high: its interval, at the level at which Holm's correction judges this pair; NaN if the variation over seeds is unknown.
         p: two-sided, adjusted for the number of pairs.
         pairs: number of compared pairs: those with an interval.
-        reason: why the order is not resolved, one of ``REASONS``; empty if it is.
+        reason: why the order is not resolved, ``NO_PLACE``, ``TOO_FEW`` or ``CONTAINS_0``; empty if it is.
         pooled: whether one side has one seed, so that its variation over seeds is that of other tasks.
     """
 

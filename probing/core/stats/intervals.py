@@ -178,8 +178,7 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     hits, n = int(hits), int(n)
     if n < 1 or not 0 <= hits <= n:
         raise ValueError(f"got {hits} hits of {n} facts, expected 0 to n hits of at least one fact")
-    low, high = wilson_mean(hits / n, n)
-    return 0.0 if hits == 0 else low, 1.0 if hits == n else high
+    return wilson_mean(hits / n, n)
 
 
 def wilson_mean(mean: float, n: int) -> tuple[float, float]:
@@ -196,7 +195,8 @@ def wilson_mean(mean: float, n: int) -> tuple[float, float]:
     denominator = 2 * (n + NORMAL_QUANTILE**2)
     centre = (2 * n * mean + NORMAL_QUANTILE**2) / denominator
     half = NORMAL_QUANTILE / denominator * math.sqrt(4 * n * mean * (1 - mean) + NORMAL_QUANTILE**2)
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    # Where centre and half are equal, they differ by rounding.
+    return 0.0 if mean == 0 else max(centre - half, 0.0), 1.0 if mean == 1 else min(centre + half, 1.0)
 
 
 def fisher(correlation: float, n: int) -> tuple[float, float]:

@@ -83,7 +83,6 @@ class TaskScore:
         baseline, baseline_name: what has to be beaten; None and ``""`` if none is stored.
         other, other_name: a weaker baseline or a comparison; None and ``""`` if none is stored.
         decides: whether the verdict on the model rests on this score.
-        verdict: on this score.
         closed: the share of the way from baseline to the published score; above 1 if the score is higher than that. None if no score is
             published for the objective. Of the deciding score it may be another metric's: ``published_metric``'s.
         published, published_metric, published_source: what BERT-base reached; None and ``""`` if none is published.
@@ -99,7 +98,6 @@ class TaskScore:
     other: float | None
     other_name: str
     decides: bool
-    verdict: Verdict
     closed: float | None = None
     published: float | None = None
     published_metric: str = ""
@@ -117,16 +115,13 @@ def task_scores(objective: str, stored: Sequence[Beside]) -> list[TaskScore]:
     names = list(dict.fromkeys(one.metric for one in stored))
     decisive = rule.metric if rule and rule.metric in names else ""
     items = {one.metric: one.n for one in stored}
-    found = [
-        _judged([one for one in stored if one.metric == name], objective, rule, _units(name, rule, items), name == decisive)
-        for name in names
-    ]
+    found = [_score([one for one in stored if one.metric == name], rule, _units(name, rule, items), name == decisive) for name in names]
     published = CALLED[objective].published if objective in CALLED else None
     return sorted(_with_published(found, published), key=lambda one: not one.decides)
 
 
 def _with_published(scores: Sequence[TaskScore], published: PublishedScore | None) -> list[TaskScore]:
-    """The scores with the share of the way to the published one, on its own metric and on the deciding one; "partly" where it is short."""
+    """The scores with the share of the way to the published one, on its own metric and on the deciding one."""
     measured = next((one for one in scores if published and one.metric == published.metric and one.baseline is not None), None)
     if published is None or measured is None:
         return list(scores)
@@ -134,7 +129,6 @@ def _with_published(scores: Sequence[TaskScore], published: PublishedScore | Non
     return [
         replace(
             one,
-            verdict="partly" if one.verdict == "learned" and closed < HALF_WAY else one.verdict,
             closed=closed,
             published=published.value,
             published_metric=published.metric,
@@ -156,11 +150,21 @@ def share_closed(value: float, baseline: float, published: float) -> float:
 
 
 def verdict_of(objective: str, scores: Sequence[TaskScore]) -> Verdict:
-    """The verdict on a model with these scores."""
+    """The one verdict on a model with these scores: by the deciding score, and by no other.
+
+    Learned if its whole interval is above the baseline and at least ``HALF_WAY`` to a published score is closed, partly without the latter;
+    not learned if any gain is negligible; else nothing can be decided.
+    """
     if objective == CONTROL:
         return "control"
-    decisive = [one.verdict for one in scores if one.decides]
-    return decisive[0] if decisive else "cannot tell" if scores else "no score stored"
+    if not scores:
+        return "no score stored"
+    found = next((one for one in scores if one.decides), None)
+    if found is None or found.baseline is None:
+        return "cannot tell"
+    if found.low > found.baseline:
+        return "partly" if found.closed is not None and found.closed < HALF_WAY else "learned"
+    return "not learned" if found.high <= found.baseline + RULES[CALLED[objective].kind].negligible else "cannot tell"
 
 
 def in_words(verdict: str) -> str:
@@ -173,22 +177,12 @@ def amount(metric: str, value: float, unit: str = " %") -> str:
     return f"{value:.3f}" if metric == MATTHEWS else f"{100 * value:.1f}{unit}"
 
 
-def judged(low: float, high: float, baseline: float | None, negligible: float = NEGLIGIBLE) -> Verdict:
-    """Learned if the whole interval is above the baseline; not learned if any gain is negligible; else it cannot be decided.
-
-    Without a published score; ``task_scores`` turns "learned" into "partly" for a score that closes less than ``HALF_WAY`` to it.
-    """
-    if baseline is None:
-        return "cannot tell"
-    return "learned" if low > baseline else "not learned" if high <= baseline + negligible else "cannot tell"
-
-
 def _units(metric: str, rule: Rule | None, items: Mapping[str, int]) -> int:
     """Number of independent items of a metric."""
     return items.get(rule.units, items[metric]) if rule and metric == rule.metric else items[metric]
 
 
-def _judged(rows: Sequence[Beside], objective: str, rule: Rule | None, units: int, decides: bool) -> TaskScore:
+def _score(rows: Sequence[Beside], rule: Rule | None, units: int, decides: bool) -> TaskScore:
     value = rows[0].value
     interval, unknown = (fisher, (-1.0, 1.0)) if rows[0].metric == MATTHEWS else (wilson_mean, (0.0, 1.0))
     low, high = interval(value, units) if units else unknown
@@ -197,5 +191,4 @@ def _judged(rows: Sequence[Beside], objective: str, rule: Rule | None, units: in
     others = sorted((one for one in there if one not in baselines[:1]), reverse=True)
     baseline, baseline_name = baselines[0] if baselines else (None, "")
     other, other_name = others[0] if others else (None, "")
-    verdict: Verdict = "control" if objective == CONTROL else judged(low, high, baseline, rule.negligible if rule else NEGLIGIBLE)
-    return TaskScore(rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides, verdict)
+    return TaskScore(rows[0].metric, value, low, high, rows[0].n, baseline, baseline_name, other, other_name, decides)

@@ -29,8 +29,6 @@ _PIECES_A_BATCH = 2048
 #: Lines tokenised at once.
 _LINES = 1000
 
-Replaced = Literal["none", "last", "first", "single"]
-
 
 @dataclass(frozen=True)
 class MaskedBlocks:

@@ -23,7 +23,6 @@ _BETAS, _TINY = (0.9, 0.999), 1e-8
 _ASKED = 1024
 
 Weights = list[torch.Tensor]
-Moments = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def expected_layer_of(curve: EdgeCurve) -> Number:
 
 
 def reason_of(curve: EdgeCurve, majority: float | None) -> str | None:
-    """Why the expected layer is not resolved, one of ``numbers.UNRESOLVED_BECAUSE``; None if it is.
+    """Why the expected layer is not resolved, as ``core.edges.numbers`` names it; None if it is.
 
     Args:
         curve: F1 by layer.

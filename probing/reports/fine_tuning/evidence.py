@@ -1,4 +1,4 @@
-"""All measurements of one fine-tuned model as rows on one layer axis, for its figure and its paragraph."""
+"""All measurements of one fine-tuned model as rows on one layer axis, for its figure."""
 
 from dataclasses import dataclass
 from functools import cached_property

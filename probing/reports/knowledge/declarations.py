@@ -17,10 +17,12 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.runs import RunSelection
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
-from probing.reports.report import Choice, Filter, Report, Reports
+from probing.reports.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.reports.runs import pairs
-from probing.reports.task_success import scores
+from probing.reports.task_success import scores, without_weights
 from probing.store.database import Database
+from probing.store.run_queries import stored_models
+from probing.store.run_queries import tasks as task_scores
 
 #: Outcomes that are listed if none are named: those that fine-tuning could change.
 CHANGED = ("lost", "kept", "gained")
@@ -114,7 +116,9 @@ def _facts(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _tasks(db: Database, choice: Choice) -> pd.DataFrame:
-    return scores(db, choice["model"])
+    """Scores of the chosen models, or of all but those of which only results are kept."""
+    table = scores(db, choice["model"])
+    return table if choice["model"] else table[~table["model"].isin(without_weights(db))].reset_index(drop=True)
 
 
 def _several_sets(table: pd.DataFrame) -> bool:
@@ -137,6 +141,10 @@ def _without_equal(table: pd.DataFrame) -> Sequence[str]:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
+    if choice.report.name == "tasks":
+        # Some models have a score without a run on facts.
+        refuse_unstored("runs or task scores", choice, {"model": sorted({*stored_models(db)["model"], *task_scores(db)["model"]})})
+        return
     RunSelection(choice["model"], choice["head"], choice["probe_set"], choice["templates"]).refuse_unknown(db, choice["base"])
 
 
@@ -165,7 +173,11 @@ KNOWLEDGE = Reports(
         Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
     ),
     (
-        Filter("model", "Model; repeatable. None: all. For transitions and facts: the fine-tuned one."),
+        Filter(
+            "model",
+            "Model; repeatable. None: all; for tasks: all but those of which only results are kept. For transitions and facts: the "
+            "fine-tuned one.",
+        ),
         Filter("head", f"{listed()}; repeatable. None: all.", only=_OF_FACTS),
         Filter(
             "probe_set", "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.", only=_OF_FACTS

@@ -13,8 +13,6 @@ from probing.store.tables import columns as col
 
 #: In the column ``bin``: all bins of confidence.
 ALL_BINS = 255
-#: In the column ``level``: the way counts if the answer comes back at any of its levels.
-ANY_LEVEL = 0
 
 _RELATION = col.text("relation", "relation of the facts")
 _WAY = col.text("way", "how the answer comes back", WAYS)

@@ -1,4 +1,4 @@
-"""Where each property of the base's layers is read after fine-tuning, and the model's changes in words."""
+"""Where each property of the base's layers is read after fine-tuning."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.fates import BOUND, CANNOT_TELL, ELSEWHERE, FATES, LINEAR_HERE, NOT_READ
 from probing.figures.sentences.fate_bars import fate_bars
 from probing.figures.sentences.looks import POOLING_NAMES
-from probing.reports.fine_tuning.paragraph import Names, paragraph
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
 from probing.ui.fine_tuning.page_view import TRAIN_COMMAND, Shown
 from probing.ui.fine_tuning.selection import FineTuningSelection
@@ -236,25 +235,6 @@ def _needed(row: Mapping[Hashable, Any]) -> str:
         return f"It would take about {needed:,} test sentences for {step}; there are {row['n_test']:,}. "
     # From this many sentences on the interval is narrower than the bound.
     return f"The difference of {step} is between 0 and {-100 * BOUND:.0f} points; {4 * needed:,} test sentences decide any difference. "
-
-
-def draw_words(shown: Shown) -> None:
-    """The sentences that follow from the numbers by rule."""
-    if shown.found.empty:
-        return
-    names = Names(shown.view.label(shown.model), shown.view.label(shown.base), shown.titles)
-    said = paragraph(shown.found, shown.gone, names)
-    if not said:
-        return
-    shown.view.contents.section("This model in words")
-    if shown.view.verdicts.get(shown.model) == "not learned":
-        said = ("It was trained and did not learn its task, so none of this can be put down to that task.", *said)
-    st.markdown(joined("\n", [filled("- {sentence}", sentence=one) for one in said]))
-    words = (
-        "These sentences follow from the numbers above by rule. Worse means q ≤ 0.05 and a larger fall than the control's; the fates above "
-        "ask another question, by an interval."
-    )
-    st.caption(Markdown(words))
 
 
 assert set(MEANS) == set(FATES) and set(POOLINGS) == set(POOLING_NAMES)

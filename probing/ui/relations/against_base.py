@@ -8,9 +8,6 @@ from probing.reports.runs import pairs
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
-#: Columns that ``with_base`` adds.
-OF_BASE = ("base_last", "change")
-
 
 def lost_points(view: View, runs: pd.DataFrame, k: int) -> pd.DataFrame:
     """What each fine-tuned model lost against its base, micro: the columns of ``points_lost``, one row per model.

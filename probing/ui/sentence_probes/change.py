@@ -210,9 +210,4 @@ def joined_sentences(*sentences: Markdown) -> Markdown:
     return Markdown(" ".join(one for one in sentences if one))
 
 
-def pooling_words(pooling: str) -> str:
-    """A pooling in a sentence."""
-    return POOLING_NAMES[pooling]
-
-
 assert set(POOLINGS) == set(POOLING_NAMES)

@@ -234,8 +234,7 @@ def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp
         "of the way", format="percent", help="The share of the way from the baseline to the published score that the model has closed."
     )
     table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
-    verdict = table["verdict"].map(in_words).where(table["decides"].astype(bool), "–")
-    shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=verdict)
+    shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=table["verdict"].map(in_words))
     blocks.table_with_download(
         table, shown=shown, stamp=stamp, name=name, height="content",
         column_order=[

@@ -10,7 +10,7 @@ import numpy as np
 
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, POOLINGS, RESCALED, SENTEVAL
+from probing.core.sentences.example import ALIGNED, FROZEN, MLP, POOLINGS, RESCALED, SENTEVAL
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
@@ -197,5 +197,3 @@ def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Prob
 
 #: Readings of a fine-tuned model by its base's probes.
 BY_BASE = (FROZEN, RESCALED, ALIGNED)
-#: Readings that every model has.
-BY_ITSELF = (OWN, MLP)
