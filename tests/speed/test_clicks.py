@@ -8,6 +8,8 @@ from tests.browser.conftest import INSTALL
 from tests.speed import clicks
 from tests.speed.page_visits import PAGES
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_clicked_is_a_page_of_the_app():
     assert set(clicks.OURS) <= set(PAGES)

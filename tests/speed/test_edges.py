@@ -11,6 +11,8 @@ from tests.models import tiny_models
 from tests.speed import edges
 from tests.speed.edge_slices import SIZES, sentences
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("fault", ["", "labels"])
 def test_trainings_that_are_not_the_authors_end_the_benchmark(fault, tmp_path, monkeypatch):

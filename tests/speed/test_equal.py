@@ -18,6 +18,8 @@ from tests.speed import fill_mask, heads, probing
 from tests.speed.measurement import require_equal
 from tests.speed.trex_prompts import Asked
 
+pytestmark = pytest.mark.slow
+
 SCORES = {5: 0.5, 9: 0.2, 7: 0.1}
 WANTED = [{"token": token, "score": score} for token, score in SCORES.items()]
 IDS, LOGS = list(SCORES), [math.log(score) for score in SCORES.values()]

@@ -14,6 +14,8 @@ from probing.store.parquet import read_table
 from tests.speed.generated import LAYERS, Size, make_facts, make_store
 from tests.speed.page_queries import drill_downs, medians, overviews
 
+pytestmark = pytest.mark.slow
+
 SMALL = Size(facts=600, top_k=2)
 
 

@@ -9,6 +9,8 @@ from tests.speed import measurement as module
 from tests.speed.__main__ import PARTS
 from tests.speed.measurement import Measurement, alternate
 
+pytestmark = pytest.mark.slow
+
 
 def row(ratio=12.0, bound=10.0, at_most=False):
     return Measurement("heads", 2.0, "the plain way", 24.0, ratio, bound, at_most, "weights within 1e-4", "a slice")

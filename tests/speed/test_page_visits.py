@@ -9,6 +9,8 @@ from tests.speed import aggregates, pages
 from tests.speed.generated import Size, make_store
 from tests.speed.page_visits import PAGES, TURNED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
