@@ -1,18 +1,14 @@
 """Every feature is documented, and every documented file, link and command exists."""
 
-import ast
 import re
 import shutil
 import subprocess
-import tokenize
 from pathlib import Path
 
 import pytest
 
 from probing.commands.main import COMMANDS, MAKERS
 from probing.commands.main import command as loaded
-from probing.core.facts.fact import LEFT_OUT_REASONS, PROBE_SETS
-from probing.core.metrics import METRICS
 from probing.core.registry import read_registry
 from probing.store.schema import TABLES
 from tests.written_docs import DOCS
@@ -41,11 +37,6 @@ def test_every_page_is_in_the_readme():
         assert f"**{title}**" in README.replace("-", " "), title
 
 
-def test_every_metric_says_what_it_is():
-    assert {"p_at_1", "p_at_10", "p_at_100", "mrr", "total", "intermediate_share"} <= set(METRICS)
-    assert all(metric.definition and metric.ties and metric.empty and metric.source for metric in METRICS.values())
-
-
 @pytest.mark.parametrize("name", DOCS)
 def test_what_is_written_from_declarations_is_what_they_say(name):
     assert (ROOT / name).read_text(encoding="utf-8") == DOCS[name](), "run `make docs`"
@@ -55,30 +46,12 @@ def test_every_column_of_every_table_is_described():
     assert all(column.says for table in TABLES.values() for column in table.columns)
 
 
-def test_every_definition_of_the_template_set_lama_mentions_the_lost_blank():
-    from probing.ui.methods.definitions import DIFFERENCES
-
-    for text in ((ROOT / "docs" / "facts.md").read_text(encoding="utf-8"), DIFFERENCES):
-        assert re.search(r"without\s+the\s+blank", text.replace("*", "")) and "RoBERTa" in text
-
-
-def test_every_baseline_of_the_reports_is_documented():
-    text = (ROOT / "docs" / "facts.md").read_text(encoding="utf-8")
-    for name in ("matched", "above_majority", "above_swapped", "chance", "swapped_n", "inner_own", "inner_swapped", "inner_n", "inner_p"):
-        assert f"`{name}`" in text, name
-
-
 def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():
     registry = read_registry()
     for entry in [*registry.models, *registry.data]:
         assert entry.licence
     for entry in registry.data:
         assert entry.url or entry.made or all(file.url for file in entry.files)
-
-
-def test_every_reason_and_probe_set_has_a_name_for_readers():
-    assert all(PROBE_SETS.values())
-    assert len(set(LEFT_OUT_REASONS)) == len(LEFT_OUT_REASONS)
 
 
 def test_links_and_commands_in_the_prose_exist():
@@ -97,55 +70,6 @@ def test_links_and_commands_in_the_prose_exist():
 def test_files_named_in_the_prose_exist(path):
     named = set(re.findall(r"`((?:probing|tests|pages|docs)/[\w./-]*)`", path.read_text(encoding="utf-8")))
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-def test_functions_in_the_table_of_places_are_defined_there():
-    rows = re.findall(r"^\| [^|`]+ \| `(\w+)` \| `(probing/[\w/]+\.py)` \|$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
-    assert len(rows) == 13
-    for function, place in rows:
-        tree = ast.parse((ROOT / place).read_text("utf-8"))
-        defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        given = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
-        given += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
-        defined |= {target.id for target in given if isinstance(target, ast.Name)}
-        assert function in defined, f"{place} has no {function}"
-
-
-def avoided() -> re.Pattern:
-    """The phrases of the word list that are never right, as whole words; neither names of parameters nor of columns."""
-    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## Words\n")[1].split("\n## ")[0]
-    rows = section.split("| write | not |\n|---|---|\n")[1].strip().splitlines()
-    phrases = [phrase for row in rows for phrase in re.findall(r"`([^`]+)`", row.split("|")[2])]
-    assert {"anew", "torn", "beside", "whoever"} <= set(phrases)
-    one_of = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
-    return re.compile(rf"(?<![\w.])(?:{one_of})(?![\w=(\]:])", re.IGNORECASE)
-
-
-def test_the_prose_keeps_to_the_word_list():
-    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = contributing.split("\n## Words\n")[1].split("\n## ")[0]
-    texts = {str(path): path.read_text("utf-8").replace(section, "") for path in PROSE}
-    texts |= {name: f"{metric.definition} {metric.ties} {metric.empty} {metric.source}" for name, metric in METRICS.items()}
-    for name, text in texts.items():
-        found = avoided().findall(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL))
-        assert found == [], f"{name}: {found}"
-
-
-def test_comments_docstrings_and_messages_keep_to_the_word_list():
-    phrases, found = avoided(), []
-    for path in [
-        *(ROOT / "probing").rglob("*.py"),
-        *(ROOT / "data" / "making").rglob("*.py"),
-        *(ROOT / "pages").glob("*.py"),
-        ROOT / "app.py",
-    ]:
-        with path.open("rb") as stream:
-            for token in tokenize.tokenize(stream.readline):
-                if token.type in (tokenize.STRING, tokenize.COMMENT) and " " in token.string:
-                    # Names of code are between backticks or braces.
-                    text = re.sub(r"``[^`]*``|`[^`]*`|\{[^}]*\}", "", token.string)
-                    found += [f"{path.relative_to(ROOT)}:{token.start[0]}: {one[0]}" for one in phrases.finditer(text)]
-    assert found == []
 
 
 def test_the_prose_speaks_of_the_project_only():

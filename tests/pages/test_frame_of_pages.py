@@ -75,22 +75,6 @@ def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit, s
     assert set(navigation.PAGES) == files and len(navigation.PAGES) == sum(map(len, GROUPS.values()))
 
 
-def test_the_full_names_are_in_the_sidebar_of_every_page(look):
-    for page in PAGES:
-        told = "\n".join(str(one.value) for one in look(page).sidebar.markdown).replace("\\", "")
-        assert re.search(rf"- QA-SQuAD-1 :[a-z]+-badge\[[^]]+\]: `{TUNED}`", told), page
-
-
-def test_names_do_not_depend_on_the_models_that_are_chosen(look):
-    app = look("layer_curves", models=TUNED)
-    assert shortly(app.sidebar.multiselect(key="layer_curves.models").options) == ["nesia-mini", "QA-SQuAD-1"]
-
-
-def test_without_shorter_names_there_is_no_list_of_them(visit):
-    told = "\n".join(str(one.value) for one in visit("home", "several").sidebar.markdown)
-    assert "other\\-bert" not in told
-
-
 def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(snapshot, tmp_path, monkeypatch):
     app = opening(snapshot, tmp_path / "cache", monkeypatch)("home")
     drawn = [(head.value.replace("\\", ""), head.proto.anchor) for head in app.main.header]
@@ -105,15 +89,6 @@ def test_the_link_opens_a_tab_and_no_link_leads_to_a_section_of_another(look):
         reached = {head.value.replace("\\", "") for head in app.main.header if head.proto.anchor}
         assert not app.exception and wanted <= reached and not reached & {"Early exit", "What they answer instead"}
         assert app.query_params.get("compare_tab", ["facts"]) in (tab, [tab])
-
-
-@pytest.mark.parametrize("page", ["layer_curves", "relations", "facts"])
-def test_a_page_of_few_sections_has_no_links_to_them(look, page):
-    assert links(look(page)) == []
-
-
-def test_links_go_with_the_sections(look, visit):
-    assert links(visit("compare", "one model")) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -140,8 +115,3 @@ def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_a
     assert NOTICE not in main_words(app)
     sidebar = app.sidebar
     assert any(NOTICE in one.value for one in sidebar.markdown) and any("--model bert-base-uncased" in one.value for one in sidebar.code)
-
-
-def test_with_other_models_in_the_store_the_notice_is_in_the_sidebar_only(visit):
-    app = visit("home", "several")
-    assert NOTICE not in main_words(app) and any(NOTICE in one.value for one in app.sidebar.markdown)

@@ -8,9 +8,8 @@ import plotly.graph_objects as go
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from probing.figures.paper.words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
-from probing.ui.widgets.markdown import count, escape, listing
+from probing.ui.widgets.markdown import escape
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.paper.saver import resolution
 
@@ -55,16 +54,6 @@ def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     assert plot("curve", model=["a"], head=(), k=1, average=None) == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
     assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
     assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
-
-
-def test_a_caption_states_n_interval_heads_and_yardsticks_but_no_clicks():
-    table = pd.DataFrame({"n": [40, 50], "low": [0.1, 0.2], "head": ["tied", "tied"], "majority": [0.3, None], "swapped": [None, None]})
-    words = caption("Solid: the model. Click a point to open it.", "P@1, macro", table, "data 1a2b")
-    assert words == (
-        "P@1, macro. Solid: the model. n = 40 to 50. Intervals: 95 %. Head: tied. Yardstick: majority answer. "
-        "BERTnesia Explorer, data 1a2b."
-    )
-    assert caption("Bands are 95 % intervals.", "", table[["low"]]) == "Bands are 95 % intervals."
 
 
 def planted_page():
@@ -114,8 +103,3 @@ def test_a_png_says_how_many_dots_an_inch_has():
 def test_markdown_of_strangers_is_escaped():
     assert escape("**x** [a](b) <i> $y$ :red[z] `c`") == (r"\*\*x\*\* \[a\]\(b\) \<i\> \$y\$ \:red\[z\] \`c\`")
     assert escape("a\n\n# b") == r"a \# b"
-
-
-def test_words_for_numbers():
-    assert count(1, "fact") == "1 fact" and count(2310, "fact") == "2,310 facts"
-    assert listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
