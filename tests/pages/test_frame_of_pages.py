@@ -1,6 +1,5 @@
 """What every page shares: models by short names, links to many sections, and one word on the demonstration model."""
 
-import itertools
 import re
 from collections.abc import Callable
 
@@ -11,7 +10,6 @@ from probing.ui.frame import navigation
 from tests.store.planted import plant_runs
 
 from .conftest import PAGES, ROOT, opening, visited
-from .every_tab import links_to_tabs
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -89,19 +87,6 @@ def test_the_link_opens_a_tab_and_no_link_leads_to_a_section_of_another(look):
         reached = {head.value.replace("\\", "") for head in app.main.header if head.proto.anchor}
         assert not app.exception and wanted <= reached and not reached & {"Early exit", "What they answer instead"}
         assert app.query_params.get("compare_tab", ["facts"]) in (tab, [tab])
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_heading_skips_a_level(look, page):
-    for app in (look(page, **tab) for tab in links_to_tabs(page)):
-        levels = [1]
-        for one in app.main:
-            if one.type == "header":
-                levels.append(2)
-            elif one.type == "markdown" and (found := re.match(r"(#+) ", one.value)):
-                levels.append(len(found.group(1)))
-        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
-        assert not any(one.value.startswith("#") for one in app.sidebar.markdown)
 
 
 def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_at_hand(visit):
