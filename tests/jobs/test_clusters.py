@@ -33,7 +33,7 @@ def cluster(request, clusters):
     return clusters[request.param]
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(clusters, job_of_squares, results):
     # On Ray alone, and in the tests of probe and train-heads on both: submitit looks for the result of a dead job for 15 seconds.
     job = job_of_squares(dies=3, times=1)
@@ -44,7 +44,7 @@ def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(clusters, job_of
     assert run_job(job, clusters["ray"]).there == 5
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(clusters, job_of_squares):
     job = job_of_squares(n=3, dies=1, times=99)
     with pytest.raises(JobError, match="shard square-1: 3 workers died"):
@@ -53,7 +53,7 @@ def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(cluste
     assert {"square-0", "square-2"} & set(read(job.folder))
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(cluster, job_of_squares):
     with pytest.raises(FactsError, match="no square of 0"):
         run_job(job_of_squares(n=1, refuses=0), cluster)
@@ -61,7 +61,7 @@ def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(
         run_job(job_of_squares(n=1, breaks=0), cluster)
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(clusters, job_of_squares, tmp_path, monkeypatch):
     stop_ray()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -74,7 +74,7 @@ def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(clusters, 
     assert set(Path("/tmp").glob("rp-*")) == places
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_and_a_queue_that_is_not_there_are_named(job_of_squares, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     with pytest.raises(JobError, match=r"Slurm cannot be used .*cluster=local"):
@@ -86,7 +86,7 @@ def test_a_cluster_that_does_not_answer_and_a_queue_that_is_not_there_are_named(
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_an_option_that_submitit_does_not_know_is_named_and_the_others_arrive_as_typed(job_of_squares):
     with pytest.raises(JobError, match=r"Slurm cannot be used \(Unknown argument 'partitoin'"):
         run_job(job_of_squares(), SlurmExecutor(options=HERE | {"partitoin": "cpu"}))
