@@ -3,19 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-scale stress bench screenshots family docs lint format check clean
+.PHONY: help setup app test test-all bench screenshots family docs lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
-	@echo "make test    environment, install, all tests; browser tests if chromium is available"
-	@echo "make test-scale  Ray with two workers and submitit's local executor, workers killed (installs both; 4 minutes)"
-	@echo "make stress  kills every long command at random moments, fills the disk, damages files; takes minutes"
-	@echo "make bench   tests of the benchmarks, then speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
+	@echo "make test    environment, install, tests; one journey in the browser if chromium is available"
+	@echo "make test-all  what make test leaves out: the wheel, the notebook, Ray's workers, benchmarks, kills, full disks and"
+	@echo "             damage, every page in the browser at two widths (installs Ray)"
+	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
 	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
-	@echo "make docs    writes the tables of docs/heads.md, docs/forgetting.md and the model card again, from the shipped results"
+	@echo "make docs    writes docs/metrics.md and docs/tables.md again from the declarations, and the tables of docs/heads.md from the shipped results"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
 	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
@@ -49,20 +49,16 @@ test: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
 	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-$(VENV)/.installed-scale: $(VENV)/.installed-dev
+$(VENV)/.installed-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray]"
 	@touch $@
 
-# One thread for each of the two workers.
-test-scale: $(VENV)/.installed-scale
-	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m scale tests/jobs --durations 5
+# One thread for each of Ray's two workers.
+test-all: $(VENV)/.installed-all
+	@sh tests/install_chromium.sh
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m slow -n 2 --dist loadfile --durations 10
 
-stress: $(VENV)/.installed-dev
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m stress -s tests/faults tests/commands tests/models/forgetting
-
-# What the benchmarks compare is tested first; its output is no part of the JSON.
 bench: $(VENV)/.installed-dev
-	@HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -m bench tests/speed >&2
 	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
 
 screenshots: $(VENV)/.installed-dev

@@ -23,5 +23,4 @@ if shown := open_results(view):
         else:
             models.draw_table(shown)
             models.draw_plane(shown)
-page.sections(view)
 view.contents.end()

@@ -29,8 +29,8 @@ FIRST = (
     "browser/test_journey.py", "models/forgetting/test_recovering.py", "store/test_increment.py", "commands/test_finetune_command.py",
     "test_shipped.py", "commands/test_share_edges.py",
     "pages/test_words_of_strangers.py", "commands/test_edges_report.py", "api/test_plots.py",
-    "api/test_examples.py", "api/test_notebook.py", "pages/test_badges.py",
-    "store/test_edges_database.py", "pages/test_multiselects.py", "test_packaging.py", "commands/test_hub.py",
+    "api/test_examples.py",
+    "store/test_edges_database.py", "pages/test_multiselects.py", "commands/test_hub.py",
 )  # fmt: skip
 
 

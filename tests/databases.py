@@ -19,7 +19,6 @@ from probing.core.paths import database_folder, result_folders
 from probing.core.registry import REPOSITORY
 from probing.store.build import Progress, build_database, built_database
 from probing.store.database import POINTER, current_version, is_whole
-from probing.store.schema import tables_checksum
 from probing.store.sources import data_version_of, find_files
 
 #: The results that ship with the repository.
@@ -32,7 +31,7 @@ class Databases:
     """The databases of one run of the tests; its workers may use one folder.
 
     Attributes:
-        root: folder of the databases, one folder per data version and set of tables.
+        root: folder of the databases, one folder per data version.
     """
 
     def __init__(self, root: Path, build: Callable[..., Path] = build_database):
@@ -42,7 +41,7 @@ class Databases:
 
     def shared(self, *sources: Path) -> Path:
         """The folder to give to ``open_database``: all tests read it, none builds in it."""
-        folder = self.root / f"{data_version_of(find_files(sources))}-{tables_checksum()[:8]}"
+        folder = self.root / data_version_of(find_files(sources))
         with FileLock(f"{folder}.lock"):
             if not (folder / POINTER).is_file():
                 self._build(sources, folder)
@@ -84,6 +83,5 @@ class Databases:
 
     def changed(self) -> list[str]:
         """The data versions of shared databases that a test has changed, which would change what other tests see."""
-        # Those of other tables were built while a test had registered a capability.
-        built = [pointer.parent for pointer in self.root.glob(f"*-{tables_checksum()[:8]}/{POINTER}")]
-        return [folder.name for folder in built if current_version(folder) != folder.name.rpartition("-")[0] or not is_whole(folder)]
+        built = [pointer.parent for pointer in self.root.glob(f"*/{POINTER}")]
+        return [folder.name for folder in built if current_version(folder) != folder.name or not is_whole(folder)]

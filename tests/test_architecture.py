@@ -76,19 +76,6 @@ JOINERS = {
     "ui/own_model": "as the report, with facts that are read as on the page of facts",
     "ui/frame/live_models.py": "keeps loaded models for every page that asks one",
 }
-#: Text of code -> the only file that has it.
-SPELT_ONCE = {
-    "file_digest(": "core/files/checksums.py",
-    "(BaseModel)": "core/files/records.py",
-    'extra="forbid"': "core/files/records.py",
-    '"finetuning.json"': "core/model_folders.py",
-    '"relations.toml"': "core/facts/templates.py",
-    "= (1, 10, 100)": "core/metrics.py",
-    '= ("macro", "micro")': "core/stats/intervals.py",
-    'TUNED_LENS = ("tied",': "core/head_kinds.py",
-    '"logit_lens"': "core/head_kinds.py",
-    'EXPOSURES = ("stated",': "core/nesia/corpus.py",
-}
 #: The only file that renames files or folders.
 ATOMIC = "core/files/atomic.py"
 #: Calls that look like a rename of a path and are none -> why.
@@ -101,8 +88,26 @@ NO_PATH = {
 JOINING_ROOMS = ("workflows", "commands", "api")
 #: In ``ui``, what every page may use.
 FOR_ALL_PAGES = ("frame", "widgets")
-MAX_FILES = 12
 MAX_PARAMETERS = 8
+#: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
+#: commit's message.
+MOST_LINES = {
+    "app.py": 100,
+    "data/making": 2400,
+    "pages": 300,
+    "probing": 200,
+    "probing/api": 3400,
+    "probing/commands": 1300,
+    "probing/core": 12_900,
+    "probing/figures": 7000,
+    "probing/jobs": 800,
+    "probing/models": 11_600,
+    "probing/reports": 11_500,
+    "probing/store": 7100,
+    "probing/ui": 17_800,
+    "probing/workflows": 8400,
+    "tests": 51_700,
+}
 
 
 @cache
@@ -192,7 +197,6 @@ def test_what_makes_the_shipped_data_uses_the_package_and_is_not_used_by_it():
     for path in making.rglob("*.py"):
         rooms = {place.parts[0] for place in ours(path) if len(place.parts) > 1}
         assert not rooms & {"ui", "api", "figures", "commands"}, f"{path} imports {sorted(rooms)}"
-    assert len(list(making.glob("*.py"))) <= MAX_FILES + 1
 
 
 def test_every_room_has_its_place_in_the_order():
@@ -240,19 +244,9 @@ def test_every_exception_is_there():
         assert (PACKAGE / place).exists(), place
 
 
-def test_a_folder_holds_no_more_files_than_can_be_read_at_a_glance():
-    counted = Counter(path.parent for path in files() if path.name != "__init__.py")
-    assert {str(folder): n for folder, n in counted.items() if n > MAX_FILES} == {}
-
-
 def test_no_function_takes_more_parameters_than_can_be_told_apart():
     found = [(f"{path}::{name}", n) for path in files() if path.parts[0] != "commands" for name, n in parameters(path)]
     assert {name for name, n in found if n > MAX_PARAMETERS} == set()
-
-
-def test_nested_functions_and_every_way_to_name_a_parameter_count(tmp_path):
-    (tmp_path / "one.py").write_text("class A:\n  def f(self, a, /, b, *c, d, **e):\n    async def g(h, i=1): pass\n", encoding="utf-8")
-    assert sorted(parameters(tmp_path / "one.py")) == [("f", 3), ("g", 2)]
 
 
 @pytest.mark.parametrize("library", HEAVY)
@@ -361,11 +355,6 @@ def test_the_command_line_and_the_results_do_not_load_torch():
     assert run.stdout.strip().splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize(("text", "place"), SPELT_ONCE.items())
-def test_what_all_rooms_have_to_call_alike_is_spelt_in_one_file(text, place):
-    assert [str(path) for path in files() if text in text_of(PACKAGE / path)] == [place]
-
-
 def renames(path: Path) -> Iterator[str]:
     """Calls of a file that may rename a path: a text's and a dataclass's ``replace`` take two arguments or keywords, a path's takes one."""
     for node in ast.walk(tree_of(PACKAGE / path)):
@@ -380,22 +369,29 @@ def test_results_are_renamed_by_the_atomic_write_only():
     assert {str(path) for path in files() if list(renames(path))} == {ATOMIC, *NO_PATH}
 
 
-def test_a_rename_is_seen_however_it_is_spelt(tmp_path):
-    lines = "os.replace(a, b)\na.with_name('x').replace(b)\na.rename(b)\nshutil.move(a, b)\ntext.replace('a', 'b')\nreplace(a, b=1)\n"
-    (tmp_path / "one.py").write_text(lines, encoding="utf-8")
-    assert len(list(renames(tmp_path / "one.py"))) == 4
+def tracked(*names: str) -> list[Path]:
+    """The files that git knows below these places, as they lie in this checkout."""
+    listed = subprocess.run(["git", "ls-files", "-z", *names], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\0")
+    return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
 
 
-def test_files_are_short_and_none_is_called_utils_or_base():
-    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py")]:
-        lines = len(text_of(path).splitlines())
-        assert lines <= 400, f"{path} has {lines} lines"
-        assert path.stem not in {"utils", "base", "helpers", "misc"}
+def test_no_folder_grows_unless_its_number_is_raised_with_a_reason():
+    counted = Counter()
+    for path in tracked("probing", "pages", "app.py", "tests", "data/making"):
+        place = path.relative_to(ROOT)
+        if path.suffix == ".py" and (part := next((one for one in (place, *place.parents) if str(one) in MOST_LINES), None)):
+            counted[str(part)] += len(path.read_text(encoding="utf-8").splitlines())
+    for folder, most in MOST_LINES.items():
+        assert counted[folder] <= most, (
+            f"{folder} has {counted[folder]} lines, and may have {most}: delete something, or raise its number in MOST_LINES and give the "
+            "reason in the commit's message"
+        )
+    rooms = {str(path.relative_to(ROOT)) for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms <= set(MOST_LINES), "every room has its number"
 
 
 def test_a_checkout_is_within_the_budget():
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\0")
-    tracked = [ROOT / name for name in listed if name and (ROOT / name).is_file()]
-    assert len(tracked) > 500
-    assert sum(path.stat().st_size for path in tracked) < 105_000_000
-    assert not [path for path in tracked if path.suffix == ".duckdb"]
+    found = tracked()
+    assert len(found) > 500
+    assert sum(path.stat().st_size for path in found) < 105_000_000
+    assert not [path for path in found if path.suffix == ".duckdb"]

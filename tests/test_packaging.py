@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 from tests.store.planted import ONE_MODEL, plant_runs
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 
 

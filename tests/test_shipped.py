@@ -218,8 +218,8 @@ def test_every_held_out_fact_is_held_out():
     assert (SNAPSHOT / "exposure-nesia-mini.parquet").read_bytes() == (MODEL / "exposure-nesia-mini.parquet").read_bytes()
 
 
-@pytest.mark.parametrize(("model", "head"), [*((model, "logit_lens") for model in FAMILY), (BASE, "tied"), (BASE, "least_squares")])
-def test_ask_answers_for_every_shipped_model_at_all_layers(model, head):
+@pytest.mark.parametrize(("model", "head"), [(TUNED[0], "logit_lens"), (BASE, "tied"), (BASE, "least_squares")])
+def test_a_shipped_model_answers_at_all_layers(model, head):
     from probing.models.knowledge.ask import open_live
 
     live = open_live(model, head, Path("no-cache"), "cpu")

@@ -161,12 +161,10 @@ def _pairs(rows: pa.Table | None, *columns: str) -> list[tuple]:
 
 def kinds_of(what: str) -> list[Kind]:
     """The kinds of runs that are shared together."""
-    return [load(capability.kind) for capability in CAPABILITIES.values() if capability.kind and capability.shared == what]
+    return [load(capability.kind) for capability in CAPABILITIES.values() if capability.shared == what]
 
 
 #: Name -> kind of run.
-KINDS = Declared[Kind](
-    lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values() if capability.kind)}
-)
+KINDS = Declared[Kind](lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values())})
 #: The tables of files with one row per run -> the kind of their runs.
 RUNS_OF_FILES = Declared[str](lambda: {table: kind.name for kind in KINDS.values() for table in kind.runs})

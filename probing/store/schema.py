@@ -16,9 +16,7 @@ from probing.store.tables.columns import SQL_TYPES, Table
 #: Raised when a table gets another version; earlier versions of the program refuse its files by name.
 SCHEMA_VERSION = 2
 #: Table name -> its declaration.
-TABLES = Declared[Table](
-    lambda: {table.name: table for capability in CAPABILITIES.values() if capability.kind for table in load(capability.kind).tables}
-)
+TABLES = Declared[Table](lambda: {table.name: table for capability in CAPABILITIES.values() for table in load(capability.kind).tables})
 #: Table name -> its columns in order.
 SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
 #: Table name -> the columns that identify a row.

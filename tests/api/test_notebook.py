@@ -11,6 +11,7 @@ from nbclient import NotebookClient
 from probing.store.parquet import read_table
 from tests.databases import SNAPSHOT
 
+pytestmark = pytest.mark.slow
 #: A last cell that prints what the test looks at; ``results`` are closed by then, tables stay.
 SUMMARY = """
 import json

@@ -1,4 +1,4 @@
-"""Figures of stored results: each is the one that the page draws for the same choices."""
+"""Figures of stored results: their values, and the call that a page shows."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.errors import FigureError, OptionError, StoreError
 from tests.api.stored_results import opened, plant_all
-from tests.pages.conftest import opening, visited
+from tests.pages.conftest import opening
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 
 MODELS = [BASE.name, COLA.name, SST_2.name]
@@ -29,20 +29,6 @@ def results(snapshot, root):
         yield found
 
 
-@pytest.fixture(scope="module")
-def drawn(snapshot, root):
-    """The traces and the titles of the axes of a page's figure, by the figure's name."""
-    visit = visited(snapshot, root)
-
-    def of_page(page: str, name: str, **query) -> tuple:
-        app = visit(page, **query)
-        assert not app.exception
-        (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
-        return shown(json.loads(chart.proto.spec))
-
-    return of_page
-
-
 def shown(figure: dict) -> tuple:
     """What of a figure does not come from its paper."""
     axes = {name: axis for name, axis in figure["layout"].items() if name[1:].startswith("axis")}
@@ -54,66 +40,12 @@ def content(figure) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("draw", "page", "name", "query"),
-    [
-        (lambda p: p.curve(), "layer_curves", "layer-curves", {}),
-        (lambda p: p.curve(model=MODELS, k=10, average="micro"), "layer_curves", "layer-curves",
-         {"models": MODELS, "metric": "p_at_10", "average": "micro"}),
-        (lambda p: p.total(), "home", "total-knowledge", {}),
-        (lambda p: p.total(model=COLA.name, k=100), "home", "total-knowledge", {"models": [COLA.name], "k": "100"}),
-        (lambda p: p.forgotten(), "relations", "relation-map", {}),
-        (lambda p: p.forgotten(model=COLA.name, k=10), "relations", "relation-map", {"model": COLA.name, "k": "10"}),
-        (lambda p: p.transitions(), "compare", "flow", {}),
-        (lambda p: p.transitions(model=SST_2.name, k=100), "compare", "flow", {"tuned": SST_2.name, "k": "100"}),
-        (lambda p: p.facts(), "facts", "fact-ranks", {}),
-        (lambda p: p.facts(model=COLA.name, relation="P19", part="lost"), "facts", "fact-ranks",
-         {"model": COLA.name, "relation": "P19", "part": "lost", "versus": BASE.name}),
-        (lambda p: p.edges(), "pipeline", "pipeline-places", {}),
-        (lambda p: p.edges(model="nesia-mini", task=["pos", "srl"], part="test", published=False), "pipeline", "pipeline-places",
-         {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"}),
-        (lambda p: p.edges("scores"), "pipeline", "pipeline-curves", {"edge_tab": "layers"}),
-        (lambda p: p.edges("scores", kind="at", unseen=True), "pipeline", "pipeline-curves",
-         {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
-        (lambda p: p.edges("labels", task="srl"), "pipeline", "pipeline-labels", {"edge_tab": "order", "edge_tasks": ["srl"]}),
-        (lambda p: p.edges("tasks", model="nesia-mini"), "pipeline", "pipeline-order",
-         {"edge_tab": "order", "edge_models": ["nesia-mini"]}),
-        (lambda p: p.sentences(), "sentence_probes", "sentence-layers", {}),
-        (lambda p: p.sentences(model=[COLA.name, BASE.name], task="bigram-shift", pooling="mean"), "sentence_probes", "sentence-layers",
-         {"sentence_models": [COLA.name, BASE.name], "sentence_tasks": ["bigram-shift"], "poolings": ["mean"]}),
-        (lambda p: p.sentences("changes"), "sentence_probes", "sentence-change", {}),
-        (lambda p: p.sentences("changes", model=SST_2.name, pooling="mean"), "sentence_probes", "sentence-change",
-         {"tuned_model": SST_2.name, "change_kind": "mean"}),
-        (lambda p: p.sentences("where-gone", model=COLA.name), "fine_tuning", "where-gone",
-         {"tuning_tab": "properties", "changed_model": COLA.name}),
-        (lambda p: p.sentences("curve"), "sentence_probes", "sentence-learning", {}),
-        (lambda p: p.changes(), "fine_tuning", "fine-tuning-layers", {}),
-        (lambda p: p.changes(model=SST_2.name, k=10), "fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
-    ],
-)  # fmt: skip
-def test_a_figure_is_the_one_of_the_page(results, drawn, draw, page, name, query):
-    assert content(draw(results.plot)) == drawn(page, name, **query)
-
-
-@pytest.mark.parametrize(
     ("page", "name", "query"),
     [
         ("layer_curves", "layer-curves", {}),
-        ("home", "total-knowledge", {}),
-        ("relations", "relation-map", {"model": COLA.name, "k": "10"}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
-        ("facts", "fact-tokens", {"model": COLA.name}),
-        (
-            "pipeline",
-            "pipeline-places",
-            {"edge_models": ["nesia-mini"], "edge_tasks": ["pos", "srl"], "edge_part": "test", "published": "0"},
-        ),
         ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
-        ("pipeline", "pipeline-labels", {"edge_tab": "order", "edge_tasks": ["srl"]}),
-        ("pipeline", "pipeline-order", {"edge_tab": "order", "edge_models": ["nesia-mini"]}),
-        ("sentence_probes", "sentence-layers", {}),
         ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),
-        ("sentence_probes", "sentence-learning", {}),
-        ("fine_tuning", "where-gone", {"tuning_tab": "properties", "changed_model": COLA.name}),
         ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
     ],
 )

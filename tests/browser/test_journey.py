@@ -137,6 +137,16 @@ def no_trouble(page) -> None:
     assert wide <= 1, f"the page is {wide} pixels wider than the window"
 
 
+def test_every_page_is_reached_has_content_and_draws_its_figures(tour):
+    for name, link in PAGES.items():
+        page = tour(link)
+        no_trouble(page)
+        if name in WITH_FIGURES:
+            page.wait_for_selector(".js-plotly-plot .main-svg")
+        assert len(page.inner_text('[data-testid="stMain"]')) > 300, name
+
+
+@pytest.mark.slow
 @VIEWS
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path, name, width, dark):
@@ -159,6 +169,7 @@ def test_every_page_has_content_in_light_and_dark_at_both_widths(tour, tmp_path,
         assert {tab: height for tab, height in tabs.items() if height > TALLEST} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", FURTHER)
 def test_no_other_view_breaks_a_rule_of_accessibility(tour, link):
     """In a wide dark window, whose sidebar has the controls. The tabs of a paper answer first, too."""
@@ -168,6 +179,7 @@ def test_no_other_view_breaks_a_rule_of_accessibility(tour, link):
         heights(page)
 
 
+@pytest.mark.slow
 def test_every_known_fault_of_streamlit_is_still_there():
     if accessibility.script() is None:
         pytest.skip(f"axe-core is not installed; to run it: {accessibility.INSTALL}")
@@ -483,6 +495,7 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
     no_trouble(again)
 
 
+@pytest.mark.slow
 @VIEWS
 def test_the_sentences_of_the_paper_are_one_click_away(tour, tmp_path, width, dark):
     page = tour("/Live?live_view=spans", width=width, dark=dark)

@@ -95,12 +95,6 @@ def test_an_empty_sentence_is_refused(trace):
     assert "the sentence is empty" in trace("--span1", "0:1", sentence="  ").output
 
 
-def test_a_model_without_probes_is_answered_with_the_commands_that_train_some(trace, planted, tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
-    error = trace("--span1", "0:1").exception
-    assert "no probes are trained on tiny" in str(error) and f"edges train --model {planted / 'tiny'} --tasks pos," in str(error)
-
-
 @pytest.fixture
 def tasks(tmp_path, monkeypatch):
     """Calls ``edges tasks`` on an empty cache; gives its rows."""

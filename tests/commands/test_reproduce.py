@@ -2,12 +2,8 @@
 
 import itertools
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -247,25 +243,6 @@ def test_an_executor_that_cannot_do_it_is_refused_before_anything_is_fetched(run
         run("reproduce", "--family", "tiny", "--from", tmp_path, "--executor", "ray")
 
 
-def killed_when(there, words: list[str], environment: dict[str, str]) -> str:
-    """Runs the command line in a process of its own and kills it as soon as ``there()``; gives what it said."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "probing", *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=Path(__file__).resolve().parents[2],
-    )
-    until = time.monotonic() + 120
-    while not there() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    said = process.communicate()[0]
-    assert process.returncode == -signal.SIGKILL, said
-    return said
-
-
 class Killed(BaseException):
     """As SIGKILL, nobody handles it."""
 
@@ -293,20 +270,6 @@ def same_results(cache: Path, tables: Path, undisturbed: tuple[Path, Path]) -> N
     assert sorted(path.name for path in cache.glob("runs/predictions-*")) == sorted(
         path.name for path in undisturbed[0].glob("runs/predictions-*")
     )
-
-
-@pytest.mark.stress
-def test_killed_twice_in_the_middle_it_ends_with_the_tables_of_an_undisturbed_run(run, copies, undisturbed, cache, tmp_path, monkeypatch):
-    monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
-    words = arguments(copies, tmp_path / "tables")
-    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    # First between the fine-tuning of one model and the next, then with some heads trained and others not.
-    killed_when(lambda: (cache / "models" / "tiny-ner-conll" / "finetuning.json").is_file(), words, environment)
-    assert not (cache / "runs").is_dir()
-    killed_when(lambda: len(list(cache.glob("heads/*/tied-seed0/layer-*.safetensors"))) >= 4, words, environment)
-    assert not (tmp_path / "tables").is_dir()
-    run(*words)
-    same_results(cache, tmp_path / "tables", undisturbed)
 
 
 def test_every_family_of_the_registry_can_be_planned(monkeypatch):

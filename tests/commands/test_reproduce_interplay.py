@@ -42,10 +42,6 @@ def asked(monkeypatch) -> list:
 WORDS = ("reproduce", "--paper", "interplay", "--family", "planted", "--device", "cpu")
 
 
-def plain(said: str) -> str:
-    return " ".join(said.replace("│", " ").split())
-
-
 def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tasks(run, cache, asked):
     said = run(*WORDS, "--only", "fetch").output
     assert said.startswith("planted, probed for bigram-shift, coordination-inversion, odd-man-out by the protocol ours")

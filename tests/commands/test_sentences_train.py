@@ -319,9 +319,6 @@ def test_a_long_sentence_and_contradictions_are_counted_and_the_others_asked(req
         (checked_arrays, "write_sealed", 3),
         (stored_runs, "write_table", 2),
         (work, "write_probes", 0),
-        pytest.param(stored_states, "write_mapped", 1, marks=pytest.mark.stress),
-        *(pytest.param(checked_arrays, "write_sealed", calls, marks=pytest.mark.stress) for calls in (1, 4)),
-        *(pytest.param(stored_runs, "write_table", calls, marks=pytest.mark.stress) for calls in (0, 3)),
     ],
 )
 def test_a_call_that_is_killed_anywhere_goes_on_and_ends_with_the_same_bytes(

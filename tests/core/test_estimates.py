@@ -96,8 +96,8 @@ UNEVEN = ([8, 12, 20, 35, 60, 90, 150, 250, 400, 600, 900, 1000], [0.01, 0.2, 0.
 
 @pytest.mark.parametrize(
     ("sizes", "shares"),
-    [([20] * 5, [0.01] * 5), ([20] * 5, [0.99] * 5), ([20] * 5, [0.5] * 5), ([20] * 41, [0.01] * 41), ([500] * 41, [0.01] * 41), UNEVEN],
-    ids=["few rare", "few frequent", "few", "many rare", "as T-REx", "uneven"],
+    [([20] * 5, [0.01] * 5), ([20] * 5, [0.5] * 5), UNEVEN],
+    ids=["few rare", "few", "uneven"],
 )
 def test_about_95_of_100_macro_intervals_hold_the_truth(sizes, shares):
     assert 0.92 <= coverage(sizes, shares) <= 0.99

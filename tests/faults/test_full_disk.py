@@ -7,10 +7,10 @@ import pytest
 from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, differing, done_already, finish, half_files, undisturbed
 
-pytestmark = pytest.mark.stress
+pytestmark = pytest.mark.slow
 PAGE = 4096
 #: Shares of the bytes that an undisturbed run needs.
-SHARES = (0.1, 0.35, 0.6, 0.85)
+SHARES = (0.3, 0.8)
 
 
 @pytest.mark.parametrize("name", ["probe", "pull predictions"])

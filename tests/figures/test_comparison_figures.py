@@ -68,19 +68,6 @@ def test_the_lines_at_the_right_of_the_flow_are_short_because_a_narrow_figure_cu
     assert "any layer 10,000" in lines and max(map(len, lines)) <= 16
 
 
-def test_every_share_in_the_flow_says_of_what_whether_or_not_the_rest_is_drawn():
-    said = words(flow())
-    assert said["known"] == "100, 10 % of all 1,000" and said["not known"] == "900, 90 %; 20 are drawn"
-    assert (
-        said["kept"] == "60, 60 % of known"
-        and said["gained"] == "20, 2 % of not known"
-        and said["not read at any layer"] == "5, 12 % of lost"
-    )
-    assert words(flow(never=True))["not known"] == "900, 90 % of all 1,000"
-    assert words(flow(True, gained=5))["gained"].endswith("&lt; 1 % of not known")
-    assert words(flow(True, gained=5))["never"].endswith("&gt; 99 % of not known")
-
-
 def test_models_are_called_by_their_labels():
     figure = alluvial(COUNTS, base=BASE, model=MODEL, colours=COLOURS, labels={BASE: "Base", MODEL: "QA"})
     assert [note.text for note in figure.layout.annotations][:2] == ["<b>Base</b>", "<b>QA</b>"]

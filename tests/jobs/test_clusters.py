@@ -25,7 +25,7 @@ def cluster():
         stop_ray()
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(cluster, job_of_squares, results):
     job = job_of_squares(dies=3, times=1)
     outcome = run_job(job, cluster)
@@ -35,7 +35,7 @@ def test_a_worker_killed_in_the_middle_of_a_shard_costs_nothing(cluster, job_of_
     assert run_job(job, cluster).there == 5
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(cluster, job_of_squares):
     job = job_of_squares(n=3, dies=1, times=99)
     with pytest.raises(JobError, match="shard square-1: 3 workers died"):
@@ -44,7 +44,7 @@ def test_a_shard_that_kills_every_worker_is_named_and_the_others_are_kept(cluste
     assert {"square-0", "square-2"} & set(read(job.folder))
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(cluster, job_of_squares):
     with pytest.raises(FactsError, match="no square of 0"):
         run_job(job_of_squares(n=1, refuses=0), cluster)
@@ -52,7 +52,7 @@ def test_what_a_user_can_mend_comes_back_by_its_class_and_a_slip_with_its_cause(
         run_job(job_of_squares(n=1, breaks=0), cluster)
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(cluster, job_of_squares, tmp_path, monkeypatch):
     stop_ray()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -65,7 +65,7 @@ def test_ray_leaves_nothing_in_the_home_folder_nor_in_the_environment(cluster, j
     assert set(Path("/tmp").glob("rp-*")) == places
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_named(job_of_squares):
     stop_ray()
     began = time.monotonic()

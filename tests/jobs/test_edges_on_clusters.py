@@ -28,7 +28,7 @@ def request(model: Path, tasks, out: Path, **changed) -> EdgesRequest:
     )
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_tasks_handed_to_ray_have_the_tables_and_probes_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
     tasks = [task_folder(tmp_path / "words"), task_folder(tmp_path / "pairs", spans=2, several=True)]
     kept = {}
@@ -42,7 +42,7 @@ def test_tasks_handed_to_ray_have_the_tables_and_probes_of_one_process(cache, ti
     assert any("2 shards done on" in line for line in said)
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_with_a_worker_killed_while_it_trains_the_tables_are_those_of_one_process(cache, tiny_model, tmp_path, monkeypatch):  # noqa: F811
     tasks = [task_folder(tmp_path / "words")]
     here = bytes_of(train_edges(request(tiny_model, tasks, tmp_path / "here")))

@@ -62,7 +62,7 @@ def test_groups_of_layers_do_not_change_the_heads(run, words, here, tmp_path):
     assert heads(tmp_path / "grouped") == here
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_with_a_worker_killed_while_it_trains_the_heads_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
     monkeypatch.setattr("probing.workflows.heads.work.OPENER", "tests.jobs.planted:mortal_training")
     # Workers inherit it; it says where the death is noted.
@@ -89,7 +89,7 @@ app(sys.argv[1:])
 """
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_started_here_killed_and_ended_on_ray_the_heads_are_the_same(run, words, here, tmp_path):
     folder = tmp_path / "there"
     folder.mkdir()
@@ -104,7 +104,7 @@ def test_started_here_killed_and_ended_on_ray_the_heads_are_the_same(run, words,
     assert (folder / "layer-00.safetensors").stat().st_mtime_ns == first
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_reproduce_on_ray_ends_with_the_predictions_and_tables_of_one_process(run, copies, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))

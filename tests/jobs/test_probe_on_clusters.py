@@ -33,7 +33,7 @@ def here(run, cache, words, tmp_path):  # noqa: F811
     return stored(tmp_path / "here")
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_one_process(run, words, here, tmp_path, monkeypatch):
     monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:mortal_probing")
     # Workers inherit it; it says where the death is noted.
@@ -45,7 +45,7 @@ def test_with_a_worker_killed_in_the_middle_of_a_shard_the_bytes_are_those_of_on
     assert stored(tmp_path / "ray") == here and len(here) == 1
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_started_here_killed_and_ended_on_ray_the_bytes_are_the_same(run, cache, words, here, tmp_path):  # noqa: F811
     killed = subprocess.Popen(
         [sys.executable, "-c", DIES_AFTER_TWO_SHARDS, *map(str, words), "--out", str(tmp_path / "ray")], cwd=ROOT, stderr=subprocess.DEVNULL
@@ -96,7 +96,7 @@ app(sys.argv[1:])
 """
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, tmp_path):  # noqa: F811
     command = [sys.executable, "-m", "probing", *map(str, words), "--out", str(tmp_path / "both")]
     both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)]
@@ -107,7 +107,7 @@ def test_two_coordinators_of_one_run_end_with_one_run(run, cache, words, here, t
     assert not list((cache / "shards").iterdir())
 
 
-@pytest.mark.scale
+@pytest.mark.slow
 def test_a_worker_with_another_model_is_refused(run, words, here, tiny_model, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("probing.workflows.knowledge.shard_work.OPENER", "tests.jobs.planted:probing_of_another_version")
     with pytest.raises(JobError, match="a worker's version: got 0"):

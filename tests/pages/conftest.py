@@ -162,11 +162,6 @@ def plain(app: AppTest) -> str:
     return words(app).replace("\\", "").replace("**", "")
 
 
-def without_badges(text: str) -> str:
-    """A page's words without the verdicts after the names of models."""
-    return re.sub(r" ?:\w+-badge\[[^\]]*\]", "", text)
-
-
 def line_with(app: AppTest, *names: str) -> str:
     """The first line of the page that has all of these names, without the signs of markup.
 

@@ -8,7 +8,7 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.core.registry import read_registry
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import opening
 from tests.store.planted import PlantedRun, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -75,10 +75,6 @@ def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_ba
     assert links["Compare_models"] == {"tuned": [MINE], "head": ["logit_lens"], "probe_set": ["support"]}
     followed = look("layer_curves", **links["Layer_curves"])
     assert any(MINE in name for name in lines(followed))
-
-
-def test_home_names_no_model_if_there_are_only_demonstration_models(visit):
-    assert "Added to the demonstration models" not in words(visit("home"))
 
 
 @pytest.fixture

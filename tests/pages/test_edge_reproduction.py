@@ -77,12 +77,6 @@ def test_our_f1s_are_counted_from_the_planted_answers(as_it_opens):
     assert ("relations", "nesia-mini") not in found.index
 
 
-def test_the_page_says_what_ours_is_and_what_may_be_compared(as_it_opens):
-    text = text_of(as_it_opens)
-    assert "BERT Rediscovers the Classical NLP Pipeline" in text and "https://aclanthology.org/P19-1452" in text
-    assert "Ours: **nesia-mini**, 4 layers" in text and "only as shares of the depth" in text
-
-
 def test_the_data_of_the_paper_are_shown_with_ours(as_it_opens):
     found = table(as_it_opens, "published_targets", "targets").set_index("task")
     assert found.loc["part of speech", "published_targets"] == 2_070_382 and found.loc["part of speech", "targets"] > 0

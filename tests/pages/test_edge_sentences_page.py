@@ -249,12 +249,6 @@ def test_another_model_has_its_own_answers_and_only_its_tasks(look):
     assert len(charts(app)[0]["data"][0]["x"]) == 7 or charts(app)[0]["layout"]["xaxis"]["tickvals"][-1] == 6
 
 
-def test_names_that_are_not_stored_are_ignored(look):
-    app = look("edge_sentences", trace_model="nobody", trace_task="none", text_hash="0" * 64)
-    assert not app.exception
-    assert "Ignored, not in these results: nobody, none" in words(app).replace("\\", "") and "has no stored answers" in words(app)
-
-
 @pytest.mark.parametrize("store", ["empty", "one model"])
 def test_without_stored_answers_the_page_names_the_command(visit, store):
     app = visit("edge_sentences", store)

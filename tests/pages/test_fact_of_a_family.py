@@ -65,13 +65,6 @@ def test_a_link_that_calls_the_last_fate_erased_lists_the_same_facts(family):
     assert old.query_params["part"] in (["not_read"], "not_read")
 
 
-def test_a_part_is_said_in_words_and_cleared_by_a_button(family):
-    app = family(model=TUNED, versus="nesia-mini", part="not_read")
-    assert numbers_in(line_with(app, "nesia-mini", "QA-SQuAD-1 ?", "not read"))[-1] == 1, "the rank that counts as known"
-    app.button(key="facts.all_parts").click().run()
-    assert listed(app) == len(RANKS) and "part" not in app.query_params and "versus" not in app.query_params
-
-
 def test_the_rank_that_counts_as_known_is_part_of_the_link(family):
     app = family(model=TUNED, versus="nesia-mini", part="kept", part_k="100")
     assert listed(app) == 8
@@ -144,18 +137,6 @@ def test_a_fine_tuned_model_is_shown_with_its_base_and_models_that_were_added(fa
     assert app.query_params["fact_models"] in ("other-bert", ["other-bert"])
     link = next(link.proto for link in app.get("page_link") if link.proto.label == "Ask live")
     assert "live_models=nesia-mini&live_models=other-bert" in link.query_string
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_a_fact_says_what_a_guess_would_say_as_home_does(family):
-    app = family(model="nesia-mini", fact=planted.planted_facts("trex")[1].fact_id)
-    said = words(app).replace("\\", "").replace("**", "")
-    own = "At the last layer of nesia-mini the right word, " + planted.planted_facts("trex")[1].object + ", has rank 1. "
-    assert own in said
-    rest = said.split(own)[1]
-    assert rest.startswith(("It is also the majority answer of “place of birth”", "The majority answer of “place of birth” is "))
-    # Planted: the rank with another subject is the own one plus five times the fact's number modulo three.
-    assert f"Asked about a swapped subject, the last layer gives {planted.planted_facts('trex')[1].object} rank 6." in rest
 
 
 def test_a_base_alone_is_shown_as_before_and_offers_the_others(family):

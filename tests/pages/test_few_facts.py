@@ -62,12 +62,6 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(look, 
     assert shown(too_few) == []
 
 
-def test_two_facts_are_named_as_too_few(look):
-    for page in ("layer_curves", "live"):
-        said = words(look(page, 2)).replace("\\", "")
-        assert "needs at least 50 facts; there are 2 here" in said
-
-
 def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypatch):
     app = opening(snapshots[2], tmp_path / "cache", monkeypatch)("layer_curves", minus="majority")
     assert not app.exception

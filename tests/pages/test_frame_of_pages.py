@@ -1,6 +1,5 @@
 """What every page shares: models by short names, links to many sections, and one word on the demonstration model."""
 
-import itertools
 import re
 from collections.abc import Callable
 
@@ -11,7 +10,6 @@ from probing.ui.frame import navigation
 from tests.store.planted import plant_runs
 
 from .conftest import PAGES, ROOT, opening, visited
-from .every_tab import links_to_tabs
 from .test_relations_and_compare import FAMILY
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -75,22 +73,6 @@ def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit, s
     assert set(navigation.PAGES) == files and len(navigation.PAGES) == sum(map(len, GROUPS.values()))
 
 
-def test_the_full_names_are_in_the_sidebar_of_every_page(look):
-    for page in PAGES:
-        told = "\n".join(str(one.value) for one in look(page).sidebar.markdown).replace("\\", "")
-        assert re.search(rf"- QA-SQuAD-1 :[a-z]+-badge\[[^]]+\]: `{TUNED}`", told), page
-
-
-def test_names_do_not_depend_on_the_models_that_are_chosen(look):
-    app = look("layer_curves", models=TUNED)
-    assert shortly(app.sidebar.multiselect(key="layer_curves.models").options) == ["nesia-mini", "QA-SQuAD-1"]
-
-
-def test_without_shorter_names_there_is_no_list_of_them(visit):
-    told = "\n".join(str(one.value) for one in visit("home", "several").sidebar.markdown)
-    assert "other\\-bert" not in told
-
-
 def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(snapshot, tmp_path, monkeypatch):
     app = opening(snapshot, tmp_path / "cache", monkeypatch)("home")
     drawn = [(head.value.replace("\\", ""), head.proto.anchor) for head in app.main.header]
@@ -107,28 +89,6 @@ def test_the_link_opens_a_tab_and_no_link_leads_to_a_section_of_another(look):
         assert app.query_params.get("compare_tab", ["facts"]) in (tab, [tab])
 
 
-@pytest.mark.parametrize("page", ["layer_curves", "relations", "facts"])
-def test_a_page_of_few_sections_has_no_links_to_them(look, page):
-    assert links(look(page)) == []
-
-
-def test_links_go_with_the_sections(look, visit):
-    assert links(visit("compare", "one model")) == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_heading_skips_a_level(look, page):
-    for app in (look(page, **tab) for tab in links_to_tabs(page)):
-        levels = [1]
-        for one in app.main:
-            if one.type == "header":
-                levels.append(2)
-            elif one.type == "markdown" and (found := re.match(r"(#+) ", one.value)):
-                levels.append(len(found.group(1)))
-        assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
-        assert not any(one.value.startswith("#") for one in app.sidebar.markdown)
-
-
 def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_at_hand(visit):
     app = visit("home")
     assert NOTICE in main_words(app) and NOTICE in main_words(app.run()), "as long as the visitor stays"
@@ -140,8 +100,3 @@ def test_the_demonstration_model_is_explained_on_the_first_page_only_and_stays_a
     assert NOTICE not in main_words(app)
     sidebar = app.sidebar
     assert any(NOTICE in one.value for one in sidebar.markdown) and any("--model bert-base-uncased" in one.value for one in sidebar.code)
-
-
-def test_with_other_models_in_the_store_the_notice_is_in_the_sidebar_only(visit):
-    app = visit("home", "several")
-    assert NOTICE not in main_words(app) and any(NOTICE in one.value for one in app.sidebar.markdown)

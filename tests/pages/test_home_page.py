@@ -6,16 +6,11 @@ import re
 from urllib.parse import parse_qs
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from probing.core.facts.fact import Fact
-from probing.ui.frame import navigation
-from probing.ui.home.examples import layers_in_words
-from probing.ui.home.knowledge_bars import above_majority_words, from_subject_words
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import ROOT, line_with, numbers_in, words
-from tests.pages.planted_family import FAMILY
+from tests.pages.conftest import line_with, numbers_in, words
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -81,12 +76,6 @@ def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anythi
     assert len(figures(app)) == 3, "two figures, and one that is folded away"
 
 
-def test_every_other_page_is_named_under_where_to_go():
-    source = (ROOT / "probing" / "ui" / "home" / "overview.py").read_text("utf-8")
-    linked = re.findall(r'navigation\.link\("(\w+)", "\*\*', source)
-    assert sorted([*linked, "home"]) == sorted(page for page, _, _ in navigation.PAGES.values())
-
-
 def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, planted_snapshots, tmp_path):
     app = visit("home")
     prompt = app.text_input(key="home.sentence").value
@@ -133,39 +122,6 @@ def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
     assert "the right word, **philadelphia**" in said(app)
     linked = visit("home", query={"example": "2"})
     assert linked.pills(key="home.examples").value == 2
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_the_line_under_the_grid_states_where_the_word_is_first_and_the_result_of_guessing(on):
-    ranks = {0: 9, 1: 5, 2: 1, 3: 1}
-    app = on(PlantedRun(rank=lambda number, layer: ranks[layer] if number == 9 else 50))
-    line = line_with(app, "right word, paris")
-    assert layers_in_words([2, 3]) in line, "France, the only fact that is known"
-    assert "berlin" in line, "the majority answer of capital"
-    assert numbers_in(line) == [2, 3, 1], "with the swapped subject planted: rank + 5 * (9 % 3)"
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_a_fact_that_is_lost_at_the_end_says_so_with_the_swapped_subject_at_the_layer_that_has_it(on):
-    app = on(PlantedRun(rank=lambda number, layer: {2: 1, 3: 26}.get(layer, 7) if number == 7 else 50))
-    line = line_with(app, "right word, berlin")
-    assert numbers_in(line) == [2, 26, 2, 6], "first at layer 2, rank at the last layer; with the swapped subject at layer 2, rank"
-    assert "also the majority answer of “capital”" in line
-
-
-def test_a_word_that_is_never_first_is_described_by_its_best_rank(on):
-    app = on(PlantedRun(rank=lambda number, layer: 20 - layer), example="1")
-    assert numbers_in(line_with(app, "right word", "first at no layer"))[:3] == [17, 3, 17], "best rank, its layer, rank at the last layer"
-    assert "Rocky Balboa" in app.text_input(key="home.sentence").value, "nothing is known: only the running example is left"
-
-
-def test_layers_are_listed_as_a_reader_says_them():
-    assert [layers_in_words(layers) for layers in ([4], [7, 8], [6, 7, 8], [2, 4, 6, 7, 8])] == [
-        "layer 4",
-        "layers 7 and 8",
-        "layers 6 to 8",
-        "layers 2, 4 and 6 to 8",
-    ]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -245,15 +201,6 @@ def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
     assert not app.run().info
 
 
-def test_if_no_model_can_be_asked_the_command_is_shown(visit, monkeypatch):
-    from probing.ui.frame import live_models
-
-    monkeypatch.setattr(live_models, "choices", dict)
-    app = visit("home", query={"sentence": "Paris is [MASK]."})
-    assert not app.exception
-    assert "No model is on this machine" in words(app) and "python -m probing pretrain" in words(app)
-
-
 def _rows(snapshot, cache) -> list[tuple]:
     """relation, object, layer, gold_rank, other_rank of every prediction of the one planted run."""
     from probing.store.build import built_database
@@ -294,47 +241,6 @@ def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_sna
     assert f"and {100 * len(swapped) / len(missed):.1f} % with the swapped one:" in line
 
 
-@pytest.mark.parametrize(
-    ("ends", "expected"),
-    [
-        ((1.14, 0.7, 1.5), "it is **1.1 points above** the commonest answer (95 % interval 0.7 to 1.5)"),
-        ((-2.3, -2.7, -1.9), "it is **2.3 points below** the commonest answer (95 % interval 1.9 to 2.7)"),
-        ((0.1, -0.3, 0.5), "it is **not clearly different** from the commonest answer (−0.3 to +0.5 points, 95 % interval)"),
-    ],
-)
-def test_the_two_yardsticks_are_put_together_by_rule(ends, expected):
-    names = [f"above_{name}{end}" for name in ("majority", "swapped") for end in ("", "_low", "_high")]
-    row = pd.Series([*(point / 100 for point in (*ends, 18.1, 17.5, 18.6))], index=names)
-    row["last"], row["majority"] = 0.3 + ends[0] / 100, 0.3
-    of_subject = "**18.1 points** of its share come from the subject (95 % interval 17.5 to 18.6)"
-    said = above_majority_words(row), from_subject_words(row)
-    assert said == tuple(f"So {words}.".replace(" %", "\u00a0%") for words in (expected, of_subject))
-    if "clearly" not in expected:
-        row["majority"] = 0.3006  # Shown as 30.1 %, so the numbers of the sentence do not add up.
-        assert above_majority_words(row).endswith(". The difference is taken before rounding.")
-    chance = row.replace({0.175: -0.001})
-    assert "none of it clearly comes from the subject (−0.1 to +18.6 points" in from_subject_words(chance)
-    nothing = row.where(row > 1)
-    assert above_majority_words(nothing) == from_subject_words(nothing) == ""
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_the_headline_holds_its_number_against_both_yardsticks_and_says_what_the_share_of_inner_layers_is_of(visit):
-    texts = [text.value.replace("\\", "") for text in visit("home").markdown]
-    assert " the commonest answer (" in next(text for text in texts if "gives the right word for" in text)
-    line = next(text for text in texts if "some inner layer finds" in text)
-    assert "from the subject (" in line
-    assert "the last layer misses with both their own and the swapped subject, some inner layer finds" in line
-    assert re.search(r"some inner layer finds \*\*[\d.]+ %\*\* with their own subject and", line)
-
-
-@pytest.mark.parametrize("minus", ["value", "majority", "swapped"])
-def test_the_marks_on_models_are_explained_once(look, minus):
-    captions = [text.value for text in look("home", home_minus=minus, models="nesia-mini,nesia-mini-qa-squad-1").caption]
-    found = [text for text in captions if "? cannot tell: too few test items" in text]
-    assert len(found) == 1, "once per page"
-
-
 @pytest.mark.usefixtures("few_suffice")
 @pytest.mark.parametrize(
     ("minus", "k", "expected"),
@@ -354,34 +260,8 @@ def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
     assert app.segmented_control(key="home.home_minus").value == minus
 
 
-def test_the_majority_answer_is_no_baseline_for_ten_tries_and_home_says_so(visit):
-    app = visit("home", query={"home_minus": "majority", "k": "10"})
-    assert any("baseline only for rank 1" in note.value for note in app.info)
-
-
 def test_invalid_fields_of_a_link_are_ignored(visit):
     app = visit("home", query={"home_minus": "all", "example": "9"})
     assert not app.exception
     assert len([note for note in app.info if "Ignored an invalid" in note.value]) == 2
     assert app.pills(key="home.examples").value == 1
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_the_cost_is_the_largest_and_the_smallest_loss_with_the_majority_answer(look, tmp_path):
-    other = PlantedRun(
-        model="nesia-mini-mlm-squad", base="nesia-mini", objective="MLM-SQuAD", rank=lambda number, layer: 1 if number < 5 else 200
-    )
-    kept = PlantedRun(
-        model="nesia-mini-ranking", base="nesia-mini", objective="ranking", rank=lambda number, layer: 1 if number < 3 else 200
-    )
-    app = look("home", snapshot=plant_runs(tmp_path / "three", [*FAMILY[:2], other, kept]))
-    line = next(text for text in said(app).split("\n") if "knows at its last layer" in text)
-    assert line.startswith("Of the 6 T-REx facts that")
-    plain = re.sub(r" :gray-badge\[.*?\]", "", line)
-    assert "the 3 fine-tuned models whose single facts are stored lose from **83 %** (QA-SQuAD-1) to **17 %** (MLM-SQuAD)" in plain
-    # Of facts 0 to 5 four have the commonest answer: 1, 2 and 3 were born in Paris, 4 speaks French.
-    assert "For 4 of the 6 facts that the base knows, always giving the relation's commonest answer would be right, too" in said(app)
-
-
-def test_for_other_ranks_than_1_home_states_no_majority_answer_with_the_cost(look):
-    assert "giving the relation's commonest answer would be right, too" not in said(look("home", k="10"))

@@ -10,7 +10,7 @@ from probing.core.errors import ModelError, PromptError
 from probing.core.questions import Question
 from probing.ui.frame import live_models
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import line_with, words
+from tests.pages.conftest import words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -107,44 +107,6 @@ def test_emptied_tokens_stay_untracked(visit, tmp_path):
     app.text_input(key="live.watch").set_value("").run()
     assert app.text_input(key="live.watch").value == "" and "framed" not in words(app)
     assert len(charts(app)) == 2, "grid and entropy"
-
-
-def test_options_set_by_a_link_are_listed(ask, family):
-    app = ask("Paris is in [MASK].", live_models="tiny-tuned", top="3", perturbation="negated", replaced="last", watch="france")
-    (said,) = [note.value for note in app.caption if note.value.startswith("Set under More options")]
-    for part in ("compared with tiny", "head logit_lens", "top 3 per layer", "negated", "the last n layers restored"):
-        assert part in said.replace("\\", "")
-    assert "framed\\: france" in words(app)
-    plain = ask("Paris is in [MASK].", live_head="")
-    assert "Set under More options" not in words(plain)
-
-
-def test_a_full_comparison_states_how_many_of_how_many_models_are_asked(ask, family):
-    app = ask("Paris is in [MASK].")
-    assert "models are asked" not in words(app)
-    menu = app.multiselect(key="live.live_models")
-    menu.set_value(["tiny-tuned", "stranger", "nesia-mini"]).run()
-    assert f"4 of {len(menu.options) + 1} models are asked, the maximum at once" in words(app)
-
-
-def test_a_prediction_is_shown_with_chance_and_the_embeddings(ask):
-    app = ask("Paris is in [MASK].")
-    assert "layer 0" in line_with(app, f"chance: {100 / 144:.1f} %"), "any of the tokens with equal probability"
-
-
-@pytest.mark.usefixtures("few_suffice")
-def test_a_stored_sentence_is_shown_with_its_majority_answer(visit, tmp_path):
-    save("bert", tmp_path / "cache" / "models" / "tiny")
-    query = {"live_model": "tiny", "live_head": "logit_lens"}
-    app = visit("live", "one model", query | {"prompt": "Rocky Balboa was born in ___ ."})
-    expected = (
-        "Stored fact (T\\-REx, place of birth), recorded answer **philadelphia**; majority answer **paris**, right for 75\\.0 % of 4 facts."
-    )
-    assert any(expected in text.value for text in app.markdown)
-    app = visit("live", "one model", query | {"prompt": "Paris was born in [MASK] ."})
-    assert any("A stored template (T\\-REx, place of birth); majority answer **paris**" in text.value for text in app.markdown)
-    app = visit("live", "one model", query | {"prompt": "Paris sees [MASK]."})
-    assert "majority answer" not in words(app)
 
 
 @pytest.mark.parametrize(
@@ -263,15 +225,6 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
     app.selectbox(key="facts.own_head").set_value("tied").run()
     app.button(key="own.ask").click().run()
     assert "train\\-heads" in app.warning[0].value
-
-
-def test_the_command_for_all_of_many_facts_names_the_chosen_model_and_head(own_facts):
-    rows = "".join(f"land {n},capital,Paris,The capital of {n} is [MASK].\n" for n in range(201))
-    app = own_facts("mine.csv", f"subject,relation,object,prompt\n{rows}".encode())
-    for head, named in (("", ""), ("logit_lens", " --head logit_lens")):
-        app.selectbox(key="facts.own_head").set_value(head).run()
-        (command,) = [code.value for code in app.main.code if "probe" in code.value]
-        assert command == f"python -m probing probe --model cache/models/tiny --facts YOUR_FILE.csv{named}", "not the server's folder"
 
 
 @pytest.mark.parametrize(
@@ -595,11 +548,6 @@ def test_a_base_is_named_for_one_model_only(ask, headless):
     assert "live_base" not in app.query_params
     app.selectbox(key="live.live_model").set_value("classifier").run()
     assert app.selectbox(key="live.live_base").value == "" and not charts(app)
-
-
-def test_a_prediction_states_its_model_if_several_were_chosen(ask, headless):
-    app = ask("Paris is in [MASK].", live_model="classifier", live_models="tiny")
-    assert charts(app) and "**tiny** predicts" in words(app) and "The last layer predicts" not in words(app)
 
 
 def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path, monkeypatch):

@@ -18,8 +18,7 @@ from probing.models.sentences.ask import ask_sentence
 from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from probing.ui.live.sentence import pairs, sentence_models
 from tests.models.tiny_models import HIDDEN, LAYERS, save
-from tests.pages.conftest import numbers_in, words
-from tests.pages.headlines import without_yardstick
+from tests.pages.conftest import words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -101,7 +100,7 @@ def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask
     np.testing.assert_allclose(by_panel[1], [found.distance[:, 1, 3]], atol=1e-5)
     headline = next(text.value for text in app.markdown if "Attention of" in text.value)
     assert f"{found.own.entropy[-1, 1, 3]:.2f} nats" in headline and f"{found.distance[-1, 1, 3]:.2f} tokens" in headline
-    assert f"{math.log(len(found.tokens)):.2f}" in headline and not without_yardstick(headline)
+    assert f"{math.log(len(found.tokens)):.2f}" in headline
     paths = sorted((cache / "sentences").glob(f"*/*/{FILE}"))
     said = {one.probes.task: one for one in ask_sentence(base, [read_probes(path) for path in paths], TEXT)}
     (table,) = [one.value for one in app.dataframe if "margin" in one.value]
@@ -126,15 +125,6 @@ def _z(figure: dict) -> np.ndarray:
     if isinstance(z, dict):
         return np.array(_list(z)).reshape([int(one) for one in z["shape"].split(",")])
     return np.array(z)
-
-
-def test_each_task_has_a_line_with_its_yardsticks_and_what_is_missing_is_named(ask):
-    app = ask()
-    lines = next(text.value for text in app.markdown if text.value.startswith("- Depth")).split("\n")
-    assert len(lines) == 2 and all({90.0, 50.0} <= set(numbers_in(line)) for line in lines), "right on the test part, majority"
-    assert "No sentence probes are trained on the layers of tuned yet" in words(app)
-    assert any("python -m probing sentences train --model" in code.value and "--tasks all" in code.value for code in app.code)
-    assert "Not applied to tiny: Follows, as they need a second sentence" in words(app)
 
 
 def test_a_pair_is_asked_of_the_probes_of_pairs_alone(ask):

@@ -7,11 +7,9 @@ import pytest
 
 from probing.models.edges.files import FILE
 from probing.ui.live.selection import NO_SPAN, SPAN_EXAMPLES
-from tests.edges_planted import plant_edge_runs
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import words
-from tests.pages.headlines import without_yardstick
 
 TEXT = "Paris is the capital of Italy."
 LISTS = ("live.picker.list1", "live.picker.list2")
@@ -70,19 +68,6 @@ def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
     assert "Not asked" not in words(app)
     longer = ask(span1="3-6")
     assert "Not asked: Part of speech. These tasks need spans of a single word" in words(longer)
-
-
-def test_every_task_says_its_label_its_layer_and_its_yardsticks(ask, visit, tmp_path, monkeypatch):
-    app = ask(span1="0-1", span2="5-6")
-    for line in headline(app).split("\n"):
-        assert "**" in line and (" from layer " in line or " at every layer" in line) and "F1 on dev 53.0 %" in line
-    assert "the memory baseline of this task is not stored here" in headline(app)
-    assert not without_yardstick(headline(app))
-    plant_edge_runs(tmp_path / "cache" / "runs")
-    app = ask(span1="0-1", span2="5-6")
-    stored = [line for line in headline(app).split("\n") if "memory baseline" in line and "most frequent label" in line]
-    assert len(stored) == 3, "part of speech, semantic roles and proto-roles are planted"
-    assert not without_yardstick(headline(app))
 
 
 def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask):
@@ -147,12 +132,6 @@ def test_a_sentence_that_is_too_long_for_the_model_gets_a_message(ask):
 def test_an_emptied_sentence_asks_for_one(ask):
     app = ask("   ")
     assert not app.exception and "Type a sentence" in app.info[0].value and not charts(app)
-
-
-def test_a_model_without_probes_says_the_command_that_trains_them(ask):
-    app = ask(live_model="other", span1="0-1")
-    assert not app.exception and "No probes are trained on the layers of other yet" in words(app)
-    assert any("python -m probing edges train --model" in code.value and "pos,dependencies" in code.value for code in app.code)
 
 
 def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(ask):

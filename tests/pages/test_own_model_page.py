@@ -122,12 +122,6 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
-def test_the_commands_name_the_file_of_the_user_and_the_folder_of_the_model(visit, mine):
-    app = filled_in(visit("own_model", "empty"), mine)
-    (shown,) = (line for line in commands(app) if " --facts " in line)
-    assert f"--model {mine} " in shown and "--facts my-facts.txt --as my-facts " in shown
-
-
 def test_a_chosen_run_comes_before_the_form(probed):
     look, _, _ = probed
     (run,) = background.own_runs()

@@ -17,7 +17,7 @@ from probing.ui.frame import page_reads
 from probing.ui.widgets import blocks
 from tests.pages.conftest import PAGES, ROOT, words
 from tests.pages.every_tab import EveryTab, links_to_tabs
-from tests.store.planted import SEVERAL, PlantedRun, plant_runs
+from tests.store.planted import SEVERAL, plant_runs
 from tests.store.test_build_database import damage_in_place
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -32,9 +32,11 @@ def charts(app) -> list[dict]:
 @pytest.mark.parametrize("store", ["empty", "one model", "several"])
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
 def test_a_page_opens_without_an_error(visit, page, store):
-    app = EveryTab([visit(page, store, tab) for tab in links_to_tabs(page)])
+    """Every tab on the richest store, the first on the others."""
+    tabs = links_to_tabs(page)[: None if store == "several" else 1]
+    app = EveryTab([visit(page, store, tab) for tab in tabs])
     assert not app.exception
-    assert all(title.value for title in app.title) and len(app.title) == len(links_to_tabs(page))
+    assert all(title.value for title in app.title) and len(app.title) == len(tabs)
     if store != "empty" and page in NEEDS_RESULTS:
         assert charts(app)
     assert all(table.proto.placeholder == blocks.EMPTY for table in app.dataframe), "a cell without a value would say None"
@@ -46,12 +48,6 @@ def test_an_improbable_cell_of_a_grid_is_dark_on_a_dark_page_and_light_on_a_ligh
     app = visit("facts")
     scales = {trace["colorscale"][0][1] for figure in charts(app) for trace in figure["data"] if trace["type"] == "heatmap"}
     assert scales == {token_grid.tint(0, dark=kind == "dark")}
-
-
-@pytest.mark.parametrize("page", NEEDS_RESULTS)
-def test_an_empty_store_names_the_command_that_fills_it(visit, page):
-    app = visit(page, "empty")
-    assert "python -m probing probe --model nesia-mini" in words(app)
 
 
 @pytest.mark.parametrize("page", NEEDS_RESULTS)
@@ -250,17 +246,6 @@ def test_names_that_look_like_markup_are_text(visit):
     assert r"Emile \[Zola\] \<b\>" in words(app)
 
 
-def test_home_shows_rocky_balboa_as_he_is_and_where_to_go(visit):
-    app = visit("home")
-    assert "small demonstration model" in words(app)
-    assert "python -m probing probe --model bert-base-uncased --facts all" in words(app)
-    assert {link.proto.label.split("**")[1] for link in app.get("page_link") if "**" in link.proto.label} >= {
-        "Layer curves",
-        "Facts",
-        "Live",
-    }
-
-
 def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit):
     from probing.core.metrics import METRICS
     from probing.ui.widgets.markdown import escape
@@ -287,22 +272,6 @@ def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):
     assert list(example["subject"]) == ["own", "swapped"] * (len(example) // 2) and len(example) >= 2
     inner = example[[name for name in example.columns if name.startswith("layer")][:-1]].min(axis=1)
     assert (inner.to_numpy().reshape(-1, 2).min(axis=1) == 1).all() and (example.iloc[:, -1] > 1).all()
-
-
-def test_a_run_without_swapped_ranks_uses_its_bases_example(visit, tmp_path, monkeypatch, planted_snapshots):
-    tuned = PlantedRun(model="nesia-mini-tuned", base="nesia-mini", objective="QA", swapped=False)
-    snapshot = plant_runs(tmp_path / "snapshot", [PlantedRun(), tuned])
-    monkeypatch.setitem(planted_snapshots, "tuned", snapshot)
-    app = visit("methods", "tuned", {"methods_tab": "yardsticks"})
-    assert "worked example: nesia\\-mini, tied heads" in words(app)
-    monkeypatch.setitem(planted_snapshots, "alone", plant_runs(tmp_path / "alone", [tuned]))
-    alone = words(visit("methods", "alone", {"methods_tab": "yardsticks"}))
-    assert "There is no worked example here" in alone and "the null is not measured" in alone
-
-
-def test_methods_without_results_explain_the_yardsticks_all_the_same(visit):
-    app = visit("methods", "empty", {"methods_tab": "yardsticks"})
-    assert "The null of total knowledge" in words(app) and "there is no worked example" in words(app)
 
 
 def test_going_back_in_the_browser_goes_back_to_the_former_view(visit):

@@ -11,15 +11,12 @@ from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, 
 from tests.edges_planted import planted_probabilities as probabilities
 from tests.pages.conftest import opening, visited, words
 from tests.pages.every_tab import EveryTab, links_to_tabs, whole
-from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
-from tests.pages.test_badges import unmarked
 from tests.store.planted import SEVERAL, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 COMMAND = "python -m probing edges train"
-TUNED = "nesia-mini-qa-squad-2"
 SECTIONS = (
     "F1 and what it has to beat",
     "Layer by layer",
@@ -106,20 +103,6 @@ def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more
     assert dict(app.query_params).keys() == {"edge_models", *query}
 
 
-def test_the_first_sentence_says_what_comes_first_and_the_next_what_the_gain_is_held_against(look):
-    app = look("pipeline")
-    text = said(app)
-    assert "Part of speech comes first and semantic roles last of the 2 tasks that nesia-mini resolves" in text
-    rises, test = mean_f1(POS), mean_f1(POS, part="test")
-    gain = (
-        f"{100 * rises[0]:.1f} % with word embeddings alone to {100 * rises[-1]:.1f} % with all layers, {100 * (rises[-1] - rises[0]):+.1f}"
-    )
-    assert f"rises from {gain} points (" in text and "; of the most probable label, from " in text
-    assert f"(test: from {100 * test[0]:.1f} % to {100 * test[-1]:.1f} %)" in text
-    assert "The dev part decided when training stopped" in text and "was not used for training" in said(look("pipeline", edge_part="test"))
-    assert [one for part in headlines(app) for one in without_yardstick(part)] == []
-
-
 def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_is_empty(look):
     app = look("pipeline")
     table = table_of(app, "expected_layer", "name")
@@ -201,12 +184,6 @@ def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
     assert set(between["reason"]) == {"too few seeds"} and "2: too few seeds" in said(app)
 
 
-def test_tasks_that_do_not_lie_apart_have_no_first_and_no_last(tmp_path, monkeypatch):
-    alike = [PlantedEdgeRun(task=task, encoder="trained") for task in (ROLES,)] + [PlantedEdgeRun(task=POS)]
-    app = whole(opening(plant_edge_runs(tmp_path / "alike", alike), tmp_path / "cache", monkeypatch), "pipeline")
-    assert not app.exception and "nesia-mini resolves no order of tasks" in said(app)
-
-
 def test_a_task_label_by_label(look):
     app = look("pipeline", labels_of="srl", edge_models="nesia-mini", edge_tab="order")
     table = table_of(app, "label", "counts").set_index("label")
@@ -279,25 +256,6 @@ def test_a_damaged_file_is_named(page, tmp_path, monkeypatch):
     path.write_bytes(path.read_bytes()[:100])
     app = opening(broken, tmp_path / "cache", monkeypatch)(page)
     assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
-
-
-@pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
-def test_a_fine_tuned_model_is_named_with_its_badge(page, tmp_path, monkeypatch):
-    runs = [
-        PlantedEdgeRun(model=model, task=task, base=base)
-        for model, base in (("nesia-mini", ""), (TUNED, "nesia-mini"))
-        for task in (POS, SRL)
-    ]
-    snapshot = plant_edge_runs(tmp_path / "tuned", runs)
-    query = {"edge_models": [TUNED, "nesia-mini"], "ordered": TUNED} if page == "pipeline" else {"trace_model": TUNED}
-    app = whole(opening(snapshot, tmp_path / "cache", monkeypatch), page, **query)
-    assert not app.exception
-    kinds = ("markdown", "caption", "info")
-    texts = [str(one.value) for kind in kinds for one in getattr(app.main, kind) if not str(one.value).startswith("BERTnesia")]
-    names = [TUNED, "QA-SQuAD-2"]
-    assert [text for text in texts if unmarked(text, names)] == [] and any("QA" in text for text in texts)
-    figures = json.dumps([[trace.get("name") for trace in figure["data"]] for figure in charts(app)])
-    assert unmarked(figures, names) == []
 
 
 def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):

@@ -145,13 +145,6 @@ def test_the_csv_of_a_table_has_every_column_and_the_words_of_the_report(open_pa
     )
 
 
-def test_our_own_sentences_are_marked_as_not_comparable(as_it_opens):
-    found = table(as_it_opens, "last_micro").set_index(["row", "probe_set"])["comparable"]
-    assert found["BERT", "ConceptNet"] == found["BERT", "SQuAD"] == "other sentences: not comparable"
-    assert found["BERT", "T-REx"] == "same source, our templates"
-    assert found["BERT", "Google-RE"] == "not probed"
-
-
 def test_only_the_authors_definition_is_compared_with_table_2(as_it_opens):
     found = table(as_it_opens, "caption_count").set_index(["row", "k"])
     assert found.loc[("QA-SQuAD-1", 1), "published"] == "0.43" and found.loc[("QA-SQuAD-1", 1), "published_count"] == 18
@@ -168,13 +161,6 @@ def test_table_1_says_what_was_read_probed_and_left_out(as_it_opens):
     assert (whole["published_facts"], whole["read"], whole["probed"]) == (34017, 11, 10)
     assert whole["left_out"] == "1 object is several tokens"
     assert found.loc[("Google-RE", "place_of_birth"), "published_facts"] == 2937
-
-
-def test_the_page_says_that_the_family_is_not_bert_and_who_is_missing(as_it_opens):
-    text = words(as_it_opens)
-    assert "which is not BERT" in text.replace("\\", "")
-    assert "MLM-SQuAD" in text.replace("\\", "") and "Not in this family" in text
-    assert "probably micro" in text and "not the same facts" in text
 
 
 def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(open_page):
@@ -231,11 +217,3 @@ def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(tmp_p
     app = every_tab(partial(look, "reproduction"), "paper_tab", tuple(TABS), figure=figure)
     assert not app.exception
     assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
-
-
-def test_a_store_in_other_templates_says_that_nothing_can_be_compared(visit, tmp_path, monkeypatch):
-    snapshot = plant_runs(tmp_path / "other", [PlantedRun("mine", template_set="mine")])
-    app = visit("reproduction", run=False)
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    app.run()
-    assert not app.exception and any("nothing can be compared" in note.value for note in app.info)

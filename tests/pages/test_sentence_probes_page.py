@@ -9,10 +9,9 @@ from probing.ui.sentence_probes import own_file
 from probing.ui.sentence_probes import words as found_words
 from tests.models.tiny_models import save
 from tests.pages.conftest import line_with, numbers_in, opening, words
-from tests.pages.headlines import headlines, without_yardstick
 from tests.pages.planted_family import charts
 from tests.pages.test_pipeline_page import numbers, said, table_of, traces
-from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD
+from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3
 from tests.sentences_planted import (
     BIGRAM,
     COORDINATION,
@@ -27,7 +26,6 @@ from tests.sentences_planted import (
     predicted,
     right,
 )
-from tests.store.planted import SEVERAL, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -124,11 +122,6 @@ def test_the_headline_names_the_layer_that_dev_chose_and_what_it_beats(look):
     assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read by these linear probes")
 
 
-def test_no_share_is_shown_without_its_yardstick(look):
-    for query in ({}, {"tuned_model": COLA.name}, {"tuned_model": COLA.name, "change_kind": "base-mean"}):
-        assert [one for part in headlines(look("sentence_probes", **query)) for one in without_yardstick(part)] == []
-
-
 @pytest.mark.parametrize(("kind", "pooling", "of_base"), [("first", FIRST, FIRST), ("mean", MEAN, MEAN), ("base-mean", FIRST, MEAN)])
 def test_a_change_is_the_difference_of_the_accuracies_and_grey_where_it_does_not_count(look, kind, pooling, of_base):
     app = look("sentence_probes", tuned_model=COLA.name, change_kind=kind)
@@ -147,15 +140,6 @@ def test_a_change_is_the_difference_of_the_accuracies_and_grey_where_it_does_not
             counts = one["mean_q"] <= 0.05 if kind == "base-mean" else one["q"] <= 0.05 and not one["inside_control"]
             assert (grey[row][layer] is None) == counts
     assert f"all {len(TASKS) * 2 * (LAST + 1)} cells" in said(app), "the family is stated"
-
-
-def test_the_sentence_above_the_map_counts_what_fell_and_rose(look):
-    app = look("sentence_probes", tuned_model=COLA.name)
-    table = table_of(app, "change", "q")
-    clear = table[(table["pooling"] == FIRST) & (table["q"] <= 0.05) & ~table["inside_control"]]
-    assert f"Of 15 cells (tasks × layers) {int((clear['change'] < 0).sum())} fell and {int((clear['change'] > 0).sum())} rose" in said(app)
-    quiet = said(look("sentence_probes", tuned_model=SQUAD.name))
-    assert "None of 15 cells (tasks × layers) changed clearly" in quiet and "beyond the control's change" in quiet
 
 
 def test_a_learning_curve_has_the_accuracy_with_each_part_of_the_training_sentences(look):
@@ -214,29 +198,11 @@ def test_a_sentence_of_the_list_is_shown_by_a_link(look):
     assert f"text {name}" in said(look("sentence_probes", **query))
 
 
-def test_without_stored_answers_the_counts_are_left(tmp_path, monkeypatch):
-    folder = plant_sentence_runs(
-        tmp_path / "runs",
-        [PlantedSentenceRun(), PlantedSentenceRun(COLA)],
-        lambda table, rows: [] if table == "sentence_predictions" else rows,
-    )
-    app = opening(folder, tmp_path / "cache", monkeypatch)("sentence_probes")
-    assert not app.exception and "turned wrong" in said(app) and "not the answers to single sentences" in said(app)
-
-
 def test_one_model_has_no_change_and_says_what_would_make_one(tmp_path, monkeypatch):
     runs = [run for run in RUNS if run.model is BASE]
     app = opening(plant_sentence_runs(tmp_path / "one", runs), tmp_path / "cache", monkeypatch)("sentence_probes")
     assert not app.exception and len(charts(app)) == 3
     assert any(one.value.startswith(f"{COMMAND} --model nesia-mini-") for one in app.code)
-
-
-def test_a_store_without_probes_of_sentences_names_the_command(tmp_path, monkeypatch):
-    look = opening(plant_runs(tmp_path / "facts", SEVERAL), tmp_path / "cache", monkeypatch)
-    app = look("sentence_probes")
-    assert not app.exception and "No probes of sentences are stored yet" in said(app)
-    assert any(one.value == f"{COMMAND} --model nesia-mini --tasks all" for one in app.code)
-    assert [one.value for one in app.main.header] == [SECTIONS[-1]], "a file of one's own needs no store"
 
 
 def test_the_link_carries_every_choice(look):

@@ -7,13 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from probing.ui.compare.flow import of_subject
-from probing.ui.widgets.markdown import Markdown
-from tests.pages.conftest import without_badges, words
+from tests.pages.conftest import words
 from tests.pages.every_tab import links_to_tabs
-from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
+from tests.pages.planted_family import FAMILY, charts
 from tests.pages.test_relations_and_compare import stamps, table_with
-from tests.store.planted import PlantedRun, plant_runs, planted_facts
+from tests.store.planted import planted_facts
 
 pytestmark = pytest.mark.usefixtures("few_suffice", "unfolded")
 FACTS = planted_facts("trex")
@@ -45,26 +43,6 @@ def numbers(values) -> list[float]:
 
 def drawn_at_nought(chart: dict) -> list[str]:
     return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
-
-
-def test_layer_curves_open_with_the_number_and_its_yardsticks(look):
-    said = plain(look("layer_curves", average="micro"))
-    answers = Counter((fact.relation, fact.object) for fact in FACTS)
-    most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
-    # The base has the facts 0 to 5 first at the last layer.
-    assert (
-        "At its last layer, 3, nesia-mini gives the right word for 60.0 % of the 10 facts of T-REx (micro: every fact counts once)." in said
-    )
-    assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
-    assert "Asked about a swapped subject, nesia-mini still gives the answer for" in said
-
-
-def test_the_mean_over_relations_is_that_of_the_relations_shares(look):
-    said = plain(look("layer_curves", models="nesia-mini"))
-    values = [sum(base_rank(number, 3) == 1 for number in numbers) / len(numbers) for numbers in (range(4), range(4, 7), range(7, 10))]
-    assert f"{sum(values) / 3:.1%}".replace("%", " %") + " of the 10 facts of T-REx (macro: mean over 3 relations)" in said
-    most = majority()
-    assert f"would be right for {sum(most.values()) / len(most) * 100:.1f} %." in said
 
 
 @pytest.mark.parametrize("page", FIELDS)
@@ -114,13 +92,6 @@ def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_d
         assert all(not drawn_at_nought(chart) for chart in charts(app))
 
 
-def test_a_run_without_swapped_subjects_says_so(look, tmp_path):
-    snapshot = plant_runs(tmp_path / "bare", [PlantedRun(probe_set="common_sense")])
-    app = look("layer_curves", snapshot=snapshot, minus="swapped")
-    (note,) = app.info
-    assert "No swapped subject is stored for these facts" in note.value and "probe the model again" in note.value
-
-
 def test_the_baselines_are_drawn_once_for_all_models(look):
     (chart,) = charts(look("layer_curves"))
     names = named_ends(chart)
@@ -152,56 +123,3 @@ def test_relations_say_which_of_them_are_not_above_their_majority_answer(look):
     assert dict(table["majority"]) == pytest.approx(majority())
     ticks = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]["ticktext"]
     assert all(name.endswith("○") for name in ticks)
-
-
-def test_every_definition_of_forgotten_is_explained_where_it_is_chosen(look):
-    (choice,) = [one for one in look("relations", model="nesia-mini").radio if one.key == "relations.definition"]
-    assert len(choice.proto.captions) == len(choice.options) == 3 and all(choice.proto.captions)
-
-
-def test_compare_gives_both_models_yardsticks_in_shares_and_in_facts(look):
-    said = without_badges(plain(look("compare")))
-    answers = Counter((fact.relation, fact.object) for fact in FACTS)
-    most = sum(max(n for (relation, _), n in answers.items() if relation == name) for name in majority())
-    assert f"Always giving the relation's commonest answer would be right for {most * 10:.1f} %." in said
-    assert f"Always giving the relation's commonest answer would be right for {most}." in said
-    shares = "Asked about a swapped subject, QA-SQuAD-1 still gives 20.0 % and nesia-mini 20.0 % of the 10 facts that have one; "
-    assert shares + "asked about their own, 20.0 % and 60.0 %." in said
-    facts = "Asked about a swapped subject, nesia-mini still gives 2 and QA-SQuAD-1 2 of the 10 facts that have one; "
-    assert facts + "asked about their own, 6 and 2." in said
-    known = sum(base_rank(number, 3) == 1 for number in range(10))
-    assert f"nesia-mini knows {known} of the 10 facts that both were asked" in said
-    assert sum(tuned_rank(number, 3) == 1 for number in range(10)) == 2
-
-
-def test_compare_says_whether_what_is_still_given_comes_from_the_subject(look):
-    # Facts 0 and 6, the two that the fine-tuned model gives, it gives for the swapped subject too; ten facts leave the interval wide.
-    assert "undecided whether anything that QA-SQuAD-1 still knows depends on the subject: own minus swapped" in without_badges(
-        plain(look("compare"))
-    )
-    said = {
-        ends: of_subject(dict(zip(("above_swapped", "above_swapped_low", "above_swapped_high"), ends, strict=True)), Markdown("it"))
-        for ends in [(-0.0001, -0.001, 0.001), (0.2, 0.19, 0.21), (-0.2, -0.21, -0.19), (float("nan"),) * 3]
-    }
-    same, some, fewer, none = said.values()
-    assert same.startswith("it gives the answer **as often** for a swapped subject as for the fact's own (0.0 points, −0.1 to 0.1)")
-    assert some == "**20.0 points** of what it still knows depend on the subject (own minus swapped: 19.0 to 21.0)."
-    assert "**less often** for a fact's own subject" in fewer and "(−20.0 points, −21.0 to −19.0)" in fewer
-    assert none == ""
-
-
-def test_the_choice_of_yardsticks_is_off_where_the_metric_has_none_and_says_why(look):
-    def choice(**query):
-        return next(one for one in look("layer_curves", **query).segmented_control if one.key == "layer_curves.minus")
-
-    of_rank, of_share = choice(metric="mrr"), choice(metric="p_at_10")
-    assert of_rank.proto.disabled and "P@1" in of_rank.proto.help and "swapped subject is measured only for" in of_rank.proto.help
-    assert not of_share.proto.disabled and not of_share.proto.help
-
-
-@pytest.mark.parametrize(("page", "query"), [("layer_curves", {}), ("compare", {}), ("relations", {"model": "nesia-mini"})])
-def test_captions_of_figures_that_name_models_explain_their_marks(look, page, query):
-    key = "? cannot tell: too few test items, or no task score or baseline is stored"
-    for app in (look(page, **query, **tab) for tab in links_to_tabs(page)):
-        captions = [one.value.replace("\\", "") for one in app.caption]
-        assert sum(key in text for text in captions) == 1, "once per page"

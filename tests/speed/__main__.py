@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from tests.speed.measurement import Measurement
 
 #: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
-PARTS = (
-    "heads", "head_start", "memory", "probing", "flops", "live", "waiting", "edges", "sentences", "changes", "forgetting", "pages",
-    "clicks", "aggregates",
-)  # fmt: skip
+PARTS = ("heads", "memory", "probing", "live", "edges", "forgetting", "pages", "clicks", "aggregates")
 
 
 def bench(

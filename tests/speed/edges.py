@@ -1,4 +1,4 @@
-"""Edge probing against the authors' way, all probes against one by one, a live trace against ``fill-mask``, and its memory and cache."""
+"""Edge probing against the authors' way, and all probes together against one by one."""
 
 import math
 import shutil
@@ -21,7 +21,6 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import Encoder, load_encoder
 from probing.models.runtime.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep
-from tests.speed import edge_memory, edge_traces
 from tests.speed.edge_slices import DISTINCT, SIZES, Size, sentences
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal, seconds_of
 from tests.speed.trex_prompts import bench_folder
@@ -50,7 +49,7 @@ def measure(quick: bool = False) -> list[Measurement]:
             rows.append(one_by_one(encoder, name, width, folder, quick))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return rows + edge_traces.measure(quick) + edge_memory.measure(quick)
+    return rows
 
 
 class _Task:

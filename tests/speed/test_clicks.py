@@ -8,18 +8,14 @@ from tests.browser.conftest import INSTALL
 from tests.speed import clicks
 from tests.speed.page_visits import PAGES
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_clicked_is_a_page_of_the_app():
     assert set(clicks.OURS) <= set(PAGES)
     assert all(one.path == "/" + name.replace(" ", "_") for name, one in clicks.OURS.items())
 
 
-def test_without_a_browser_nothing_is_measured_and_the_line_to_type_is_named(monkeypatch, caplog):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert clicks.measure(quick=True) == [] and INSTALL in caplog.text
-
-
-@pytest.mark.bench
 @pytest.mark.skipif(not (shutil.which("chromium") or shutil.which("chromium-browser")), reason=f"no chromium; to run it: {INSTALL}")
 def test_every_kind_of_click_has_a_row_with_its_ratio(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))

@@ -11,26 +11,9 @@ from tests.models import tiny_models
 from tests.speed import edges
 from tests.speed.edge_slices import SIZES, sentences
 
-
-@pytest.mark.bench
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: size.task)
-def test_a_slice_has_the_shape_of_its_task(size):
-    part = size.part(sentences(200), 1000)
-    assert len(part.records) == 1000
-    assert part.targets == pytest.approx(1000 * size.targets / size.records, rel=0.01)
-    for number, mean in enumerate(size.words):
-        spans = [(target.span1, target.span2)[number] for record in part.records for target in record.targets]
-        assert np.mean([end - start for start, end in spans]) == pytest.approx(mean, rel=0.15)
-    assert all(target.span2 is None for record in part.records for target in record.targets) is (len(size.words) == 1)
+pytestmark = pytest.mark.slow
 
 
-def test_sentences_are_different_and_as_long_as_those_of_the_tasks():
-    found = sentences(300)
-    assert len(set(found)) == len(found) == 300
-    assert 14 < np.mean([len(words) for words in found]) < 24
-
-
-@pytest.mark.bench
 @pytest.mark.parametrize("fault", ["", "labels"])
 def test_trainings_that_are_not_the_authors_end_the_benchmark(fault, tmp_path, monkeypatch):
     monkeypatch.setattr(edges, "EQUAL_STEPS", 30)

@@ -18,6 +18,8 @@ from tests.speed import fill_mask, heads, probing
 from tests.speed.measurement import require_equal
 from tests.speed.trex_prompts import Asked
 
+pytestmark = pytest.mark.slow
+
 SCORES = {5: 0.5, 9: 0.2, 7: 0.1}
 WANTED = [{"token": token, "score": score} for token, score in SCORES.items()]
 IDS, LOGS = list(SCORES), [math.log(score) for score in SCORES.values()]
@@ -47,7 +49,6 @@ def test_best_tokens_are_the_same_but_for_near_scores(ids, logs, near):
     assert (fill_mask.far_apart(ids, logs, WANTED) < fill_mask.NEAR) is near
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("shift", [0, 1])
 def test_tokens_that_are_not_the_pipelines_end_the_benchmark_of_probing(shift, tmp_path):
     encoder = load_encoder(tiny_models.save("bert", tmp_path / "bert"), device="cpu")
@@ -61,7 +62,6 @@ def test_tokens_that_are_not_the_pipelines_end_the_benchmark_of_probing(shift, t
         assert "of 1 prompts; of 0 more" in probing._agreement(*arguments)
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("fault", ["", "masks", "gradients"])
 def test_heads_that_are_not_the_straightforward_ones_end_the_benchmark_of_heads(fault, tmp_path, monkeypatch):
     folder = tiny_models.save("bert", tmp_path / "bert")

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.core.facts.fact import MASK
 from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
 from probing.store.parquet import read_table
-from tests.speed.generated import AGGREGATES, LAYERS, PAGES, Size, make_facts, make_store, token
+from tests.speed.generated import LAYERS, Size, make_facts, make_store
 from tests.speed.page_queries import drill_downs, medians, overviews
+
+pytestmark = pytest.mark.slow
 
 SMALL = Size(facts=600, top_k=2)
 
@@ -23,12 +24,6 @@ def store(tmp_path_factory):
     return make_store(tmp_path_factory.mktemp("bench"), SMALL)
 
 
-def test_sizes_are_those_of_the_claims():
-    assert PAGES.rows == 7 * 3 * 37_000 * 13 == 10_101_000
-    assert AGGREGATES.rows == 101_010_000
-
-
-@pytest.mark.bench
 def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     with open_database(store.cache / "database") as db:
         counted = int(db.query("SELECT count(*) AS n FROM predictions")["n"].iloc[0])
@@ -38,20 +33,6 @@ def test_the_store_has_the_rows_it_says_and_no_problem_is_found_in_it(store):
     assert check_store([store.snapshot], store.cache / "database") == []
 
 
-@pytest.mark.bench
-def test_knowledge_rises_through_the_layers_and_fine_tuning_loses_some(store):
-    with open_database(store.cache / "database") as db:
-        runs = run_queries.runs(db)
-        mine = runs[(runs["probe_set"] == "trex") & (runs["head"] == "tied")].set_index("objective")["run_id"]
-        counts = run_queries.aggregate(db, list(mine))
-    by_layer = counts.groupby(["run_id", "layer"])["hits_10"].sum()
-    base, tuned = by_layer[mine["pre-training"]], by_layer[mine["NER-CoNLL"]]
-    assert base[0] < base[6] < base[12]
-    assert tuned[12] < base[12]
-    assert counts["relation"].nunique() == 41
-
-
-@pytest.mark.bench
 def test_equal_sizes_give_equal_bytes_and_are_made_once(store, tmp_path):
     place = Path(store.snapshot)
     before = {path.name: path.stat().st_mtime_ns for path in place.iterdir()}
@@ -61,17 +42,6 @@ def test_equal_sizes_give_equal_bytes_and_are_made_once(store, tmp_path):
     assert {path.name: path.read_bytes() for path in other.snapshot.iterdir()} == {path.name: path.read_bytes() for path in place.iterdir()}
 
 
-@pytest.mark.bench
-def test_a_store_that_was_not_finished_is_made_again(tmp_path):
-    tiny = Size(facts=400, top_k=1)
-    place = make_store(tmp_path, tiny).snapshot
-    (place.parent / "made.json").unlink()
-    next(place.glob("predictions-*")).unlink()
-    make_store(tmp_path, tiny)
-    assert len(list(place.glob("predictions-*"))) == 84
-
-
-@pytest.mark.bench
 def test_a_right_answer_stands_where_its_rank_says(store):
     rows = read_table(next(iter(sorted(Path(store.snapshot).glob("predictions-*")))), "predictions").to_pylist()
     facts, answers = make_facts(SMALL.facts)
@@ -82,20 +52,6 @@ def test_a_right_answer_stands_where_its_rank_says(store):
     assert all(np.diff(row["top_logp"]).max() < 0 for row in rows)
 
 
-def test_facts_are_distinct_and_ask_for_one_word():
-    facts, answers = make_facts(2000)
-    assert len({fact.fact_id for fact in facts}) == len(facts) == len(answers) == 2000
-    assert all(fact.prompt.count(MASK) == 1 for fact in facts)
-    assert [fact.object for fact in facts[:50]] == [token(int(number)) for number in answers[:50]]
-    share = sum(fact.answer_in_subject for fact in facts) / len(facts)
-    assert 0.08 < share < 0.2
-
-
-def test_tokens_are_all_different():
-    assert len({token(number) for number in range(30_522)}) == 30_522
-
-
-@pytest.mark.bench
 def test_every_query_of_the_benchmarks_finds_something(store):
     with open_database(store.cache / "database") as db:
         for name, query in {**overviews(db), **drill_downs(db)}.items():
@@ -106,7 +62,6 @@ def test_every_query_of_the_benchmarks_finds_something(store):
         assert set(medians({"runs": lambda: run_queries.runs(db)}, 1)) == {"runs"}
 
 
-@pytest.mark.bench
 @pytest.mark.parametrize("memory", ["16MB", "160MB"])
 def test_a_build_with_little_memory_or_too_little_counts_the_same(store, tmp_path, memory):
     build_database([store.snapshot], tmp_path, memory=memory)

@@ -9,6 +9,8 @@ from tests.speed import aggregates, pages
 from tests.speed.generated import Size, make_store
 from tests.speed.page_visits import PAGES, TURNED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
@@ -24,7 +26,6 @@ def test_every_page_is_visited_and_what_is_turned_belongs_to_its_page():
         assert field in PAGE_FIELDS[name]
 
 
-@pytest.mark.bench
 def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_path):
     found = pages._visits(make_store(tmp_path, Size(facts=500, top_k=1)), 1)
     assert [visit["page"] for visit in found["visits"]] == list(PAGES)
@@ -33,22 +34,12 @@ def test_visits_say_how_long_each_page_took_and_how_much_memory_all_held(tmp_pat
     assert 2**27 < found["bytes"] <= found["bytes_with_live"]
 
 
-@pytest.mark.bench
-def test_a_page_that_fails_is_named(tmp_path, monkeypatch):
-    store = make_store(tmp_path, Size(facts=500, top_k=1))
-    monkeypatch.setattr(pages.sys, "executable", "/bin/false")
-    with pytest.raises(ProbingError, match="visiting the pages failed with 1"):
-        pages._visits(store, 1)
-
-
-@pytest.mark.bench
 def test_counts_from_tables_equal_those_from_rows():
     measured = aggregates.measure(quick=True)
     assert [row.bound for row in measured] == [None, None, 1.0]
     assert measured[-1].met()
 
 
-@pytest.mark.bench
 def test_counts_that_differ_are_an_error(monkeypatch):
     real = aggregates.recount.total_of_rows
     monkeypatch.setattr(aggregates.recount, "total_of_rows", lambda db, ids: real(db, ids).assign(any_1=lambda frame: frame["any_1"] + 1))

@@ -10,7 +10,6 @@ from probing.core.sentences.example import FIRST, MEAN, OWN
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import Database, open_database
-from probing.store.kinds import KINDS
 from probing.store.run_queries import stored_models
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, MODELS, SST_2
@@ -31,7 +30,6 @@ DAMAGED = FEW[1]
 
 
 SENTENCES, CHANGES = "sentences", "changes"
-TABLES = [table.name for kind in (SENTENCES, CHANGES) for table in KINDS[kind].tables]
 
 
 @pytest.fixture(scope="module")

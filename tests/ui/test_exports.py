@@ -8,9 +8,8 @@ import plotly.graph_objects as go
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from probing.figures.paper.words import caption
 from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
-from probing.ui.widgets.markdown import count, escape, listing
+from probing.ui.widgets.markdown import escape
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.paper.saver import resolution
 
@@ -109,8 +108,3 @@ def test_a_png_says_how_many_dots_an_inch_has():
 def test_markdown_of_strangers_is_escaped():
     assert escape("**x** [a](b) <i> $y$ :red[z] `c`") == (r"\*\*x\*\* \[a\]\(b\) \<i\> \$y\$ \:red\[z\] \`c\`")
     assert escape("a\n\n# b") == r"a \# b"
-
-
-def test_words_for_numbers():
-    assert count(1, "fact") == "1 fact" and count(2310, "fact") == "2,310 facts"
-    assert listing(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

@@ -55,11 +55,6 @@ def test_the_panel_of_a_training_has_its_figures_and_the_ranks_of_a_chosen_fact(
     assert not page.exception
 
 
-def test_a_training_that_was_not_followed_is_named_with_the_command(database):
-    page = drawn(database, "when", "none")
-    assert "No states of the none" in page.info[0].value and "series follow" in page.code[0].value
-
-
 def test_the_panel_of_recipes_compares_those_of_one_task(database):
     page = drawn(database, "prevention", "trex")
     assert len(page.get("plotly_chart")) == 1 and "over 1 to 2 seeds" in page.caption[0].value

@@ -7,7 +7,6 @@ KNOWLEDGE = Capability(
     kind="probing.store.declared.knowledge:FACTS",
     shared="predictions",
     reports="probing.reports.knowledge.declarations:KNOWLEDGE",
-    sections={"home": ("probing.ui.home.knowledge_bars:draw", "probing.ui.home.forgetting:draw")},
 )
 EDGES = Capability(
     "edges",

@@ -22,7 +22,7 @@ class Capability:
     """A question that is asked of models, with all that the program does and shows of it.
 
     What is declared in other rooms is named as ``module:name`` and imported when it is needed, so that the list of commands loads none of
-    it. An empty name stands for nothing.
+    it.
 
     Attributes:
         name: of its folder in every room, of its group of commands and of its method in a notebook.
@@ -32,14 +32,12 @@ class Capability:
         line: of its group in the list of commands; empty: its commands have no group.
         commands: of its group.
         reporting: line of the group's command that reports what is stored, the last one.
-        sections: page -> functions that draw its sections of a page that shows several capabilities; each takes the ``View``.
     """
 
     name: str
-    kind: str = ""
-    shared: str = ""
-    reports: str = ""
+    kind: str
+    shared: str
+    reports: str
     line: str = ""
     commands: Mapping[str, Command] = field(default_factory=dict)
     reporting: str = ""
-    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -12,13 +12,13 @@ T = TypeVar("T")
 #: What is shared of a model besides its runs.
 HEADS = "heads"
 
-#: Name -> capability, in the order of lists. A further one is registered by its entry here.
+#: Name -> capability, in the order of lists.
 CAPABILITIES: dict[str, Capability] = {one.name: one for one in (KNOWLEDGE, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)}
 
 
 def everything_shared() -> tuple[str, ...]:
     """The names of all that can be shared: heads, and the runs of each capability, or of several together."""
-    return (HEADS, *dict.fromkeys(capability.shared for capability in CAPABILITIES.values() if capability.shared))
+    return (HEADS, *dict.fromkeys(capability.shared for capability in CAPABILITIES.values()))
 
 
 def load(reference: str) -> Any:
@@ -28,7 +28,7 @@ def load(reference: str) -> Any:
 
 
 class Declared(Mapping[str, T]):
-    """A mapping that is computed from the capabilities when it is first read, and again when they are others.
+    """A mapping that is computed from the capabilities when it is first read.
 
     Args:
         found: computes it.
@@ -36,12 +36,10 @@ class Declared(Mapping[str, T]):
 
     def __init__(self, found: Callable[[], Mapping[str, T]]):
         self._found = found
-        self._of: tuple[Capability, ...] = ()
         self._mapping: Mapping[str, T] = {}
 
     def _now(self) -> Mapping[str, T]:
-        if self._of != (capabilities := tuple(CAPABILITIES.values())):
-            self._mapping, self._of = self._found(), capabilities
+        self._mapping = self._mapping or self._found()
         return self._mapping
 
     def __getitem__(self, name: str) -> T:

@@ -10,7 +10,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from probing.core.capabilities.registry import CAPABILITIES, load
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
 from probing.core.tasks.objectives import CONTROL
@@ -254,13 +253,6 @@ def _say_unread(ignored: selection.Ignored) -> None:
             filled("This page has no option {name}, so the link's is ignored.{hint}", name=code(name), hint=hint),
             icon=":material/link_off:",
         )
-
-
-def sections(view: View) -> None:
-    """Draws the sections that capabilities declare for a page."""
-    for capability in CAPABILITIES.values():
-        for draw in capability.sections.get(view.page, ()):
-            load(draw)(view)
 
 
 def require(view: View, there: bool, what: Markdown, command: str) -> None:

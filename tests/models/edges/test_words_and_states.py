@@ -17,7 +17,6 @@ from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
 
 LONG = ("paris", "rome") * 30
-BYTE_LEVEL = ("roberta", "modernbert")
 
 
 def record(*words: str, spans=((0, 1),)) -> Record:

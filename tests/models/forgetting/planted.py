@@ -53,13 +53,6 @@ def facts() -> list[Fact]:
     return found
 
 
-def with_other_answers(known: list[Fact], n: int) -> list[Fact]:
-    """The facts, the first ``n`` of them with another answer of their relation."""
-    random = np.random.default_rng(2)
-    others = [str(random.choice([answer for answer in ANSWERS[fact.template] if answer != fact.object])) for fact in known[:n]]
-    return [replace(fact, object=other) for fact, other in zip(known, others, strict=False)] + known[n:]
-
-
 def trained(known: list[Fact], folder: Path, seed: int = 1, steps: int = 500, start: Path | None = None) -> Encoder:
     """A BERT of 4 layers that was trained on these facts until it knows them; with ``start`` a trained one of this folder goes on."""
     tokenizer = wordpiece()

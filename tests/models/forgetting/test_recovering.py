@@ -22,7 +22,6 @@ from tests.models.forgetting.planted import (
     facts,
     planted_base,
     trained,
-    with_other_answers,
     with_other_head,
     with_redrawn_layer,
     with_rotated_layer,
@@ -106,18 +105,6 @@ def test_facts_that_were_never_in_the_weights_come_back_no_more_often_than_never
     found = recovered(base, other, tmp_path / "work", RELEARNING)[0]
     excess = found.excess(RELEARNED, 15, RIGHT, NEVER_KNOWN)
     assert excess.low <= 0 <= excess.high
-
-
-@pytest.mark.stress
-def test_what_comes_back_of_overwritten_facts_is_measured(base, base_folder, tmp_path):
-    # Nobody knows what should come back when wrong answers were trained in: the shares are printed, and docs/forgetting.md reports them.
-    other = trained(with_other_answers(facts()[:300], 200), tmp_path / "other", start=base_folder, seed=3)
-    found, _, asked, _ = recovered(base, other, tmp_path / "work", RELEARNING)
-    # Guesses at the facts that no model was taught, from 300 on, are lost and won by chance.
-    assert sum(asked.lost() < 200) > 180 and not any((asked.lost() >= 200) & (asked.lost() < 300))
-    for way, level in ((OTHER_LAYER, ANY), (FITTED_HEAD, ANY), (LAYERS_BACK, ANY), (RELEARNED, 15)):
-        lost, never = (found.share(way, level, RIGHT, group) for group in (LOST, NEVER_KNOWN))
-        print(f"overwritten, {way}: {lost.value:.3f} ({lost.low:.3f} to {lost.high:.3f}); never known {never.value if never else None}")
 
 
 def test_no_subject_that_is_held_out_is_relearned(redrawn):
