@@ -19,6 +19,8 @@ from probing.reports.task_success import learned, verdicts_by_model
 from probing.store.database import Database
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
+#: What checks call the pre-trained model.
+BASE = "base"
 #: Verdicts on a model that decides nothing about its task.
 UNLEARNED = ("not learned", "cannot tell")
 #: Columns that name models, and that count layers.
