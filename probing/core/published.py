@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ValidationError, model_validator
 
+from probing.core.claims import Claim
 from probing.core.errors import PublishedError
 from probing.core.files.records import Frozen
 from probing.core.registry import REPOSITORY
@@ -30,15 +31,6 @@ class PublishedFigure(Frozen):
     shows: str
 
 
-class Claim(Frozen):
-    """A claim of the text; ``against`` is what the paper's own tables say to the contrary."""
-
-    name: str
-    says: str
-    where: str
-    against: str = ""
-
-
 class Published(Frozen):
     """What every file of published numbers has. A subclass is a paper and adds its tables.
 
@@ -58,6 +50,10 @@ class Published(Frozen):
     @model_validator(mode="after")
     def _every_name_once(self) -> Self:
         refuse_twice({"figures": [one.number for one in self.figures], "claims": [claim.name for claim in self.claims]})
+        numbers = {one.number for one in self.figures}
+        for claim in self.claims:
+            if claim.shown.figure and claim.shown.figure not in numbers:
+                raise ValueError(f"the claim {claim.name!r} is shown by Figure {claim.shown.figure}, expected one of {sorted(numbers)}")
         return self
 
     @classmethod

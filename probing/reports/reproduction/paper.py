@@ -1,4 +1,4 @@
-"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, and its tables."""
+"""A paper whose results are reproduced: its published numbers, our subjects and their numbers, its tables, and verdicts on its claims."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from probing.core.published import Published
+from probing.reports.reproduction.judge import Judged, Subject, claims_frame, judge
 from probing.store.database import Database
 
 
@@ -20,12 +21,14 @@ class Ours:
         about: its numbers, as the paper's tables and figures need them.
         run_ids: the runs behind them.
         origin: which results they are, for stamps.
+        judged_as: its models and settings, for the claims.
     """
 
     name: str
     about: Any
     run_ids: tuple[str, ...]
     origin: str
+    judged_as: Subject
 
 
 @dataclass(frozen=True)
@@ -77,3 +80,12 @@ class Paper:
         """
         ours = self.measure(db, *subject) if db is not None and subject else None
         return Reproduction(ours, self.tables(self.numbers, db, ours))
+
+    def judge(self, db: Database | None, ours: Ours | None) -> tuple[Judged, ...]:
+        """Every claim, judged on ours."""
+        return judge(db, self.numbers.claims, ours.judged_as if ours else None)
+
+    def to_write(self, db: Database, base: str) -> dict[str, pd.DataFrame]:
+        """The tables and claims that ``reproduce`` writes."""
+        found = self.compare(db, base)
+        return {name: found.tables[name] for name in self.written} | {"claims": claims_frame(self.judge(db, found.ours))}

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -73,6 +74,13 @@ def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False
     """
     path, symbol, query = _target(page, changes, afresh)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
+
+
+def address(page: str, **changes: Any) -> str:
+    """The address of a page with some fields changed, for links in texts, relative to another page's."""
+    path, _, query = _target(page, changes, False)
+    name = next(name for name, file in ADDRESSES.items() if file == path)
+    return (name or ".") + ("?" if query else "") + urlencode(query, doseq=True)
 
 
 def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:

@@ -5,11 +5,13 @@ from typing import Any
 
 import streamlit as st
 
+from probing.reports.reproduction.judge import Judged
 from probing.reports.reproduction.paper import Reproduction
 from probing.reports.reproduction.papers import PAPERS
 from probing.store.database import Database
 from probing.ui.frame import page, page_reads, selection
 from probing.ui.frame.page import View
+from probing.ui.reproduction import claims_table
 from probing.ui.reproduction import selection as fields
 from probing.ui.reproduction.edges.section import EDGE_PROBING
 from probing.ui.reproduction.forgetting.section import FORGETTING
@@ -27,6 +29,11 @@ SECTIONS = {section.paper.name: section for section in (BERTNESIA, EDGE_PROBING,
 @st.cache_data(max_entries=12, show_spinner="Comparing our results with the paper …", hash_funcs=page_reads.BY_DATA)
 def _compared(database: Database | None, paper: str, subject: tuple[str, ...]) -> Reproduction:
     return PAPERS[paper].compare(database, *subject)
+
+
+@st.cache_data(max_entries=12, show_spinner="Judging the claims …", hash_funcs=page_reads.BY_DATA)
+def _judged(database: Database | None, paper: str, subject: tuple[str, ...]) -> tuple[Judged, ...]:
+    return PAPERS[paper].judge(database, _compared(database, paper, subject).ours)
 
 
 def draw(view: View) -> None:
@@ -51,7 +58,7 @@ def draw(view: View) -> None:
     with selection.open_tab(section.fields[1], section.tabs, view.page) as name:
         if name == "claims":
             _introduce(shown)
-            st.markdown(joined("\n", [filled("- {says} *{where}*", says=one.says, where=one.where) for one in shown.numbers.claims]))
+            claims_table.draw(shown, _judged(view.database, paper, subject))
         elif name == "tables":
             for part in section.tables:
                 part(shown)

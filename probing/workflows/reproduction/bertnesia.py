@@ -3,6 +3,8 @@
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
+
 from probing.core.errors import ModelError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -14,8 +16,12 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.heads.files import head_path, heads_folder, read_identity
 from probing.models.heads.recipe import PRETRAINED, HeadRecipe
 from probing.reports.knowledge.declarations import KNOWLEDGE
+from probing.reports.reproduction.judge import claims_frame, judge
+from probing.reports.reproduction.knowledge.families import families_here
+from probing.reports.reproduction.knowledge.measurements import subject_of
 from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
+from probing.reports.table_text import Form
 from probing.store.database import open_database
 from probing.store.parquet import read_table
 from probing.workflows.heads.train import train_heads
@@ -140,7 +146,13 @@ def _tables(plan: Plan, say: Say) -> None:
         for name, report in reports.items():
             of_facts = {} if name == "tasks" else {"head": heads, "templates": templates}
             tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
-    steps.write_tables(plan, tables, lambda table, name, ending: reports[name].written(table, ending), say)
+        family = families_here(db)[plan.family.base]
+        claims = [claims_frame(judge(db, PAPER.numbers.claims, subject_of(family, head))).assign(head=head) for head in heads]
+
+    def text(table: pd.DataFrame, name: str, ending: Form) -> str:
+        return reports[name].written(table, ending) if name in reports else steps.as_text(table, name, ending)
+
+    steps.write_tables(plan, {**tables, "claims": pd.concat(claims)}, text, say)
 
 
 BERTNESIA = Procedure(

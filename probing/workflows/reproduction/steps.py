@@ -75,12 +75,11 @@ def compare(plan: Plan, say: Say) -> None:
     with open_database(database_folder()) as db:
         if base not in paper.subjects(db):
             raise StoreError(f"no {paper.needs} of {base} are stored; make them with: {plan.again}")
-        found = paper.compare(db, base).tables
-    tables = {name: found[name] for name in paper.written}
-    write_tables(plan, tables, _text, say)
+        tables = paper.to_write(db, base)
+    write_tables(plan, tables, as_text, say)
 
 
-def _text(table: pd.DataFrame, name: str, ending: str) -> str:
+def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
     """A table as CSV or JSON."""
     if ending == "csv":
         return table.to_csv(index=False)

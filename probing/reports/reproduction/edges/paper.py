@@ -5,6 +5,7 @@ import pandas as pd
 from probing.core.edges.published import PublishedEdges
 from probing.reports.reproduction.edges import tables as report
 from probing.reports.reproduction.edges.encoder_numbers import numbers_of, probed_encoders, published_encoders, runs_of
+from probing.reports.reproduction.judge import BASE, Subject
 from probing.reports.reproduction.paper import Ours, Paper
 from probing.store.database import Database
 
@@ -18,7 +19,7 @@ def measure(db: Database, encoder: str) -> Ours:
     """An encoder's numbers; ``about`` is its ``EncoderNumbers``."""
     published = EDGE_PROBING.numbers
     ids = tuple(runs_of(db, encoder, published)["run_id"])
-    return Ours(encoder, numbers_of(db, encoder, published), ids, f"{encoder} with the published numbers, dev")
+    return Ours(encoder, numbers_of(db, encoder, published), ids, f"{encoder} with the published numbers, dev", Subject({BASE: encoder}))
 
 
 def tables(published: PublishedEdges, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:

@@ -6,6 +6,7 @@ from probing.core.facts.fact import PROBE_SETS
 from probing.core.forgetting.published import PublishedForgetting
 from probing.reports.forgetting.outcome import outcome
 from probing.reports.forgetting.runs import stored_runs
+from probing.reports.reproduction.judge import BASE, Subject
 from probing.reports.reproduction.paper import Ours, Paper
 from probing.store.database import Database
 
@@ -24,7 +25,7 @@ def measure(db: Database, base: str) -> Ours:
     """The runs of a base's fine-tuned models, which are ``about``."""
     runs = bases_here(db)[base]
     probe_set = runs["probe_set"].iloc[0]
-    return Ours(base, runs, tuple(runs["run_id"]), f"{base}, {PROBE_SETS.get(probe_set, probe_set)}")
+    return Ours(base, runs, tuple(runs["run_id"]), f"{base}, {PROBE_SETS.get(probe_set, probe_set)}", Subject({BASE: base}))
 
 
 def tables(published: PublishedForgetting, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:

@@ -8,6 +8,7 @@ from probing.core.metrics import RANKS
 from probing.core.stats.intervals import wilson
 from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.total import total
+from probing.reports.reproduction.judge import BASE, Subject
 from probing.reports.reproduction.knowledge.families import Family, families_here
 from probing.reports.reproduction.paper import Ours
 from probing.reports.runs import choose
@@ -57,7 +58,13 @@ def measure(db: Database, base: str, head: str) -> Ours:
         "forgotten": forgotten(db, trex, ks=RANKS),
     }
     named = {name: frame.assign(objective=[family.objective(model) for model in frame["model"]]) for name, frame in frames.items()}
-    return Ours(base, Gathered(family, **named), ids, f"family {base}, {head} heads, all facts")
+    return Ours(base, Gathered(family, **named), ids, f"family {base}, {head} heads, all facts", subject_of(family, head))
+
+
+def subject_of(family: Family, head: str) -> Subject:
+    """What the claims are judged on: a comparison by LAMA's own templates precedes one by the default ones."""
+    choices = [{"head": head, "templates": one} for one in (LAMA_TEMPLATES, "default")]
+    return Subject({**family.members, BASE: family.base}, choices)
 
 
 def _runs(db: Database, family: Family, head: str) -> pd.DataFrame:

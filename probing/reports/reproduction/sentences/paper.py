@@ -5,6 +5,7 @@ import pandas as pd
 from probing.core.sentences.published import PublishedSentences
 from probing.core.tasks.objectives import TASKS as OBJECTIVES
 from probing.core.tasks.recipe import FinetuneRecipe
+from probing.reports.reproduction.judge import BASE, Subject
 from probing.reports.reproduction.paper import Ours, Paper
 from probing.reports.reproduction.sentences import tables as report
 from probing.reports.reproduction.sentences.families import families_here
@@ -22,7 +23,9 @@ def measure(db: Database, base: str) -> Ours:
     own_probes = probed[probed["model"].isin(family.models) & probed["protocol"].eq(family.protocol)]
     ids = tuple(pd.concat([own_probes["run_id"], measured.loc[measured["model"].isin(family.models), "run_id"]]))
     origin = f"{base} by the protocol {family.protocol} with the published numbers"
-    return Ours(base, numbers_of(db, family, families, INTERPLAY.numbers), ids, origin)
+    models = {**INTERPLAY.numbers.stored_encoders(families), **family.members, BASE: base}
+    subject = Subject(models, ({"protocol": family.protocol},))
+    return Ours(base, numbers_of(db, family, families, INTERPLAY.numbers), ids, origin, subject)
 
 
 def tables(published: PublishedSentences, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:

@@ -1,0 +1,128 @@
+"""Claims of papers as data: what the text says, what shows it here, and at most one check that a judge can decide."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from probing.core.files.records import Frozen
+
+#: What a column of a report has to be.
+Value = bool | int | float | str
+#: Column -> value: the rows of a report.
+Rows = Mapping[str, Value]
+#: A column of a report, and those of the lower and the upper end of its 95 % interval.
+Columns = tuple[str, str, str]
+
+
+class Target(Frozen):
+    """What shows a claim here: a figure of the paper by its number, one of its tables by name, or a page."""
+
+    figure: int | str = ""
+    table: str = ""
+    page: str = ""
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if [bool(self.figure), bool(self.table), bool(self.page)].count(True) != 1:
+            raise ValueError(f"a claim is shown by {self}, expected a figure, a table or a page")
+        return self
+
+
+class Difference(Frozen):
+    """A column of another report that has the difference of both quantities, paired over the same facts."""
+
+    report: str
+    columns: Columns
+    where: Rows = Field(default_factory=dict)
+
+
+class Comparison(NamedTuple):
+    """One comparison of a check.
+
+    Attributes:
+        of: what tells it from the others.
+        first: the rows of the first quantity.
+        second: those of the second; None if the first is a difference.
+    """
+
+    of: Rows
+    first: Rows
+    second: Rows | None
+
+
+class Check(Frozen):
+    """Two quantities of a report that are compared, for every combination of the values that are named.
+
+    A model is named by the paper's name for it or for its fine-tuning task, ``base`` is the pre-trained one. Layers are counted as in the
+    paper's model.
+
+    Attributes:
+        asks: what is compared, for readers.
+        report: kind and name of the report, such as ``knowledge total``.
+        columns: the number and the ends of its interval.
+        where: the rows of both quantities.
+        for_each: column -> values; both quantities are compared for every combination.
+        first, second: the rows of one quantity. Without ``second`` and ``in_turn`` the first is a difference and is compared with 0.
+        in_turn: a column with values in their order: each is the first quantity, the next the second.
+        share_of: rows of a quantity of which both are taken as shares.
+        paired: a report that has the difference of some of the pairs; it is used instead of the two intervals.
+        relation: of the first to the second; ``about`` is at most ``margin`` apart.
+        margin: by how much, in units of the columns.
+        depth: number of layers of the paper's model.
+    """
+
+    asks: str
+    report: str
+    columns: Columns
+    where: Rows = Field(default_factory=dict)
+    for_each: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
+    first: Rows = Field(default_factory=dict)
+    second: Rows | None = None
+    in_turn: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
+    share_of: Rows | None = None
+    paired: Difference | None = None
+    relation: Literal[">", "<", "about"]
+    margin: float = Field(0.0, ge=0)
+    depth: int = 12
+
+    @model_validator(mode="after")
+    def _can_be_decided(self) -> Self:
+        if self.in_turn and (self.first or self.second is not None):
+            raise ValueError("a check has both in_turn and a first or second, expected one of them")
+        if [len(values) > 1 for values in self.in_turn.values()] not in ([], [True]):
+            raise ValueError(f"in_turn is {dict(self.in_turn)}, expected one column with at least two values")
+        if self.relation == "about" and not self.margin:
+            raise ValueError("the relation is about without a margin, expected how far apart the two may be")
+        return self
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Every comparison, with the rows of both quantities."""
+        for values in itertools.product(*self.for_each.values()):
+            of = dict(zip(self.for_each, values, strict=True))
+            shared = {**self.where, **of}
+            if not self.in_turn:
+                yield Comparison(of, {**shared, **self.first}, None if self.second is None else {**shared, **self.second})
+            for column, turns in self.in_turn.items():
+                for one, following in itertools.pairwise(turns):
+                    yield Comparison({**of, column: f"{one}, {following}"}, {**shared, column: one}, {**shared, column: following})
+
+
+class Claim(Frozen):
+    """A claim of a paper's text.
+
+    Attributes:
+        name: identifies it.
+        says, where: its text, and where the paper has it.
+        against: what the paper's own tables say to the contrary.
+        shown: what shows it here.
+        check: decides it; None for a claim that no two quantities with intervals decide.
+    """
+
+    name: str
+    says: str
+    where: str
+    against: str = ""
+    shown: Target
+    check: Check | None = None

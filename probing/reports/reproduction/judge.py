@@ -1,0 +1,279 @@
+"""Does a claim of a paper hold for stored results? One judge for all claims that ``data/published`` states with a check.
+
+A comparison holds or fails if the 95 % interval of the difference of both quantities lies on one side of the margin. A claim holds if every
+comparison that it names holds, and does not hold if one fails. If a model, a probe set or another row that it names is missing, or a model
+has not learned its task, the claim cannot be tested, and what is missing is named.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from probing.core.claims import Check, Claim, Columns, Comparison, Rows
+from probing.core.errors import OptionError, PublishedError
+from probing.reports.declarations import KINDS
+from probing.reports.task_success import learned, verdicts_by_model
+from probing.store.database import Database
+
+HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
+#: What checks call the pre-trained model.
+BASE = "base"
+#: Verdicts on a model that decides nothing about its task.
+UNLEARNED = ("not learned", "cannot tell")
+#: Columns that name models, and that count layers.
+_MODELS, _LAYERS = ("model", "base"), ("layer", "n")
+_ENDS = ("", "_low", "_high")
+COMPARED = (
+    "claim", "compared", "verdict", *(f"{side}{end}" for side in ("first", "second", "difference") for end in _ENDS), "paired", "missing",
+)  # fmt: skip
+CLAIMS = ("claim", "where", "verdict", "asks", "compared", "first", "second", "difference", "counts", "missing", "shown")
+
+
+class Interval(NamedTuple):
+    """A number with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Missing(Exception):
+    """What a comparison names and the results do not have."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The results that claims are judged on.
+
+    Attributes:
+        models: the paper's name of a model, or of its fine-tuning task -> ours; ``base`` is the pre-trained one.
+        choices: values of the reports' filters, one mapping for each way in which a comparison may be made; the first that has all of its
+            quantities is taken.
+    """
+
+    models: Mapping[str, str]
+    choices: Sequence[Mapping[str, Any]] = field(default_factory=lambda: ({},))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict, which is empty without a check, and its comparisons: ``COMPARED``."""
+
+    claim: Claim
+    verdict: str
+    compared: pd.DataFrame
+
+
+def judge(db: Database | None, claims: Sequence[Claim], subject: Subject | None) -> tuple[Judged, ...]:
+    """Every claim, in the order of the paper.
+
+    Args:
+        db: the database; None if there is none.
+        claims: of the paper.
+        subject: ours; None if nothing is stored.
+
+    Raises:
+        PublishedError: if a check names a report, column or filter that does not exist, or rows that are not one.
+    """
+    quantities = Quantities(db, subject) if db is not None and subject is not None else None
+    return tuple(_judged(claim, quantities) for claim in claims)
+
+
+def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
+    if claim.check is None:
+        return Judged(claim, "", pd.DataFrame(columns=list(COMPARED)))
+    rows = [_compared(claim.name, claim.check, one, quantities) for one in claim.check.comparisons()]
+    table = pd.DataFrame(rows, columns=list(COMPARED))
+    verdict = next((one for one in (UNTESTED, FAILS, UNSURE) if one in set(table["verdict"])), HOLDS)
+    return Judged(claim, verdict, table)
+
+
+def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quantities | None") -> dict[str, Any]:
+    row: dict[str, Any] = {"claim": name, "compared": ", ".join(map(str, comparison.of.values())), "missing": "", "paired": False}
+    if quantities is None:
+        return row | {"verdict": UNTESTED, "missing": "results"}
+    try:
+        sides, difference, paired = quantities.compared(check, comparison)
+    except Missing as missing:
+        return row | {"verdict": UNTESTED, "missing": str(missing)}
+    numbers = {**sides, "difference": difference}
+    ends = {f"{side}{end}": value for side, one in numbers.items() for end, value in zip(_ENDS, one, strict=True)}
+    return row | ends | {"paired": paired, "verdict": verdict(difference, check.relation, check.margin)}
+
+
+def verdict(difference: Interval, relation: str, margin: float) -> str:
+    """Does first minus second have this relation, beyond the margin or, for ``about``, within it?"""
+    _, low, high = difference
+    if math.isnan(low) or math.isnan(high):
+        return UNSURE
+    if relation == "about":
+        return HOLDS if -margin <= low and high <= margin else FAILS if high < -margin or low > margin else UNSURE
+    if relation == "<":
+        low, high = -high, -low
+    return HOLDS if low > margin else FAILS if high <= margin else UNSURE
+
+
+def apart(first: Interval, second: Interval) -> Interval:
+    """First minus second, of independent quantities, by MOVER (Zou and Donner 2008)."""
+    value = first.value - second.value
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return Interval(value, value - below, value + above)
+
+
+def share(part: Interval, whole: Interval) -> Interval:
+    """Part divided by whole, of independent quantities, by MOVER (Donner and Zou 2012); without an interval if the whole may be 0."""
+    if whole.value <= 0 or whole.low <= 0:
+        return Interval(part.value / whole.value if whole.value else math.nan, math.nan, math.nan)
+    product = part.value * whole.value
+    ends = []
+    for sign, of_part, of_whole in ((-1, part.low, whole.high), (1, part.high, whole.low)):
+        below = of_whole * (2 * whole.value - of_whole)
+        root = max(product**2 - of_part * (2 * part.value - of_part) * below, 0.0)
+        ends.append((product + sign * math.sqrt(root)) / below if below > 0 else math.nan)
+    return Interval(part.value / whole.value, *ends)
+
+
+class Quantities:
+    """The numbers of our reports that checks name; each report is computed once for a choice of its filters."""
+
+    def __init__(self, db: Database, subject: Subject):
+        self._db, self._subject = db, subject
+        self._tables: dict[tuple, pd.DataFrame] = {}
+        self._learned = verdicts_by_model(learned(db, tuple(subject.models.values())))
+
+    def compared(self, check: Check, comparison: Comparison) -> tuple[dict[str, Interval], Interval, bool]:
+        """Both quantities by side, their difference, and whether that is paired.
+
+        Raises:
+            Missing: if a quantity is not stored.
+        """
+        missing = Missing("results")
+        for choice in self._subject.choices:
+            try:
+                return self._compared(check, comparison, choice)
+            except Missing as error:
+                missing = error
+        raise missing
+
+    def _compared(self, check: Check, comparison: Comparison, choice: Mapping[str, Any]) -> tuple[dict[str, Interval], Interval, bool]:
+        def quantity(rows: Rows) -> Interval:
+            found = self._number(check.report, check.columns, rows, check.depth, choice)
+            if check.share_of is None:
+                return found
+            return share(found, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice))
+
+        first = quantity(comparison.first)
+        if comparison.second is None:
+            return {}, first, True
+        sides = {"first": first, "second": quantity(comparison.second)}
+        if check.paired is not None:
+            try:
+                rows = {**comparison.of, **check.paired.where}
+                return sides, self._number(check.paired.report, check.paired.columns, rows, check.depth, choice), True
+            except Missing:
+                pass
+        return sides, apart(*sides.values()), False
+
+    def _number(self, report: str, columns: Columns, rows: Rows, depth: int, choice: Mapping[str, Any]) -> Interval:
+        """The number of a report in the only row with these values."""
+        table = self._table(report, rows, choice)
+        if unknown := sorted({*rows, *columns} - set(table.columns)):
+            raise PublishedError(f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}")
+        wanted = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
+        counted = [column for column in _LAYERS if column in rows]
+        for column, value in sorted(wanted.items(), key=lambda item: item[0] in counted):
+            if column in counted and len(table):
+                value = round(int(value) * int(table[column].max()) / depth)
+            table = table[table[column] == value]
+            if table.empty:
+                raise Missing(f"{_called(column)}{rows[column]}")
+        if len(table) > 1:
+            raise PublishedError(f"{len(table)} rows of the report {report} have {dict(rows)}, expected one")
+        return Interval(*(float(table[column].iloc[0]) for column in columns))
+
+    def _model(self, name: str) -> str:
+        ours = self._subject.models.get(name)
+        if ours is None:
+            raise Missing(name)
+        if self._learned.get(ours) in UNLEARNED:
+            raise Missing(f"{name} (not shown to have learned its task)")
+        return ours
+
+    def _table(self, report: str, rows: Rows, choice: Mapping[str, Any]) -> pd.DataFrame:
+        """A report of all models, for the values of its filters that do not depend on what is stored."""
+        kind, _, name = report.partition(" ")
+        if kind not in KINDS:
+            raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(KINDS)}")
+        there = {one.name: one for one in KINDS[kind].filters if not one.only or name in one.only}
+        chosen_by = {column for column, one in there.items() if one.known or column in choice}
+        given = {column: value for column, value in {**choice, **rows}.items() if column in chosen_by}
+        if "model" in there:
+            given["model"] = tuple(dict.fromkeys(self._subject.models.values()))
+        key = (report, *sorted((column, str(value)) for column, value in given.items()))
+        if key not in self._tables:
+            try:
+                chosen = KINDS[kind].choose(name, given)
+            except OptionError as error:
+                raise PublishedError(f"a check names the report {report}: {error}") from error
+            self._tables[key] = chosen.report.table(self._db, chosen)
+        return self._tables[key]
+
+
+def _called(column: str) -> str:
+    """The word before a missing value: a model, task or probe set needs none."""
+    return "" if column in (*_MODELS, "task", "probe_set") else f"{column.replace('_', ' ')} "
+
+
+def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
+    """``CLAIMS``, one row per claim: its verdict, the numbers of the comparison that decides it, and what is missing.
+
+    ``counts`` says how many comparisons hold, fail and are open. A difference that a report gives has no two sides.
+    """
+    rows = []
+    for one in judged:
+        check, deciding = one.claim.check, _deciding(one)
+        sides = ("first", "second", "difference")
+        rows.append(
+            {"claim": one.claim.says, "where": one.claim.where, "verdict": one.verdict, "asks": check.asks if check else ""}
+            | {"compared": deciding["compared"] if deciding is not None else ""}
+            | {side: _written(deciding, side) for side in sides}
+            | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(name for name in one.compared["missing"] if name))}
+            | {"shown": _target(one.claim)}
+        )
+    return pd.DataFrame(rows, columns=list(CLAIMS))
+
+
+def _deciding(judged: Judged) -> pd.Series | None:
+    """The comparison closest to the other verdict: of those that hold the weakest, of those that fail the strongest."""
+    table, check = judged.compared, judged.claim.check
+    tested = table[table["verdict"].ne(UNTESTED)]
+    if check is None or tested.empty:
+        return None
+    there = next(one for one in (FAILS, UNSURE, HOLDS) if one in set(tested["verdict"]))
+    tested = tested[tested["verdict"].eq(there)]
+    value = tested["difference"].astype("float64")
+    towards = -value.abs() if check.relation == "about" else value if check.relation == ">" else -value
+    return tested.loc[towards.fillna(math.inf).idxmin()]
+
+
+def _written(row: pd.Series | None, side: str) -> str:
+    """ "0.437 (0.432 to 0.443)"; empty if there is none."""
+    if row is None or pd.isna(row[side]):
+        return ""
+    value, low, high = (f"{float(row[f'{side}{end}']):.4g}" for end in _ENDS)
+    return f"{value} ({low} to {high})"
+
+
+def _counts(table: pd.DataFrame) -> str:
+    """ "holds 3, does not hold 1, cannot be tested 4"."""
+    counted = [(int(table["verdict"].eq(one).sum()), one) for one in (HOLDS, FAILS, UNSURE, UNTESTED)]
+    return ", ".join(f"{one} {count}" for count, one in counted if count)
+
+
+def _target(claim: Claim) -> str:
+    shown = claim.shown
+    return f"figure {shown.figure}" if shown.figure else shown.table or f"page {shown.page}"
