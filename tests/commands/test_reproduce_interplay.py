@@ -75,5 +75,5 @@ def test_tables_beside_the_papers(run, cache, tmp_path):
     assert changes.loc[("CoLA", "bigram-shift", "mean", "upper"), "ours"] == pytest.approx(-10)
     assert changes.loc[("CoLA", "bigram-shift", "first", "upper"), "RoBERTa"] == 5.35
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        f"{name}.{ending}" for name in ("scores", "changes", "settings", "data") for ending in ("csv", "json")
+        f"{name}.{ending}" for name in ("scores", "changes", "settings", "data", "claims") for ending in ("csv", "json")
     }

@@ -14,7 +14,9 @@ from probing.core.sentences.published import PublishedSentences
 from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
+from probing.reports.reproduction.papers import PAPERS
 from probing.store.database import open_database
+from probing.ui.frame.navigation import PAGES
 
 #: (model, probe set, layer) -> value; every interval reaches 0.01 either way.
 PLANTED = {
@@ -208,3 +210,19 @@ def test_shipped_claims_about_sentences_are_as_the_numbers_say(shipped_database:
     entropy = named["entropy of the first token rises"]
     assert entropy.verdict == FAILS
     assert (entropy.compared["difference_high"].astype(float) < 0).all()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_shipped_claim_names_what_there_is(shipped_database: Path, name):
+    paper = PAPERS[name]
+    with open_database(shipped_database) as db:
+        found = paper.compare(db, "nesia-mini", *(["tied"] if name == "bertnesia" else []))
+        # A report, column or filter that does not exist raises an error.
+        judged = paper.judge(db, found.ours)
+    claims = [one.claim for one in judged]
+    assert {claim.shown.table for claim in claims} <= {"", *found.tables}
+    assert {claim.shown.page for claim in claims} <= {"", *(page for page, *_ in PAGES.values())}
+    published = paper.numbers
+    of_paper = {one.name for one in getattr(published, "models", ())} | {one.objective for one in getattr(published, "tuned", ())}
+    rows = [rows for claim in claims if claim.check for one in claim.check.comparisons() for rows in (one.first, one.second or {})]
+    assert {row[column] for row in rows for column in ("model", "base") if column in row} <= {"base", *of_paper}
