@@ -71,7 +71,8 @@ ANY = lambda row: True  # noqa: E731
 DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
     "fingerprint": ("sentence_runs", lambda rows: first(rows, ANY, config=rows[0]["config"].replace('"seed":0', '"seed":7')),
                     "the fingerprint of", False),
-    "unknown task": ("sentence_runs", lambda rows: first(rows, ANY, task="my-task"), "no row of sentence_tasks describes its task my-task", True),
+    "unknown task": ("sentence_runs", lambda rows: first(rows, ANY, task="my-task"),
+                     "no row of sentence_tasks describes its task my-task", True),
     "protocol": ("sentence_runs", lambda rows: first(rows, ANY, protocol="mine"), "protocol is 'mine', expected one of ours", True),
     "other n_test": ("sentence_runs", lambda rows: first(rows, ANY, n_test=150), "it was tested on 150 sentences and left 0 out", True),
     "more layers": ("sentence_runs", lambda rows: first(rows, ANY, layers=LAST + 2), "expected [0, 1, 2, 3, 4, 5]", True),

@@ -56,14 +56,6 @@ def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
 
 
-def test_a_caption_states_n_but_no_clicks_and_no_marks_that_the_figure_lacks():
-    table = pd.DataFrame({"n": [40, 50]})
-    figure = go.Figure(go.Scatter(x=[0], y=[1], mode="lines", line_dash="dot", name="swapped subject"))
-    words = caption("Dotted: the swapped subject. Dashed: majority. Click a point to open it.", "P@1, macro", table, figure, "data 1a2b")
-    assert words == "P@1, macro. Dotted: the swapped subject. n = 40 to 50. BERTnesia Explorer, data 1a2b."
-    assert caption("", "", table, figure).startswith("Dotted: swapped subject.")
-
-
 def planted_page():
     """A page with one figure; the test runs its code by itself."""
     import pandas as pd

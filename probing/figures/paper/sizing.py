@@ -371,7 +371,7 @@ def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
     if not name.startswith("y"):
         return
     texts, places = axis.get("ticktext"), axis.get("tickvals")
-    if texts is None:
+    if texts is None or places is None:
         names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]
         texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
     if not len(texts):
