@@ -15,7 +15,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
-	@echo "make docs    writes docs/metrics.md and docs/tables.md again from the declarations, and the tables of docs/heads.md from the shipped results"
+	@echo "make docs    writes the tables of docs/heads.md, docs/forgetting.md and the model card again from the shipped results"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
 	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
