@@ -57,7 +57,9 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
     head = f"{chosen[:1].upper()}{chosen[1:]}." if chosen else ""
     tail = [*notes(table), f"BERTnesia Explorer, {data.partition(' · ')[0]}." if data else ""]
     left = MOST - sum(len(one.split()) for one in (head, *tail))
-    said, rest, explained = [], [], set()
+    said: list[str] = []
+    rest: list[str] = []
+    explained: set[str] = set()
     for sentence in re.split(r"(?<=[.!?])\s+|; (?=[◐✗?✓] )", words.strip()):
         spoken = _spoken(sentence)
         if not sentence or spoken - set(shown) or spoken & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
