@@ -115,7 +115,7 @@ def _flat(layout: dict[str, Any], wide: int) -> None:
         if max(lengths, default=99) > 30:
             continue
         start, end = axis.get("domain") or (0, 1)
-        step = math.ceil(sum(one + 4 for one in lengths) / max(room * (end - start), 1))
+        step = math.ceil(sum(one + 8 for one in lengths) / max(room * (end - start), 1))
         axis.update(tickangle=0, ticktext=[text if place % step == 0 else "" for place, text in enumerate(texts)])
 
 
@@ -349,7 +349,9 @@ def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) 
         trace["legend"] = f"legend{column + 1}" if column else "legend"
         # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
         layout[trace["legend"]] = {
-            "orientation": "v",
+            "orientation": "h",
+            "entrywidth": 1,
+            "entrywidthmode": "fraction",
             "xref": "container",
             "x": column / abreast,
             "xanchor": "left",
@@ -374,10 +376,10 @@ def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
     if texts is None or places is None:
         names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]
         texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
-    if not len(texts):
+    if places is None or not len(texts):
         return
     start, end = axis.get("domain") or (0, 1)
-    room = (1 - LEAST) * layout["width"] - 5 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
+    room = (1 - LEAST) * layout["width"] - 6 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
     step = math.ceil((_LINE - 1) * len(texts) / max(height * (end - start), 1))
     short = [shortened(one_line(text), room) for text in texts]
     axis.update(tickmode="array", tickvals=list(places), ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)])
