@@ -205,7 +205,7 @@ def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
     needed = [line.removeprefix("Requires-Dist: ") for line in text.splitlines() if line.startswith("Requires-Dist: ")]
     extras = [one for one in needed if one.endswith(('"app"', '"train"'))]
     assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges()) - {Requirement(one).name for one in extras}
-    assert {Requirement(one).name for one in extras} == {"streamlit", "kaleido", "accelerate"}
+    assert {Requirement(one).name for one in extras} == {"streamlit", "kaleido", "pillow", "accelerate"}
 
 
 def test_a_package_index_learns_who_made_it_and_gets_a_description_without_links_into_the_repository(wheel):

@@ -259,6 +259,8 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
         page.get_by_role("button", name="Save SVG").click()
     drawing = saving.value.path().read_text(encoding="utf-8")
     assert saving.value.suggested_filename.endswith("-1-column.svg") and re.search(r'<svg[^>]* width="312', drawing)
+    (axes,) = re.findall(r'class="plotclip"><rect width="([\d.]+)"', drawing)
+    assert float(axes) >= 0.65 * 312
     page.get_by_text("PNG", exact=True).first.click()
     settle(page)
     with page.expect_download() as saving:

@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from .colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, TUNED, CONTROL)
-LOOKS = {"names": (TUNED, BASE, CONTROL), "colours": (COLOURS[TUNED], COLOURS[BASE])}
+LOOKS: dict[str, Any] = {"names": (TUNED, BASE, CONTROL), "colours": (COLOURS[TUNED], COLOURS[BASE])}
 
 
 def evidence(panels=("facts", "probe:bigram-shift", "perplexity", "likeness")) -> pd.DataFrame:

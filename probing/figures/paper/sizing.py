@@ -109,13 +109,13 @@ def _flat(layout: dict[str, Any], wide: int) -> None:
     room = wide - layout["margin"]["l"] - layout["margin"]["r"] - 45
     for name, axis in _axes(layout):
         texts = axis.get("ticktext")
-        if not name.startswith("x") or texts is None or axis.get("tickangle") not in (None, "auto"):
+        if not name.startswith("x") or texts is None or axis.get("tickangle") not in (None, "auto", 0):
             continue
         lengths = [long(text) for text in texts]
         if max(lengths, default=99) > 30:
             continue
         start, end = axis.get("domain") or (0, 1)
-        step = math.ceil(sum(one + 4 for one in lengths) / max(room * (end - start), 1))
+        step = math.ceil(sum(one + 8 for one in lengths) / max(room * (end - start), 1))
         axis.update(tickangle=0, ticktext=[text if place % step == 0 else "" for place, text in enumerate(texts)])
 
 
@@ -215,14 +215,16 @@ def _times(value: Any, factor: float) -> Any:
 def _in_a_column(content: dict[str, Any]) -> None:
     """Makes room in a figure of one column: what stands beside its axes goes above them, texts lose their last line."""
     layout = content["layout"]
-    layout.setdefault("margin", {})["r"] = 12
+    layout.setdefault("margin", {})["r"] = (
+        26 if any("text" in trace.get("mode", "") and trace.get("textposition") for trace in content["data"]) else 12
+    )
     for trace in content["data"]:
         texts = trace.get("text")
         if isinstance(texts, list) and trace.get("type") != "heatmap":
             trace["text"] = [one.rpartition("<br>")[0] or one if isinstance(one, str) else one for one in texts]
         if trace.get("type") == "heatmap" and trace.get("showscale") is not False:
             bar = trace.setdefault("colorbar", {})
-            bar.update(orientation="h", x=0, xanchor="left", y=1, yanchor="bottom", thickness=8, len=1, lenmode="fraction")
+            bar.update(orientation="h", x=0, xanchor="left", y=1, yanchor="bottom", thickness=8, len=1, lenmode="fraction", ypad=0)
             bar.setdefault("title", {}).update(side="top")
     for _, axis in _axes(layout):
         if axis.get("ticktext") is not None:
@@ -262,12 +264,19 @@ def _side_by_side(content: dict[str, Any]) -> None:
     tops = {round((y.get("domain") or (0, 1))[1], 3) for _, y in panels}
     if len(tops) < 2 or (titled and not titled <= tops):
         return
+    if len({x for x, _ in pairs}) == 1:
+        for trace in content["data"]:
+            trace["xaxis"] = (trace.get("yaxis") or "y").replace("y", "x")
+        pairs = [(y.replace("y", "x"), y) for _, y in pairs]
+        panels = [
+            (layout.setdefault(x.replace("x", "xaxis"), _plain(panels[0][0])), y) for (x, _), (_, y) in zip(pairs, panels, strict=True)
+        ]
+        layout["shapes"] = [shape for shape in layout.get("shapes", ()) if shape.get("yref") != "paper"]
     abreast = 2 if len(panels) <= 4 else 3
     rows = math.ceil(len(panels) / abreast)
     alike = len({str(y.get("range")) for _, y in panels}) == 1 and "range" in panels[0][1]
-    beside, between = (0.04 if alike else 0.14), 0.3 if rows > 2 else 0.24
-    high = 1 / (rows + between * (rows - 1))
-    wide, between = (1 - beside * (abreast - 1)) / abreast, between * high
+    beside, between = (0.04 if alike else 0.14), 0.13
+    high, wide = (1 - between * (rows - 1)) / rows, (1 - beside * (abreast - 1)) / abreast
     sides = [y["title"].get("text") or "" for _, y in panels]
     below = next((x["title"]["text"] for x, _ in panels if x["title"].get("text")), "")
     for place, (x, y) in enumerate(panels):
@@ -282,7 +291,7 @@ def _side_by_side(content: dict[str, Any]) -> None:
             over = [{"text": sides[place], "showarrow": False, "yanchor": "bottom", "xref": "paper", "font": {"size": TEXT}}]
             layout["annotations"] += over
         for note in over:
-            text = shortened(note["text"], (wide + beside / 2) * width(1) * 0.78 - _GAP)
+            text = shortened(note["text"].partition("<br><span")[0], (wide + beside / 2) * width(1) * 0.78 - _GAP)
             note.update(x=left, y=top, xanchor="left", yref="placed", yshift=0, text=text)
         for axis in (x, y):
             axis.pop("matches", None)
@@ -305,6 +314,8 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
     margin = {"l": 8, "r": 8, "t": 36, "b": 8, "pad": 2, **layout.get("margin", {})}
     axes = max((layout.get("height") or 420) - _BELOW - margin["t"], 40)
     above = _above(layout, axes, columns)
+    if any(trace.get("colorbar", {}).get("orientation") == "h" for trace in content["data"]):
+        above += 3 * _LINE + 2 * _GAP
     margin["t"] = max(above, _GAP) + 2
     entries = legend_entries(content)
     for trace in content["data"]:
@@ -349,7 +360,9 @@ def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) 
         trace["legend"] = f"legend{column + 1}" if column else "legend"
         # At the edges of the picture, not of the axes: so it has the whole width, and its size does not move the axes.
         layout[trace["legend"]] = {
-            "orientation": "v",
+            "orientation": "h",
+            "entrywidth": 1,
+            "entrywidthmode": "fraction",
             "xref": "container",
             "x": column / abreast,
             "xanchor": "left",
@@ -374,12 +387,13 @@ def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
     if texts is None or places is None:
         names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]
         texts = places = list(dict.fromkeys(one for one in names if isinstance(one, str)))
-    if not len(texts):
+    if places is None or not len(texts):
         return
     start, end = axis.get("domain") or (0, 1)
-    room = (1 - LEAST) * layout["width"] - 5 * _GAP - (_LINE + _GAP if axis["title"].get("text") else 0)
-    step = math.ceil((_LINE - 1) * len(texts) / max(height * (end - start), 1))
-    short = [shortened(one_line(text), room) for text in texts]
+    # Margins, ticks and what overhangs take the other 12 % beside the axes.
+    room = (1 - LEAST - 0.12) * layout["width"] - (_LINE + _GAP if axis["title"].get("text") else 0)
+    step = math.ceil(0.95 * TEXT * len(texts) / max(height * (end - start), 1))
+    short = [shortened(str(text).partition("  <b>")[0], room) for text in texts]
     axis.update(tickmode="array", tickvals=list(places), ticktext=[text if place % step == 0 else "" for place, text in enumerate(short)])
 
 
@@ -394,12 +408,13 @@ def one_line(text: object) -> str:
 
 
 def shortened(text: str, room: float) -> str:
-    """A text in one line whose middle is left out if it is wider than some pixels; its end often tells it from others."""
+    """A text in one line; if it is wider than some pixels, what stands before its end, which may tell it from others, is left out."""
     whole = html.unescape(one_line(text))
-    kept = len(whole)
-    while kept > 2 and long(theme.plain(whole if kept == len(whole) else f"{whole[: kept // 2]}…{whole[-(kept - kept // 2) :]}")) > room:
+    short, kept = whole, len(whole)
+    while kept > 3 and long(theme.plain(short)) > room:
         kept -= 1
-    return theme.plain(whole if kept == len(whole) else f"{whole[: kept // 2].rstrip()}…{whole[-(kept - kept // 2) :].lstrip()}")
+        short = f"{whole[: kept * 2 // 3].rstrip()}…{whole[kept * 2 // 3 - kept :].lstrip()}"
+    return theme.plain(short)
 
 
 def _above(layout: dict[str, Any], axes: float, columns: Columns) -> float:
