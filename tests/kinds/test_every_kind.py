@@ -54,7 +54,7 @@ MORE: dict[str, Callable[[Path], Path]] = {
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs"),
-    EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_training", "edge_predictions"),
+    EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_scores", "edge_codes", "edge_training", "edge_predictions"),
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables if table.name != "sentence_pairs"),
     CHANGES: ("change_runs", "change_values", "perplexity"),
     FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
