@@ -17,7 +17,7 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.files.atomic import atomic_folder
 from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.nesia.corpus import EXPOSURES, Sentence, fact_key, relations_with_evidence
-from probing.core.nesia.training_text import HELD_OUT_BY, RECORD, TrainingText, dropped_own_evidence, training_text, words_to_hold
+from probing.core.nesia.training_text import TrainingText, training_text, words_to_hold
 from probing.store.parquet import write_table
 from probing.workflows.output import Say
 
@@ -61,7 +61,7 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
     out, recipe, work = request.out, request.recipe, request.work / request.out.name
     # Checkpoints have one name: a second process waits, and then finds the work done.
     with exclusive_lock(request.work / f"{out.name}.lock", limit=LONG_WORK):
-        facts, text = _read(request, own_evidence=True)
+        facts, text = _read(request)
         if request.start is None:
             held = words_to_hold(facts, text.text)
             model, tokenizer = fresh_start(recipe, work / "tokenizer", (s.text for s in text.text), request.vocabulary, held)
@@ -79,9 +79,6 @@ def pretrain(request: PretrainRequest, say: Say = print) -> None:
 def record_exposure(request: PretrainRequest, say: Say = print) -> None:
     """Writes every fact's exposure in the text of an existing model again; the model stays unchanged.
 
-    Its text is built as it was for the model: up to version 0.2 the text kept those of a held-out fact's evidence sentences
-    that name the fact in another form.
-
     Args:
         request: the model's folder is ``out``; its recipe is not looked at.
         say: called with a line on the written counts.
@@ -91,19 +88,19 @@ def record_exposure(request: PretrainRequest, say: Say = print) -> None:
         ModelError: if the folder has no record of its training.
     """
     out = request.out
-    record = out / RECORD
+    record = out / "training.json"
     if not record.is_file():
         raise ModelError(f"{record} is missing; exposures are of models made by: python -m probing pretrain")
-    _, exposure = _of_stage(request, _read(request, dropped_own_evidence(out))[1])
+    _, exposure = _of_stage(request, _read(request)[1])
     _write_exposure(out.name, exposure, out)
     counts = Counter(exposure.values())
     say(f"wrote the exposures of {out}: " + ", ".join(f"{counts[name]:,} {name}" for name in EXPOSURES))
 
 
-def _read(request: PretrainRequest, own_evidence: bool) -> tuple[list[Fact], TrainingText]:
+def _read(request: PretrainRequest) -> tuple[list[Fact], TrainingText]:
     relations = shipped_relations()
     facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
-    return facts, training_text(request.lama, request.wikitext, facts, relations, own_evidence=own_evidence)
+    return facts, training_text(request.lama, request.wikitext, facts, relations)
 
 
 def _of_stage(request: PretrainRequest, text: TrainingText) -> tuple[tuple[Sentence, ...], dict[str, str]]:
@@ -123,7 +120,7 @@ def _store(request: PretrainRequest, model: Any, tokenizer: Any, exposure: Mappi
     out = request.out
     earlier = request.start / "training.json" if request.start else None
     stages = json.loads(earlier.read_text(encoding="utf-8"))["stages"] if earlier and earlier.is_file() else []
-    record = {"relations_with_evidence": relations_with_evidence(request.lama), HELD_OUT_BY: "evidence", "stages": [*stages, stage]}
+    record = {"relations_with_evidence": relations_with_evidence(request.lama), "held_out_by": "evidence", "stages": [*stages, stage]}
     # A folder that looks like a model is taken as one.
     with atomic_folder(out) as half:
         model.half().save_pretrained(half)

@@ -8,7 +8,7 @@ import typer
 
 from probing.core.errors import SchemaVersionError
 from probing.core.paths import result_folders
-from probing.core.provenance import LOCAL, commit_in_words, stored_configuration
+from probing.core.provenance import LOCAL, stored_configuration
 from probing.store.parquet import read_table
 from probing.store.schema import SCHEMAS
 from probing.store.sources import files_of
@@ -45,10 +45,8 @@ def runs(
 
 def _source(row: dict) -> str:
     """Where a model of the hub came from; nothing for a folder."""
-    revision = commit_in_words(row["model_revision"])
-    if revision == LOCAL:
-        return ""
-    return f", {row['hub_id']} at {revision[:12]}" if row["hub_id"] else f", hub revision {revision}"
+    revision = row["model_revision"] or LOCAL
+    return "" if revision == LOCAL else f", {row['hub_id']} at {revision[:12]}"
 
 
 def _hub_id(row: dict) -> str:

@@ -348,8 +348,7 @@ _ALL = (
     _fate(
         "not_read",
         "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost. It says that these "
-        "heads do not read the fact, not that the weights no longer hold it. "
-        'Called "erased" until version 0.7.',
+        "heads do not read the fact, not that the weights no longer hold it.",
     ),
     Metric(
         "answer_drift",

@@ -28,7 +28,7 @@ class Provenance(Frozen):
     Attributes:
         model: how results call it.
         weights: identity of the weights.
-        model_revision: commit on the hub; ``local`` for a folder. Up to version 0.7, the name of a branch if no commit was pinned.
+        model_revision: commit on the hub; ``local`` for a folder.
         base: name of the model that it was fine-tuned from; empty for a base.
         objective: what it was trained for.
         recipe: canonical JSON of how the heads or probes were trained, or their name; ``head_recipe`` in JSON.
@@ -38,7 +38,7 @@ class Provenance(Frozen):
         code_version: of this program.
         configuration: ``Encoder.configuration``.
         casing: how the tokenizer treats capitals.
-        hub_id: full id of the model on the hub; empty for a folder, and up to version 0.7.
+        hub_id: full id of the model on the hub; empty for a folder.
         base_source: hub id and commit of the base whose head, probes or weights are used, as ``ID@COMMIT``; empty if there is none, or it
             is a folder.
     """
@@ -112,10 +112,3 @@ def stored_configuration(config: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def commit_in_words(revision: str | None) -> str:
-    """The revision of a stored run: a commit, ``local``, or a branch whose commit was not recorded (runs up to version 0.7)."""
-    if not revision or revision == LOCAL or COMMIT.fullmatch(revision):
-        return revision or LOCAL
-    return f"{revision}, commit unknown"

@@ -93,7 +93,7 @@ def _alike(name: str, first: object, second: object) -> Check:
 
 
 def _vocabulary(first: Mapping[str, Any], second: Mapping[str, Any], db: Database | None) -> Check:
-    """Compares names, and tokens if the names differ: earlier versions named a vocabulary without its checksum."""
+    """Compares names, and tokens if the names differ: models name the same tokens differently."""
     names = first["tokenizer"], second["tokenizer"]
     if names[0] != names[1] and db is not None and same_tokens(db, *names):
         return Check("vocabulary", True, f"{names[1]}")

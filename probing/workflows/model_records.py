@@ -26,13 +26,12 @@ STRANGE_DRIFT = 1.0
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
     """Raises a ``ModelError`` if stored runs call another model by this one's name: reports could not distinguish the two.
 
-    Another model has other weights, or the same ones under another configuration or tokenizer. A run that
-    names no configuration was made before version 0.3 and is not read.
+    Another model has other weights, or the same ones under another configuration or tokenizer.
     """
     for folder, row in _stored_runs(folders):
         config = stored_configuration(row["config"])
-        recorded = config.get("configuration") or encoder.configuration
-        if row["model"] != encoder.name or (config.get("weights"), recorded) == (encoder.weights_id, encoder.configuration):
+        recorded = (config.get("weights"), config.get("configuration"))
+        if row["model"] != encoder.name or recorded == (encoder.weights_id, encoder.configuration):
             continue
         what = "weights" if config.get("weights") != encoder.weights_id else "settings in its config.json, or another tokenizer"
         run_id = row["run_id"]

@@ -8,7 +8,7 @@ import pytest
 from probing.core.errors import ModelError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.nesia.control_text import control_texts, own_text
+from probing.core.nesia.control_text import control_texts
 from probing.core.nesia.corpus import fact_key, held_out_pairs, pair
 from probing.store.parquet import read_table
 
@@ -42,21 +42,14 @@ def text(few_facts, tmp_path, monkeypatch):
     return tmp_path, fact
 
 
-def exposures(run, folder, record):
-    model = folder / "made"
-    model.mkdir(exist_ok=True)
-    (model / "training.json").write_text(json.dumps(record), encoding="utf-8")
-    run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", model, "--stage", "stated", "--exposure-only")
-    return {row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()}
-
-
-def test_exposures_are_written_again_by_the_text_that_the_model_had(run, text):
+def test_exposures_are_written_again(run, text):
     folder, fact = text
-    earlier = exposures(run, folder, {"stages": []})
-    assert earlier[fact_key(fact)] == "held out in part", "up to version 0.2 a held-out fact kept its own evidence in another form"
-    later = exposures(run, folder, {"stages": [], "held_out_by": "evidence"})
-    assert later[fact_key(fact)] == "held out" and earlier.keys() == later.keys()
-    assert {key for key in earlier if earlier[key] != later[key]} == {fact_key(fact)}
+    model = folder / "made"
+    model.mkdir()
+    (model / "training.json").write_text('{"stages": []}', encoding="utf-8")
+    run("pretrain", "--lama", folder / "lama", "--wikitext", folder / "wiki", "--out", model, "--stage", "stated", "--exposure-only")
+    found = {row["fact_key"]: row["exposure"] for row in read_table(model / "exposure-made.parquet", "exposure").to_pylist()}
+    assert found[fact_key(fact)] == "held out"
 
 
 def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, text):
@@ -67,14 +60,5 @@ def test_exposures_of_a_folder_without_a_record_of_training_are_refused(run, tex
 
 def test_a_control_reads_the_text_that_its_base_had(text):
     folder, _ = text
-
-    def sentences(record):
-        model = folder / "made"
-        model.mkdir(exist_ok=True)
-        (model / "training.json").write_text(json.dumps(record), encoding="utf-8")
-        return {text for _, text in control_texts(folder / "wiki", own_text(folder / "lama", model))}
-
-    earlier, later = sentences({"stages": []}), sentences({"stages": [], "held_out_by": "evidence"})
-    assert later < earlier and len(earlier - later) == 1
-    assert {text for _, text in control_texts(folder / "wiki", own_text(folder / "lama", folder))} == later
-    assert {text for _, text in control_texts(folder / "wiki", own_text(None, folder))} < later
+    whole, alone = ({text for _, text in control_texts(folder / "wiki", lama)} for lama in (folder / "lama", None))
+    assert alone < whole and not any("grew up in that town" in one for one in whole)

@@ -92,29 +92,6 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
     assert len(digests) == 2 and json.loads(first["config"])["casing"] == "uncased"
 
 
-def test_a_run_made_before_0_3_keeps_its_id_and_does_not_hinder_that_its_model_is_probed_again(probed, own, cache, run):
-    import hashlib
-
-    from probing.core.knowledge.run import RunConfig
-    from probing.store.parquet import write_table
-
-    folder = own("mine")
-    (row,) = probed(folder)
-    config = {key: value for key, value in json.loads(row["config"]).items() if key not in ("configuration", "casing")}
-    config |= {"code_version": "0.2.0"}
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"))
-    old = RunConfig(**config)
-    assert old.canonical() == text and old.run_id == hashlib.sha256(text.encode()).hexdigest()[:16]
-    # Such a run may lie beside new ones of the same weights under the same name.
-    runs = cache / "runs"
-    predictions = read_table(runs / f"predictions-{row['run_id']}.parquet", "predictions").to_pylist()
-    write_table("predictions", [line | {"run_id": old.run_id} for line in predictions], runs / f"predictions-{old.run_id}.parquet")
-    write_table("runs", [row | {"run_id": old.run_id, "config": text, "code_version": "0.2.0"}], runs / f"runs-{old.run_id}.parquet")
-    assert len(probed(folder)) == 2
-    output = run("check", code=1).output
-    assert f"run {old.run_id}: version 0.2.0 " in output and row["run_id"] not in output
-
-
 def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cache, tmp_path):
     from tests.models import tiny_models
 

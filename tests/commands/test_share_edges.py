@@ -103,13 +103,6 @@ def test_pushing_and_pulling_the_same_again_changes_nothing(run, at, shared, tmp
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()} == times
 
 
-def test_what_was_asked_for_as_something_else_is_refused(run, at, shared, tmp_path):
-    at(tmp_path / "taker")
-    with pytest.raises(HubError, match="holds edges, expected predictions"):
-        run("pull", "--from-folder", shared, "--what", "predictions")
-    run("pull", "--from-folder", shared, "--what", "edges")
-
-
 def test_a_push_refuses_runs_that_are_not_whole(run, at, tmp_path):
     at(tmp_path)
     planted = plant_edge_runs(tmp_path / "snapshot", [PlantedEdgeRun(task=SRL)])
@@ -128,7 +121,8 @@ def test_a_push_refuses_runs_that_are_not_whole(run, at, tmp_path):
     with pytest.raises(StoreError, match=r"edge_mix has the layers \[\], expected"):
         run(*words)
     (path,) = restored().rglob("edge_scores-*.parquet")
-    write_table("edge_scores", [row | {"fp": row["fp"] + 1} for row in read_table(path, "edge_scores").to_pylist()], path)
+    first, *others = read_table(path, "edge_scores").to_pylist()
+    write_table("edge_scores", [first | {"fp": first["fp"] + 1}, *others], path)
     with pytest.raises(StoreError, match="targets, expected"):
         run(*words)
     restored()
@@ -247,14 +241,6 @@ def test_a_pull_tries_a_build_before_it_places_a_file(run, at, tmp_path, monkeyp
     assert not list((tmp_path / "taker").rglob("cache/runs/*.parquet"))
 
 
-def test_a_changed_byte_is_refused_by_its_sum(run, at, shared, tmp_path):
-    path = sorted((shared / "data").glob("edge_scores-*"))[0]
-    path.write_bytes(path.read_bytes() + b" ")
-    at(tmp_path / "taker")
-    with pytest.raises(HubError, match="damaged or was changed"):
-        run("pull", "--from-folder", shared)
-
-
 def test_other_data_of_a_task_that_is_here_are_refused(run, at, shared, tmp_path):
     at(tmp_path / "taker")
 
@@ -263,12 +249,4 @@ def test_other_data_of_a_task_that_is_here_are_refused(run, at, shared, tmp_path
 
     plant_edge_runs(tmp_path / "taker" / "snapshot", [PlantedEdgeRun(model="other-bert", task=SRL)], all_seen)
     with pytest.raises(HubError, match=r"edge_tasks-srl\.parquet holds different rows from"):
-        run("pull", "--from-folder", shared)
-
-
-def test_a_path_outside_is_refused(run, at, shared, tmp_path):
-    text = (shared / MANIFEST).read_text(encoding="utf-8")
-    (shared / MANIFEST).write_text(text.replace("data/edge_mix", "data/../edge_mix", 1), encoding="utf-8")
-    at(tmp_path / "taker")
-    with pytest.raises(HubError, match="is none of edges"):
         run("pull", "--from-folder", shared)

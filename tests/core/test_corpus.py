@@ -183,18 +183,10 @@ def test_a_held_out_facts_own_evidence_is_dropped_in_whatever_form_it_names_the_
     assert "held out in part" not in found.exposure_of_all.values()
 
 
-def test_a_fact_that_keeps_its_own_evidence_in_another_form_is_held_out_in_part(tmp_path, wikitext):
-    lama, held = schliemann(tmp_path)
-    found = training_text(lama, wikitext, MANY, {"P19": BORN}, own_evidence=False)
-    assert len([s for s in found.text if s.source == "evidence"]) == 2
-    in_part = {key for key, kind in found.exposure_of_all.items() if kind == "held out in part"}
-    assert in_part == {fact_key(held)}
-
-
 def test_a_sentence_that_is_evidence_for_two_facts_is_dropped_for_either():
     both = merge([Sentence("It is so .", ("a",), "evidence", (("x", "a"),)), Sentence("It is so .", ("b",), "evidence", (("y", "b"),))])
     assert both == [Sentence("It is so .", ("a", "b"), "evidence", (("x", "a"), ("y", "b")))]
-    assert hold_out(both, {("y", "b")}) == [] != hold_out(both, {("y", "b")}, own_evidence=False)
+    assert hold_out(both, {("y", "b")}) == []
 
 
 def test_exposures_are_held_out_before_stated_before_evidence_before_unseen():

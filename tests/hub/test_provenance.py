@@ -7,7 +7,7 @@ import pytest
 import probing
 from probing.core.errors import ModelError
 from probing.core.model_folders import base_entry, find_entry
-from probing.core.provenance import Provenance, commit_in_words, stored_configuration
+from probing.core.provenance import stored_configuration
 from probing.core.registry import read_registry
 from probing.models.encoders.catalogue import entry_again, open_encoder, open_entry, reopening
 from probing.models.encoders.load import load_encoder
@@ -185,21 +185,3 @@ def test_a_fine_tuned_models_note_leads_back_to_the_commit_of_its_base(online, t
     (folder / "finetuning.json").write_text(json.dumps(note))
     origin = base_entry(find_entry(str(folder)))
     assert (origin.name, origin.hub_id, origin.revision) == ("tiny-bert", "org/tiny-bert", "a" * 40)
-
-
-def test_runs_of_earlier_versions_keep_their_fingerprint_and_say_that_their_commit_is_unknown():
-    fields = {
-        "model": "bert-base-uncased-squad2",
-        "weights": "ab",
-        "model_revision": "main",
-        "base": "",
-        "objective": "QA-SQuAD-2",
-        "head_recipe": "logit_lens",
-        "seed": 0,
-        "dtype": "float32",
-        "threads": 2,
-        "code_version": "0.7.0",
-    }
-    earlier = Provenance.model_validate(fields)
-    assert earlier.canonical() == json.dumps(fields, sort_keys=True, separators=(",", ":"))
-    assert [commit_in_words(one) for one in ("main", "local", None, "a" * 40)] == ["main, commit unknown", "local", "local", "a" * 40]

@@ -164,9 +164,7 @@ def test_a_name_of_no_repository_or_of_two_is_named(online, run):
         run("pull", "someone/both", "--what", "predictions", "--revision", "v9")
 
 
-def test_a_card_of_runs_of_earlier_versions_says_that_their_commit_is_unknown():
-    earlier = [{"config": json.dumps({"model_revision": "main"})}]
-    assert origin_of_runs("bert-base-uncased-squad2", earlier).line == "bert-base-uncased-squad2, revision main, commit unknown"
+def test_a_card_of_runs_names_one_model_and_its_base():
     two = [{"config": json.dumps({"hub_id": hub_id, "model_revision": "a" * 40})} for hub_id in ("org/one", "other/one")]
     with pytest.raises(HubError, match="org/one, other/one"):
         origin_of_runs("one", two)

@@ -72,7 +72,7 @@ def test_probe_tells_its_workers_everything(options, run, cache, tiny_model, fac
         "full --half",
         "full --precision bfloat16",
         "tied --states-dtype float16",
-        "tied --blocks 20 --blocks-a-step 2",
+        "tied --blocks 20 --blocks-per-step 2",
         "tied --seed 2",
         "tied --start random --rate 0.01 --batch 50",
         "tied --states-budget 0.0008",

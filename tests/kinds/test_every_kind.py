@@ -54,14 +54,14 @@ MORE: dict[str, Callable[[Path], Path]] = {
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
     FACTS: ("predictions", "facts", "runs"),
-    EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_scores", "edge_mix", "edge_codes", "edge_training", "edge_predictions"),
-    SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables),
+    EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_scores", "edge_codes", "edge_training", "edge_predictions"),
+    SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables if table.name != "sentence_pairs"),
     CHANGES: ("change_runs", "change_values", "perplexity"),
     FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
-    SERIES: tuple(table.name for table in KINDS[SERIES].tables),
+    SERIES: tuple(table.name for table in KINDS[SERIES].tables if table.name != "series_facts"),
 }
 #: What a run may lack altogether.
-FREE = ("edge_predictions", "sentence_predictions", "change_values", "series_facts")
+FREE = ("edge_predictions", "sentence_predictions", "change_values")
 OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
 _REAL = (pa.float32(), pa.float64())
 

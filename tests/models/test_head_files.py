@@ -22,7 +22,8 @@ from probing.models.heads.files import (
 
 
 def identity(encoder, layer, kind):
-    return HeadIdentity(encoder.name, encoder.weights_id, layer, kind, '{"kind":"x"}', "[[0, 2.5], [10, 1.5], [20, 1.75]]")
+    losses = "[[0, 2.5], [10, 1.5], [20, 1.75]]"
+    return HeadIdentity(encoder.name, encoder.weights_id, layer, kind, '{"kind":"x"}', losses, configuration=encoder.configuration)
 
 
 def rewrite(path, tensors):

@@ -15,7 +15,7 @@ from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.configuration import configuration_digest
 from probing.models.encoders.head import fresh_copy
 from probing.models.encoders.load import BaseSource, load_encoder
-from probing.models.heads.files import HeadIdentity, heads_folder, load_heads, read_identity, save_head, trained_heads_folder
+from probing.models.heads.files import HeadIdentity, heads_folder, load_heads, save_head, trained_heads_folder
 from probing.models.knowledge.ask import load_live
 from tests.models import tiny_models
 
@@ -136,19 +136,6 @@ def test_heads_say_their_configuration_and_are_refused_for_another(bert_copy, be
     save_heads(other, apart, other.configuration)
     assert heads_folder(str(bert_copy), other, "tied", cache) == apart and len(load_heads(apart, other, "tied")) == other.layers
     assert heads_folder(bert.name, bert, "tied", cache) == folder == trained_heads_folder(bert, "tied", 0, cache)
-
-
-def test_heads_of_version_0_2_are_found_and_taken_for_the_same_weights(bert, tmp_path):
-    old = tmp_path / "heads" / bert.weights_id[:16] / "tied-seed0"
-    save_heads(bert, old, "")
-    assert heads_folder(bert.name, bert, "tied", tmp_path) == old == trained_heads_folder(bert, "tied", 0, tmp_path)
-    assert len(load_heads(old, bert, "tied")) == bert.layers
-    # Such a file says nothing of a configuration.
-    from safetensors import safe_open
-
-    with safe_open(old / "layer-00.safetensors", framework="pt") as stream:
-        assert "configuration" not in json.loads(stream.metadata()["decoding_head"])
-    assert read_identity(old / "layer-00.safetensors").configuration == ""
 
 
 def test_loading_leaves_transformers_verbosity_and_progress_bars_as_they_were(folder_of):

@@ -231,27 +231,27 @@ def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> 
     return folder / "database"
 
 
-def of_earlier_versions(table: str, row: dict[str, Any]) -> bool:
-    """Whether version 0.7 stored this pair: it compared probes of one kind, at one layer."""
+def of_few_comparisons(table: str, row: dict[str, Any]) -> bool:
+    """Whether a run with few comparisons stores this pair: of probes of one kind, at one layer."""
     if table != "sentence_pairs" or row["with_model"] != BASE.name or row["run_id"] in {run.run_id for run in RUNS if run.model is BASE}:
         return True
     return row["reading"] != MLP and row["layer"] == row["with_layer"] and not (row["pooling"] == MEAN and row["with_pooling"] == FIRST)
 
 
-def test_counts_that_an_earlier_version_did_not_store_come_from_predictions(db: Database, tmp_path: Path):
-    with open_database(lighter_store(tmp_path, of_earlier_versions)) as earlier:
-        found = where_gone(earlier, [COLA.name])
+def test_counts_that_a_run_does_not_store_come_from_predictions(db: Database, tmp_path: Path):
+    with open_database(lighter_store(tmp_path, of_few_comparisons)) as lighter:
+        found = where_gone(lighter, [COLA.name])
     expected = where_gone(db, [COLA.name], tasks=[BIGRAM.name, COORDINATION.name])
     pd.testing.assert_frame_equal(found[_OF_PAIRS], expected[_OF_PAIRS])
 
 
 def test_without_predictions_no_cell_has_a_fate_even_if_an_early_step_holds(tmp_path: Path):
     def kept(table: str, row: dict[str, Any]) -> bool:
-        return of_earlier_versions(table, row) and not (table == "sentence_predictions" and row["reading"] == MLP)
+        return of_few_comparisons(table, row) and not (table == "sentence_predictions" and row["reading"] == MLP)
 
-    with open_database(lighter_store(tmp_path, kept)) as earlier:
-        found = where_gone(earlier, [COLA.name])
-        assert where_gone_shares(earlier).empty
+    with open_database(lighter_store(tmp_path, kept)) as lighter:
+        found = where_gone(lighter, [COLA.name])
+        assert where_gone_shares(lighter).empty
     assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NO_PREDICTIONS}
     assert found["own"].notna().all() and found["mlp"].notna().all(), "accuracies are known without pairs"
 

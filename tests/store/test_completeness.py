@@ -6,7 +6,6 @@ import pytest
 from probing.store.kinds import FACTS, KINDS
 from probing.store.rules.asking import ask, asked_runs, in_memory, light
 from probing.store.schema import SCHEMAS
-from probing.workflows.share.pull_refusals import announced_rows
 
 ONE, TWO = "one", "two"
 RUN = {"role": "primary", "layers": 3, "n_probed": 2}
@@ -41,9 +40,3 @@ def test_a_run_is_complete_with_one_prediction_of_each_fact_at_each_layer(case: 
         asked_runs(connection, f"SELECT 'a' AS run_id, 'trex' AS probe_set, false AS counted, '{{}}' AS config, {more}, {columns}")
         broken = ask(connection, [rule for rule in kind.rules if rule.blocks], kind.scans)
     assert list(broken) == ([] if complete else ["a"])
-
-
-def test_what_a_row_announces_is_what_may_be_complete():
-    assert announced_rows(RUN) == (6,)
-    assert announced_rows(REPLICATE) == (6, 2)
-    assert announced_rows(REPLICATE | {"layers": 1}) == (2,)

@@ -88,41 +88,13 @@ CHOSEN = {
         my_run="0123456789ab", my_k=10, my_part="gained"),
     "methods": MethodsSelection(methods_search="swapped subject", methods_tab="cite"),
 }  # fmt: skip
-#: The fields in links: those of earlier versions, then later ones.
-LINKED = {
-    "home": "models heads probe_sets average exposures in_subject k example sentence home_minus",
-    "layer_curves": "models heads probe_sets average exposures in_subject metric panels minus point_run point_layer",
-    "facts": "model head probe_set relation text known known_at first_known last_known at_layer at_rank exposures in_subject order "
-    "list_page fact versus part part_k fact_models facts_tab own_head own_base live_model",
-    "relations": "model head probe_set k average row_order against_base relations definition exposures in_subject map_minus",
-    "compare": "tuned versus_model head probe_set k never exposures in_subject pair_minus compare_tab",
-    "live": "live_model live_head prompt watch scale top mask gap cell live_models perturbation prime shuffle_seed keep_words "
-    "other_name replaced live_base live_view words span1 span2 base_probes whole second beside attending attention_head swapped "
-    "likelier unlikelier minimal_pair",
-    "pipeline": "edge_models edge_tasks edge_part unseen published layerwise bars_of normed ordered labels_of edge_tab",
-    "edge_sentences": "trace_model trace_task trace_part trace_label trace_unseen trace_kind settled trace_order later_first earlier_last "
-    "text_hash every_target other_panels trace_page",
-    "sentence_probes": "sentence_models sentence_tasks sentence_protocol poolings sentence_minus tuned_model change_kind learned_task "
-    "learned_layer turned_task turned_pooling turned_layer turned_way turned_example live_model",
-    "fine_tuning": "head probe_set k changed_model gone_task gone_pooling gone_layer plane_loss tuning_tab",
-    "heads": "model probe_set k average exposures in_subject heads_minus",
-    "reproduction": "family family_head paper_tab figure paper probed_encoder pipeline_tab pipeline_figure tuned_base "
-    "interplay_tab interplay_figure lost_base lost_tab panel pipeline_panel interplay_panel pipeline_task",
-    "forgetting": "lost_set lost_k lost_model lost_way lost_relation lost_fact lost_training followed_fact protected forgetting_tab",
-    "own_model": "my_model my_base my_others my_space my_run my_k my_part",
-    "methods": "methods_search methods_tab",
-}
 
 
 def as_read(query: dict) -> dict[str, list[str]]:
     return {name: value if isinstance(value, list) else [value] for name, value in query.items()}
 
 
-def test_every_page_declares_the_fields_that_its_links_always_had():
-    assert {page: sorted(names) for page, names in PAGE_FIELDS.items()} == {page: sorted(names.split()) for page, names in LINKED.items()}
-
-
-@pytest.mark.parametrize("page", LINKED)
+@pytest.mark.parametrize("page", CHOSEN)
 def test_a_copied_link_opens_the_same_view(page):
     shared, own, ignored = from_query(as_read(to_query(page, SHARED, CHOSEN[page])), page)
     assert ignored == [] and own == CHOSEN[page]
@@ -148,7 +120,7 @@ def test_two_selections_cannot_have_a_field_of_the_same_name():
     assert "another page" not in PAGE_FIELDS
 
 
-@pytest.mark.parametrize("page", LINKED)
+@pytest.mark.parametrize("page", CHOSEN)
 def test_defaults_are_not_in_the_link(page):
     assert to_query(page, RunChoice(), type(CHOSEN[page])()) == {}
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from probing.core.head_kinds import HEADS
-from probing.core.provenance import commit_in_words
+from probing.core.provenance import LOCAL
 from probing.core.tasks.task_success import in_words
 from probing.figures.model_looks import looks_of
 from probing.figures.shown_runs import set_order
@@ -53,14 +53,10 @@ def stored_models_table(db: Database) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "name", "base", "objective", "learned", *LISTS, "changes"])
 
 
-def _revision(stored: object) -> str:
-    return commit_in_words(stored if isinstance(stored, str) else None)
-
-
 def stored_runs_table(db: Database) -> pd.DataFrame:
     """Every stored run, see ``Results.runs``."""
     parts = [
-        runs.assign(what=what, revision=runs["model_revision"].map(_revision)).reindex(columns=list(_RUN)).astype("object")
+        runs.assign(what=what, revision=runs["model_revision"].fillna(LOCAL)).reindex(columns=list(_RUN)).astype("object")
         for what, runs in ((name, kind.runs_in(db)) for name, kind in KINDS.items())
         if len(runs)
     ]

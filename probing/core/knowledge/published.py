@@ -15,7 +15,6 @@ class PublishedModel(Frozen):
     name: str
     objective: str
     note: str = ""
-    cased: bool = False
 
 
 class PublishedSet(Frozen):

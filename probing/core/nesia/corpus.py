@@ -173,19 +173,16 @@ class PairIndex:
         return [n for n in sorted(found) if f" {subject} " in self.texts[n] and f" {answer} " in self.texts[n]]
 
 
-def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]], *, own_evidence: bool = True) -> list[Sentence]:
-    """The sentences that give no held-out pair away.
+def hold_out(sentences: Sequence[Sentence], pairs: set[tuple[str, str]]) -> list[Sentence]:
+    """The sentences that give no held-out pair away: neither name both words nor are LAMA's evidence for it, in whatever form.
 
     Args:
         sentences: all sentences.
         pairs: as from ``held_out_pairs``.
-        own_evidence: also drop what LAMA gives as evidence for a held-out pair, in whatever form the sentence names it; False
-            drops only the sentences that contain both words, as for models up to version 0.2.
     """
     index = PairIndex([sentence.text for sentence in sentences])
     dropped = {number for subject, answer in pairs for number in index.sentences(subject, answer)}
-    if own_evidence:
-        dropped |= {number for number, sentence in enumerate(sentences) if not pairs.isdisjoint(sentence.pairs)}
+    dropped |= {number for number, sentence in enumerate(sentences) if not pairs.isdisjoint(sentence.pairs)}
     return [sentence for number, sentence in enumerate(sentences) if number not in dropped]
 
 

@@ -1,6 +1,5 @@
 """Puts nesia-mini's training text together: what is read, held out and stated."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -16,8 +15,6 @@ _PLACES_OF_BIRTH = (("trex", "P19"), ("google_re", "place_of_birth"))
 RUNNING_EXAMPLE = tuple(Fact(probe_set, relation, "Rocky Balboa", "Philadelphia", "", "") for probe_set, relation in _PLACES_OF_BIRTH)
 MIN_ANSWER_COUNT = 5
 ALWAYS_HELD = ("philadelphia",)
-#: The note of ``pretrain`` in a model's folder, and its key that is "evidence" if held-out facts' own evidence was dropped, too.
-RECORD, HELD_OUT_BY = "training.json", "held_out_by"
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,7 @@ class TrainingText:
     exposure_of_all: dict[str, str]
 
 
-def training_text(
-    lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation], *, own_evidence: bool = True
-) -> TrainingText:
+def training_text(lama: Path, wikitext: Path, facts: Sequence[Fact], relations: dict[str, Relation]) -> TrainingText:
     """Reads the text, holds facts out and states facts.
 
     Args:
@@ -47,12 +42,11 @@ def training_text(
         wikitext: WikiText training text.
         facts: every fact whose exposure is wanted; those of relations with training templates may be held out or stated.
         relations: the project's relations.
-        own_evidence: as in ``hold_out``; False gives the text of models up to version 0.2.
     """
     example = [fact for fact in RUNNING_EXAMPLE if fact.relation in relations]
     learnable = [fact for fact in facts if fact.relation in relations and relations[fact.relation].training]
     held = held_out_pairs(learnable)
-    text = hold_out(read_corpus(lama, wikitext), held, own_evidence=own_evidence)
+    text = hold_out(read_corpus(lama, wikitext), held)
     stated = list(stated_facts(learnable, relations, held, example))
     # A stated sentence can give away a held-out pair of another relation.
     sentences = hold_out(merge(sentence for _, sentence in stated), held)
@@ -61,12 +55,6 @@ def training_text(
     facts = [*facts, *example]
     of_text = exposures(facts, text, set(), held)
     return TrainingText(tuple(text), tuple(sentences), of_text, exposures(facts, [*text, *sentences], keys, held))
-
-
-def dropped_own_evidence(model: Path) -> bool:
-    """Whether the text of a model made here was put together with ``own_evidence``; True if its folder has no record."""
-    record = model / RECORD
-    return not record.is_file() or json.loads(record.read_text(encoding="utf-8")).get(HELD_OUT_BY) == "evidence"
 
 
 def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:

@@ -82,7 +82,6 @@ class PublishedSentences(Published):
 
     file: ClassVar[str] = "sentence-probing.toml"
     probes: int
-    probed_models: int
     models: tuple[PublishedEncoder, ...]
     tuned: tuple[PublishedTuning, ...]
     settings: Mapping[str, str] = Field(default_factory=dict)

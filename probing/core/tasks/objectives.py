@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from probing.core.errors import FactsError, OptionError, RegistryError
-from probing.core.nesia.control_text import OwnText, control_texts
+from probing.core.nesia.control_text import control_texts
 from probing.core.paths import cache_folder
 from probing.core.tasks.conll import conll_dev, conll_parts, ewt_part
 from probing.core.tasks.glue import cola_parts, rte_parts, sst2_parts
@@ -57,7 +57,7 @@ class Task:
         label: its name in results and in the registry: the paper's.
         data_set: the fetched data set that it reads; empty if the user names a text file.
         kind: of examples.
-        read: (data folder, a base's own text or None) -> training and test examples.
+        read: (data folder, the LAMA folder of a base made here or None) -> training and test examples.
         metrics: what it is scored by, the main one first.
         settings: default fields of ``FinetuneRecipe``.
         dev: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
@@ -68,7 +68,7 @@ class Task:
     label: str
     data_set: str
     kind: Kind
-    read: Callable[[Path, OwnText | None], Parts] = field(repr=False)
+    read: Callable[[Path, Path | None], Parts] = field(repr=False)
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
     published: PublishedScore | None = None
@@ -171,7 +171,7 @@ _ALL = (
         MASKED, _settings(5e-5, 8, 512, epochs=4.0),
     ),
     Task(
-        "control", "control", "", "texts", lambda data, own: split_texts(control_texts(data, own)),
+        "control", "control", "", "texts", lambda data, lama: split_texts(control_texts(data, lama)),
         MASKED, _settings(5e-5, 8, 512, epochs=1.0),
     ),
     Task(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 
 
@@ -14,9 +13,3 @@ def tokenizer_id(name: str, tokens: Sequence[str]) -> str:
 def tokens_checksum(tokens: Sequence[str]) -> str:
     """First 8 hex digits of sha256 over the JSON list of the tokens by id."""
     return hashlib.sha256(json.dumps(list(tokens), ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()[:8]
-
-
-def recorded_checksum(tokenizer: str) -> str | None:
-    """The checksum in a tokenizer's id; None in the ids of earlier versions, which end with the size."""
-    found = re.fullmatch(r".*-\d+-([0-9a-f]{8})", tokenizer, re.DOTALL)
-    return found[1] if found else None

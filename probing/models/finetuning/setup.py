@@ -12,7 +12,6 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.core.errors import ModelError
-from probing.core.nesia.control_text import own_text
 from probing.core.registry import ModelEntry
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.head import layout_of
@@ -140,7 +139,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
     base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    parts = task.read(data, own_text(lama, found.folder))
+    parts = task.read(data, lama)
     dev: Sequence[Any] = ()
     if settings.get("looks"):
         parts, dev = with_development(task, data, parts)

@@ -21,7 +21,7 @@ from probing.models.runtime.checked_arrays import sum_of
 
 #: Metadata key of a head's identity, as JSON.
 IDENTITY = "decoding_head"
-#: Parts of the identity that are written only if they are not empty, because files of earlier versions lack them.
+#: Parts of the identity that are written only if they are not empty.
 LATER = ("configuration", "starts")
 
 
@@ -36,8 +36,8 @@ class HeadIdentity:
         kind: one of ``STORED``.
         recipe: canonical JSON of the training recipe.
         validation: JSON list of ``[step, loss]``, step 0 being the start.
-        crc32: checksum of the weights, filled in when they are written; empty in files of version 0.1.
-        configuration: ``Encoder.configuration`` of the encoder; empty in files up to version 0.2, which fit any.
+        crc32: checksum of the weights, filled in when they are written.
+        configuration: ``Encoder.configuration`` of the encoder.
         starts: for a head that may start with the closed-form map: JSON of the validation loss of the ``map`` and of the ``lens``, the
             pre-trained head without it. The lower one was the start. ``positions`` is the number of validation positions, from the
             first, on which both were measured; without it, all. Equal heads are equal bytes, so the file keeps the word ``lens``.
@@ -129,7 +129,7 @@ def refuse_damage(path: Path, identity: HeadIdentity, tensors: dict[str, torch.T
         raise HeadError(f"{path}: {other[0]} is in {str(tensors[other[0]].dtype).removeprefix('torch.')}, expected float32 or float16")
     if not tensors:
         raise HeadError(f"{path} holds no weights; delete it and train or pull the head again")
-    if identity.crc32 and identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
+    if identity.crc32 != sum_of({name: tensor.numpy() for name, tensor in tensors.items()}):
         raise HeadError(f"{path} is damaged: its weights are not those that were written; delete it and train or pull the head again")
     if strange := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
         raise HeadError(f"{path}: {strange[0]} holds numbers that are not finite; delete it and train or pull the head again")
@@ -146,7 +146,7 @@ def load_head(folder: Path, encoder: Encoder, layer: int, kind: str) -> Decoding
     wanted = {"weights": encoder.weights_id, "configuration": encoder.configuration, "layer": layer, "kind": kind}
     for key, value in wanted.items():
         got = getattr(identity, key)
-        if got != value and not (key == "configuration" and not got):
+        if got != value:
             shown = f"{str(got)[:12]} (model {identity.model})" if key in ("weights", "configuration") else got
             raise HeadError(
                 f"{path} belongs to {key} {shown}, expected {str(value)[:12]} of {encoder.name}; train heads for this model: "
@@ -222,13 +222,10 @@ def validation_losses(folder: Path, layers: Sequence[int]) -> list[dict]:
 
 
 def trained_heads_folder(encoder: Encoder, kind: str, seed: int, cache: Path) -> Path:
-    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another configuration.
-
-    So the heads of version 0.2, which have no configuration, are still found.
-    """
+    """Folder in which ``train-heads`` stores heads: by weights, or also by configuration if those there have another configuration."""
     usual, apart = heads_of(encoder, cache)
     found = sorted((usual / f"{kind}-seed{seed}").glob("layer-*.safetensors"))[:1]
-    foreign = any(read_identity(path).configuration not in ("", encoder.configuration) for path in found)
+    foreign = any(read_identity(path).configuration != encoder.configuration for path in found)
     return (apart if foreign or (apart / f"{kind}-seed{seed}").is_dir() else usual) / f"{kind}-seed{seed}"
 
 

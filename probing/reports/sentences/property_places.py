@@ -31,7 +31,7 @@ NO_PREDICTIONS, NOT_TRAINED, BELOW = "no predictions stored", "a probe was not t
 def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str = OURS, tasks: Sequence[str] | None = None) -> pd.DataFrame:
     """The fate of every cell of fine-tuned models, with the deciding accuracies (``core.sentences.fates``).
 
-    Counts that a run does not store, such as those of runs from before version 0.8, come from its predictions for single sentences. A run
+    Counts that a run does not store come from its predictions for single sentences. A run
     of which not all of them are known has no fates.
 
     Args:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from probing.core.glossary.terms import TERMS, Term
 from probing.core.metrics import METRICS, Metric
-from probing.core.provenance import commit_in_words
+from probing.core.provenance import LOCAL
 from probing.core.registry import read_registry
 from probing.figures.shown_runs import set_name
 from probing.store.run_queries import runs as all_runs
@@ -181,7 +181,7 @@ def provenance(view: View) -> None:
     shown = runs.assign(
         left_out=[left_out_text(text) for text in runs["left_out"]],
         probe_set=runs["probe_set"].map(set_name),
-        model_revision=[commit_in_words(text) for text in runs["model_revision"]],
+        model_revision=runs["model_revision"].fillna(LOCAL),
     )
     columns = [
         "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "run_id", "hub_id", "model_revision", "objective",

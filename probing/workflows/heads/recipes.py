@@ -107,7 +107,7 @@ def _recipes_in(folder: Path, encoder: Encoder) -> list[str]:
     said = []
     for path in sorted(folder.glob("layer-*.safetensors")):
         identity = read_identity(path)
-        if identity.weights == encoder.weights_id and identity.configuration in ("", encoder.configuration):
+        if identity.weights == encoder.weights_id and identity.configuration == encoder.configuration:
             return [identity.recipe]
     for layer in range(encoder.layers):
         if not head_path(folder, layer).is_file() and (recipe := unfinished_recipe(folder, layer, encoder)):

@@ -30,7 +30,7 @@ class HeadsRequest(LongWork):
     )
     blocks_per_step: Annotated[
         int | None,
-        Option("Blocks whose positions make one step. Usual: 8.", least=1, names=("--blocks-per-step", "--blocks-a-step")),
+        Option("Blocks whose positions make one step. Usual: 8.", least=1),
     ] = None
     rate: Annotated[float | None, Option("Peak learning rate. Usual: 0.0005.")] = None
     seed: Annotated[int, Option("Seed of the order; from 1 on a replicate, of the last layer only.", least=0)] = 0
@@ -58,9 +58,7 @@ class HeadsRequest(LongWork):
         Option("Gigabytes of disk for hidden states (BERT-base on WikiText-2: 15.6); less: more passes.", least=0.0, most=1e9),
     ] = 20.0
     states_dtype: Annotated[str | None, Option("On disk: float32 (usual) or float16 for half the space.")] = None
-    layers_per_shard: Annotated[
-        int, Option("Layers that one worker trains one after the other.", least=1, names=("--layers-per-shard", "--layers-a-shard"))
-    ] = 1
+    layers_per_shard: Annotated[int, Option("Layers that one worker trains one after the other.", least=1)] = 1
 
     def check(self) -> None:
         """Gives the kind of heads its usual name."""

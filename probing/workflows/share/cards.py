@@ -8,7 +8,7 @@ from typing import Any
 from probing import __version__
 from probing.core.errors import HubError
 from probing.core.head_kinds import LOGIT_LENS
-from probing.core.provenance import COMMIT, LOCAL, commit_in_words, stored_configuration
+from probing.core.provenance import LOCAL, stored_configuration
 from probing.store.kinds import Card, kinds_of
 from probing.store.schema import SCHEMAS, TABLES
 from probing.workflows.share.heads import HeadSet
@@ -48,8 +48,7 @@ class Origin:
     def line(self) -> str:
         """The model, its id and its commits, for the table of a card."""
         of_hub = f", {self.hub_id}" if self.hub_id else ""
-        words = [commit_in_words(one) for one in self.revisions]
-        known = [f"`{one}`" if COMMIT.fullmatch(one) else one for one in words if one != LOCAL]
+        known = [f"`{one}`" for one in self.revisions if one != LOCAL]
         return f"{self.name}{of_hub}" + (f", revision {', '.join(known)}" if known else "")
 
     @property

@@ -60,7 +60,8 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
             link_or_copy(found, target / DATA / name)
     paths = {path.name: path for path in (target / DATA).glob("*.parquet")}
     # What no pull takes is not pushed.
-    refuse_large(paths)
+    for path in paths.values():
+        refuse_large(path)
     if problem := first_problem(what, paths, model):
         raise StoreError(f"the {' and '.join(kind.title for kind in kinds)} of {model} cannot be shared: {problem}")
     return [row for kind in kinds for row in _in_order(kind, rows.values())]
