@@ -90,7 +90,7 @@ def test_every_figure_is_drawn_with_ours_and_the_published_numbers(open_page, fi
     plot = PAPER.figure(figure)
     assert plot.shows in text_of(app)
     # The curves of the first tab, and those of the figure.
-    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")][1:]
+    specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     assert len(specs) == 1 + (2 if plot.kind == "summary" else 1 + len(plot.models))
     named = {trace.get("name") for spec in specs[1:] for trace in spec["data"]}
     if plot.kind == "summary":

@@ -59,12 +59,6 @@ def test_a_link_lists_exactly_one_part(family, part):
     assert app.query_params["part"] == [part] or app.query_params["part"] == part
 
 
-def test_a_link_that_calls_the_last_fate_erased_lists_the_same_facts(family):
-    old, new = (family(model=TUNED, versus="nesia-mini", part=part) for part in ("erased", "not_read"))
-    assert not old.exception and not old.info and listed(old) == listed(new) == 1
-    assert old.query_params["part"] in (["not_read"], "not_read")
-
-
 def test_the_rank_that_counts_as_known_is_part_of_the_link(family):
     app = family(model=TUNED, versus="nesia-mini", part="kept", part_k="100")
     assert listed(app) == 8

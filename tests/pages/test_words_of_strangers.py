@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from markdown_it import MarkdownIt
@@ -157,6 +158,9 @@ def markup_of(text: str) -> tuple[str, ...]:
     acts = []
     for block in COMMONMARK.parse(text):
         for part in block.children or [block]:
+            if part.type == "link_open" and not urlsplit(str(part.attrs["href"])).netloc:
+                # A link of ours to another page, whose fields are encoded.
+                continue
             if part.type in ("image", "html_inline", "html_block", "link_open") and "evil" in f"{part.content}{part.attrs}":
                 acts.append(f"{part.type} {part.content}{part.attrs}")
             # The browser's dialect makes links of bare addresses, unless they are code.

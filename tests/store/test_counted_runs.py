@@ -191,8 +191,6 @@ def test_counts_that_are_not_whole_are_named_and_left_out(source: Path, caplog: 
         (_changed("layer_counts", hits_100=lambda n: 10_000), "more facts are known than there are"),
         (_changed("total_counts", any_1=lambda n: 10_000), "more facts are known than there are"),
         (_changed("layer_counts", sum_reciprocal_rank=lambda n: math.inf), "sum_reciprocal_rank is inf, expected 0"),
-        (_gone("counted_runs"), "no counted_runs file has the run"),
-        (_changed("counted_runs", n_read=lambda n: n + 1), "probed and left out are"),
         (_changed("counted_runs", tokenizer=lambda name: "other"), "no vocabulary file has its tokenizer"),
         (_changed("counted_runs", config=lambda config: config.replace("trex", "tres")), "it was changed after the run"),
     ],

@@ -136,8 +136,6 @@ def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path
     build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         assert precision(database, [FULL.run_id]).equals(precision(db, [FULL.run_id]))
-    (problem,) = check_store([folder])
-    assert "no swapped_runs file" in problem
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,6 @@ def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_show
     with open_database(tmp_path / "database") as database:
         assert precision(database, [COMPACT.run_id])["swapped"].isna().all()
         assert total(database, [COMPACT.run_id])["inner_n"].notna().all()
-    assert ["which asked 10" in problem for problem in check_store([folder])] == [True]
     (folder / "swapped_runs-a.parquet").unlink()
     build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:

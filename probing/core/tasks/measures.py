@@ -75,6 +75,6 @@ TASK_METRICS = (
         "own task), there is no partly, and learned is a low bar. For NER, words decide the interval, and entity F1 the way to the "
         "published score.",
         "a score that equals its baseline is not above it; exactly half of the way is learned", "undefined if no score is stored",
-        "ours; not in the paper", "core.tasks.task_success.judged",
+        "ours; not in the paper", "core.tasks.task_success.verdict_of",
     ),
 )  # fmt: skip

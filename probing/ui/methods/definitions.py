@@ -198,7 +198,7 @@ def columns() -> None:
     st.markdown("## Every column of the stored tables")
     rows = [{"table": name, **column.described} for name, table in TABLES.items() for column in table.columns]
     shown = pd.DataFrame(rows).replace("`", "", regex=True)
-    st.dataframe(shown, hide_index=True, column_config=fitted(shown))
+    st.dataframe(shown, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(shown))
     st.caption("Results are Parquet files, named after their table. `python -m probing tables` prints this list with what a row is.")
 
 

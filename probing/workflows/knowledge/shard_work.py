@@ -38,7 +38,7 @@ def probe_job(work: ProbeWork, setup: Mapping[str, Any], heads: Path | None, env
     setup = {
         **setup,
         "heads": str(heads.absolute()) if heads else None,
-        "config": work.config.model_dump(by_alias=True),
+        "config": work.config.model_dump(by_alias=True) | {"head": work.config.head},
         "work": str(work.folder.absolute()),
         "states_cache": str(work.states_cache.absolute()) if work.states_cache else None,
         "layers": work.wanted,
