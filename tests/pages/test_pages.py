@@ -89,7 +89,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     (path,) = (tmp_path / "cache" / "database").glob("*.duckdb")
     damage_in_place(path)
     page_reads._read.clear()
-    app.switch_page("pages/9_Methods_and_data.py")
+    app.switch_page("pages/2_Relations.py")
     app.run()
     assert not app.exception and not app.warning
     assert is_whole(tmp_path / "cache" / "database")
