@@ -57,30 +57,30 @@ def caption(words: str, filters: str, table: pd.DataFrame, figure: go.Figure, da
     head = f"{chosen[:1].upper()}{chosen[1:]}." if chosen else ""
     tail = [*notes(table), f"BERTnesia Explorer, {data.partition(' · ')[0]}." if data else ""]
     left = MOST - sum(len(one.split()) for one in (head, *tail))
-    said: list[str] = []
-    rest: list[str] = []
+    on_marks: list[str] = []
+    others: list[str] = []
     explained: set[str] = set()
     for sentence in re.split(r"(?<=[.!?])\s+|; (?=[◐✗?✓] )", words.strip()):
-        spoken = _spoken(sentence)
-        if not sentence or spoken - set(shown) or spoken & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
+        named = _spoken(sentence)
+        if not sentence or named - set(shown) or named & {"✓", "◐", "✗", "?"} or _OF_MOUSE.search(sentence):
             continue
-        (said if spoken else rest).append(sentence)
-    said = [one if len(one.split()) <= 12 else f"{one.split(', ')[0].rstrip('.')}." for one in said]
-    told: list[str] = []
+        (on_marks if named else others).append(sentence)
+    on_marks = [one if len(one.split()) <= 12 else f"{one.split(', ')[0].rstrip('.')}." for one in on_marks]
+    kept: list[str] = []
     for mark, names in shown.items():
-        found = next((one for one in said if mark in _spoken(one) and len(one.split()) <= 14), "")
+        found = next((one for one in on_marks if mark in _spoken(one) and len(one.split()) <= 14), "")
         sentence = found or _ALWAYS.get(mark) or (f"{mark.capitalize()}: {', '.join(names[:2])}." if names else "")
         if mark in explained or not sentence or len(sentence.split()) > left:
             continue
         explained |= _spoken(sentence) | {mark}
-        told.append(sentence)
+        kept.append(sentence)
         left -= len(sentence.split())
-    for sentence in rest:
+    for sentence in others:
         if len(sentence.split()) > left:
             break
-        told.append(sentence)
+        kept.append(sentence)
         left -= len(sentence.split())
-    return " ".join(part for part in (head, *told, *tail) if part)
+    return " ".join(part for part in (head, *kept, *tail) if part)
 
 
 def marks(figure: go.Figure) -> dict[str, list[str]]:

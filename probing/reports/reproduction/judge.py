@@ -15,6 +15,7 @@ import pandas as pd
 from probing.core.claims import Check, Claim, Columns, Comparison, Rows
 from probing.core.errors import OptionError, PublishedError
 from probing.reports.declarations import KINDS
+from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.task_success import learned, verdicts_by_model
 from probing.store.database import Database
 
@@ -118,10 +119,7 @@ def verdict(difference: Interval, relation: str, margin: float) -> str:
 
 def apart(first: Interval, second: Interval) -> Interval:
     """First minus second, of independent quantities, by MOVER (Zou and Donner 2008)."""
-    value = first.value - second.value
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
-    return Interval(value, value - below, value + above)
+    return Interval(*map(float, joined(first, second)))
 
 
 def share(part: Interval, whole: Interval) -> Interval:

@@ -1,6 +1,7 @@
 """Two models by layer, with baselines that do not know the subject: the majority answer and the swapped subject."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,11 +80,11 @@ def _trained_alike(db: Database, run: str) -> tuple[str | None, list[str]]:
     return next(iter(control), None), sorted(again)
 
 
-def joined(first: Sequence[pd.Series], second: Sequence[pd.Series]) -> tuple[pd.Series, pd.Series, pd.Series]:
+def joined(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, Any, Any]:
     """First minus second, with the combined interval for independent shares (Newcombe 1998, method 10 without correlation).
 
     Args:
-        first, second: value, lower and upper end, row by row.
+        first, second: value, lower and upper end, as numbers or row by row.
     """
     (value, low, high), (base, base_low, base_high) = first, second
     more = value - base
