@@ -53,7 +53,7 @@ DAMAGE = {
     ),
     "no scores": ("edge_scores", lambda rows: without(rows, ANY), "edge_scores has the layers []"),
     "number of targets": ("edge_scores", lambda rows: first(rows, ANY, tn=rows[0]["tn"] + 1), "expected one number"),
-    "strange label": ("edge_scores", lambda rows: [*rows, rows[0] | {"label": 40}], "the label number 40"),
+    "strange label": ("edge_scores", lambda rows: [*rows, rows[0] | {"label": 40}], "each with as many rows"),
     "training of a layer": ("edge_training", lambda rows: rows[1:], "edge_training has the layers [1, 2, 3, 4]"),
     "answers missing": ("edge_predictions", lambda rows: rows[1:], "targets x 5 layers"),
     "answers of a target": (
