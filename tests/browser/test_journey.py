@@ -45,6 +45,8 @@ WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "
 WITHOUT_ANSWER = {
     "Methods and data": "a reference, which has a search",
     "Your model": "a form until there is a run",
+    "Reproduction": "a table of what the paper claims",
+    "Edge probing's paper": "a table of what the paper claims",
 }
 #: Pages with tabs of any height -> the reason.
 TALL = {"Methods and data": "a reference, which has a search"}

@@ -22,7 +22,7 @@ RESULTS = (
     "out",
 )
 #: When and where a run was made.
-OF_THE_MAKING = ["device", "created"]
+OF_THE_MAKING = ["device", "created", "seconds"]
 UNREADABLE = "unreadable"
 
 
@@ -49,8 +49,10 @@ def digests(place: Path) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     try:
-        if path.name.startswith("runs-") and path.suffix == ".parquet":
-            return _of(read_table(path, "runs").drop_columns(OF_THE_MAKING).to_pylist())
+        table = path.name.partition("-")[0]
+        if table in ("runs", "head_training") and path.suffix == ".parquet":
+            rows = read_table(path, table)
+            return _of(rows.drop_columns([column for column in OF_THE_MAKING if column in rows.column_names]).to_pylist())
         if path.suffix == ".duckdb":
             return _of(tables(path))
         if path.name == "current.json":

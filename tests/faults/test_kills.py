@@ -32,4 +32,4 @@ def test_every_long_command_is_killed_again_and_again(name, inputs, warm, report
     trials = [kill_and_resume(COMMANDS[name], inputs, warm, wanted, rng) for _ in range(TRIALS)]
     report[name, "kill -9, up to three times"] = trials
     assert [loss for trial in trials for loss in trial.losses] == []
-    assert sum(trial.faults for trial in trials) >= TRIALS / 2
+    assert all(trial.faults for trial in trials)

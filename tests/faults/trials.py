@@ -70,12 +70,14 @@ def _finished(command: Command, inputs: Path) -> Path:
 def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Undisturbed, rng: random.Random) -> Trial:
     """Kills the command one to three times and then lets it finish.
 
-    Each kill comes at a moment uniform over the command's duration, or before a step uniform over its steps on the file system:
-    most of the time is spent on computing, and the moments between two steps are those that can go wrong.
+    Each kill comes before a step uniform over its steps on the file system, or at a moment uniform over the command's duration: the
+    moments between two steps are those that can go wrong, and most of the time is spent on computing. The first comes before a step,
+    which always meets the command at work.
     """
     place, trial = begin(command, inputs, warm), Trial()
-    for _ in range(rng.randint(1, MAX_KILLS)):
-        how = {"kill_after": rng.uniform(0, wanted.seconds)} if rng.random() < 0.5 else {"kill_at_step": rng.randint(1, wanted.steps)}
+    for number in range(rng.randint(1, MAX_KILLS)):
+        at_step = number == 0 or rng.random() < 0.5
+        how = {"kill_at_step": rng.randint(1, wanted.steps)} if at_step else {"kill_after": rng.uniform(0, wanted.seconds)}
         done = warm.run(call(command, inputs, place, **how))
         trial.faults += done.code == -9
         if done.code not in (0, -9):

@@ -18,7 +18,7 @@ from probing.store.schema import SCHEMAS
 from probing.store.sources import data_version_of, find_files
 from tests.store.planted import SEVERAL, TOKENIZER, PlantedRun, plant_runs, planted_exposure, prediction_rows, run_row, tables, token_rows
 
-_OLD = [*SEVERAL[:5], *SEVERAL[6:]]
+_OLD = [SEVERAL[number] for number in (0, 1, 2, 6, 7, 13)]
 _NEW = SEVERAL[5]
 _MORE_TREX = Fact("trex", "P19", "Rome Paris", "rome", "[X] was born in [Y] .", "Rome Paris was born in [MASK] .")
 _ELSEWHERE = Fact("trex", "P20", "Rome Paris", "rome", "[X] died in [Y] .", "Rome Paris died in [MASK] .")
