@@ -14,12 +14,12 @@ from probing.models.forgetting.relearning import RelearnRecipe
 from probing.store.check import check_store
 from probing.store.parquet import read_table
 from probing.store.sources import files_of
-from tests.models.forgetting.planted import SENTENCES, facts, planted_base
+from tests.models.forgetting.planted import KNOWN, SENTENCES, facts, planted_base
 
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, folder_of_run):
-    """Folders of a base that knows 300 facts, and of the base with a spoilt last layer."""
+    """Folders of a base that knows some facts, and of the base with a spoilt last layer."""
     root = tmp_path_factory.mktemp("forgetting")
     shutil.copytree(planted_base(folder_of_run), root / "planted")
     shutil.copytree(root / "planted", root / "spoilt")
@@ -89,7 +89,7 @@ def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(r
     output, asked = first[0], stored
     assert "spoilt lost " in output and "- layers put back: " in output and "| relearned | " in output
     (row,), lost = rows_of(asked, "forgetting_runs"), rows_of(asked, "forgetting_facts")
-    assert row["known"] > 280 and row["kept"] + row["lost"] == row["known"] and len(lost) == row["lost"] > 50
+    assert row["known"] > 0.95 * KNOWN and row["kept"] + row["lost"] == row["known"] and len(lost) == row["lost"] > 50
     assert (row["k"], row["seeds"], row["probe_set"], row["base"]) == (1, 1, "mine", "planted")
     ids = {one["fact_id"] for one in read_table(*files_of("facts", asked / "runs"), "facts").to_pylist()}
     assert len({one["fact_id"] for one in lost}) == len(lost) and {one["fact_id"] for one in lost} < ids
@@ -111,12 +111,11 @@ def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, store
     assert check_store([asked / "runs"]) == []
 
 
-def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked, monkeypatch):
-    monkeypatch.setattr(module, "RelearnRecipe", RelearnRecipe)
+def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked):
     recovered(run, folders, asked, "spoilt", "--k", 10)
     (row,) = rows_of(asked, "forgetting_runs")
-    assert {one["level"] for one in rows_of(asked, "forgetting_shares") if one["way"] == "relearned"} == set(RelearnRecipe.steps)
-    assert row["k"] == 10 and row["known"] >= 300 and len(rows_of(asked, "forgetting_facts")) == row["lost"]
+    assert {one["level"] for one in rows_of(asked, "forgetting_shares") if one["way"] == "relearned"} == {5, 15}
+    assert row["k"] == 10 and row["known"] >= KNOWN and len(rows_of(asked, "forgetting_facts")) == row["lost"]
 
 
 def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, stored, tmp_path):
