@@ -43,11 +43,10 @@ app: setup
 	$(BIN)/python -m probing build
 	$(BIN)/python -m probing.ui
 
-# Each file is compiled once, and not again by every process that a test starts. tests/conftest.py orders the files. Three workers for
-# two cores: the one with the browser often waits.
+# Each file is compiled once, and not again by every process that a test starts. tests/conftest.py orders the files.
 test: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
-	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e ".[dev,ray]"
