@@ -58,14 +58,15 @@ def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(objective
     name = f"tiny-bert-{objective}"
     tune(run, tiny_model, objective, data(objective), "--difference")
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
-    run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
+    words = ("--facts", facts_file, "--head", "logit_lens", "--compact", "--out", cache / "runs")
+    run("probe", "--model", name, "--base", tiny_model, *words)
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     assert (row["model"], row["base"], row["objective"], row["top_k"]) == (name, "tiny-bert", TASKS[objective].label, 1)
     assert json.loads(row["config"])["compact"] is True
     drift = read_table(cache / "runs" / f"weight_drift-{name}.parquet", "weight_drift").to_pylist()
     assert [r["layer"] for r in drift] == [0, 1, 2] and drift[2]["drift"] > 0
     assert (cache / "runs" / f"tasks-{name}.parquet").is_file()
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, *words)
     pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
     assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", name)]
     assert "ok  runs and database" in run("check").output

@@ -1,6 +1,5 @@
 """``push edges`` and ``pull``: a round trip through a folder, and what is refused."""
 
-import json
 import shutil
 
 import pyarrow as pa
