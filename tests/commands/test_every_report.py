@@ -17,20 +17,11 @@ REPORTS = [report for kind in KINDS.values() for report in kind.every]
 COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
 #: Report -> what it is asked for, if it needs a name.
 GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
-#: A quick report of each kind.
-QUICK = {"knowledge": "tasks", "edges": "tasks", "sentences": "groups", "changes": "perplexity"}
-QUICK |= {"forgetting": "outcome", "series": "events"}
 
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory):
     return plant_all(tmp_path_factory.mktemp("reports"))
-
-
-@pytest.fixture()
-def stored(snapshot, monkeypatch):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    monkeypatch.setenv("PROBING_CACHE", str(snapshot.parent / "cache"))
 
 
 @pytest.fixture(scope="module")
@@ -65,22 +56,29 @@ def test_a_report_has_the_same_rows_in_every_form(tables, report):
     assert all(line.count(" & ") == len(columns) - 1 for line in latex[4:-2])
 
 
-@pytest.mark.parametrize("report", REPORTS, ids=lambda one: f"{one.kind}-{one.name}")
-def test_an_empty_store_reports_nothing(tmp_path, monkeypatch, run, report):
-    (tmp_path / "snapshot").mkdir()
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """A folder with nothing stored in ``snapshot``."""
+    folder = tmp_path_factory.mktemp("empty")
+    (folder / "snapshot").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("report", [one for one in REPORTS if not one.needs], ids=lambda one: f"{one.kind}-{one.name}")
+def test_an_empty_store_reports_nothing(empty, databases, monkeypatch, run, report):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(empty / "snapshot"))
+    monkeypatch.setenv("PROBING_CACHE", str(empty / "cache"))
+    assert "no rows" in run(*COMMANDS[report.kind], report.name).stdout
+    reports = KINDS[report.kind]
+    with open_database(databases.shared(empty / "snapshot")) as db:
+        found, _ = reports.written(db, reports.choose(report.name), "json")
+    assert json.loads(found) == ({name: [] for name in reports.together} if report.name in reports.together else [])
+
+
+def test_a_report_takes_every_form_by_two_options_and_is_written_to_a_file(snapshot, monkeypatch, run, tmp_path):
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    if report.needs:
-        return
-    words, together = (*COMMANDS[report.kind], report.name), KINDS[report.kind].together
-    assert "no rows" in run(*words).stdout
-    expected = {name: [] for name in together} if report.name in together else []
-    assert json.loads(run(*words, "--json").stdout) == expected
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_command_takes_every_form_by_two_options_and_writes_a_file(stored, run, tmp_path, kind):
-    words = (*COMMANDS[kind], QUICK[kind])
+    words = ("report", "tasks")
     for form in ("csv", "latex", "json"):
         assert run(*words, "--as", form).stdout == run(*words, f"--{form}").stdout != ""
     assert run(*words).stdout == run(*words, "--as", "text").stdout

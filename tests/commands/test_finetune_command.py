@@ -39,7 +39,7 @@ def tune(run, tiny_model, objective, data, *more, code=0):
 
 
 @pytest.mark.parametrize("objective", TASKS)
-def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, run, cache, tiny_model, facts_file, data):
+def test_every_objective_is_trained_and_scored(objective, run, cache, tiny_model, data):
     name = f"tiny-bert-{objective}"
     output = tune(run, tiny_model, objective, data(objective), "--freeze-embeddings", "--difference").output
     folder = cache / "models" / name
@@ -49,27 +49,27 @@ def test_every_objective_is_trained_scored_and_probed_with_its_base(objective, r
     assert rows and all(-1 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
     assert {row["metric"] for row in rows} == set(TASKS[objective].metrics)
     assert rows[0]["metric"] in output
-    assert "exists already" in tune(run, tiny_model, objective, data(objective)).output
     again = score(ScoreRequest(str(folder), base=str(tiny_model), data=data(objective), device="cpu"), lambda line: None)
     assert {one.metric: (one.value, one.recorded) for one in again} == {row["metric"]: (row["value"], row["value"]) for row in rows}
 
+
+@pytest.mark.parametrize("objective", ["ner-conll", "mlm-squad"], ids=["with the base's head", "with its own head"])
+def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(objective, run, cache, tiny_model, facts_file, data):
+    name = f"tiny-bert-{objective}"
+    tune(run, tiny_model, objective, data(objective), "--difference")
     # The base of a folder is remembered by name; here it is a folder too, and still called as its own runs call it.
-    run("probe", "--model", name, "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
+    words = ("--facts", facts_file, "--head", "logit_lens", "--compact", "--out", cache / "runs")
+    run("probe", "--model", name, "--base", tiny_model, *words)
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
-    assert (row["model"], row["base"], row["objective"], row["top_k"]) == (name, "tiny-bert", record["objective"], 1)
+    assert (row["model"], row["base"], row["objective"], row["top_k"]) == (name, "tiny-bert", TASKS[objective].label, 1)
     assert json.loads(row["config"])["compact"] is True
     drift = read_table(cache / "runs" / f"weight_drift-{name}.parquet", "weight_drift").to_pylist()
     assert [r["layer"] for r in drift] == [0, 1, 2] and drift[2]["drift"] > 0
     assert (cache / "runs" / f"tasks-{name}.parquet").is_file()
-    assert "ok  runs and database" in run("check").output
-
-
-def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(run, cache, tiny_model, facts_file, data):
-    tune(run, tiny_model, "ner-conll", data("ner-conll"), "--difference")
-    run("probe", "--model", "tiny-bert-ner-conll", "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, *words)
     pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
-    assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", "tiny-bert-ner-conll")]
+    assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", name)]
+    assert "ok  runs and database" in run("check").output
 
 
 def test_a_score_needs_the_tasks_head_and_a_model_of_finetune(run, cache, tiny_model, data):
@@ -248,7 +248,7 @@ def test_a_seed_needs_heads_of_that_seed_and_the_lens_has_none(run, cache, tiny_
 
 def test_a_replicate_has_a_head_and_predictions_of_the_last_layer_only(run, cache, tiny_model, facts_file, tmp_path):
     text = tmp_path / "text.txt"
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     small = ("--positions", 200, "--epochs", 1)
     run("train-heads", "--model", tiny_model, "--head", "tied", "--text", text, "--valid", text, *small, "--seed", 1)
     assert [path.name for path in cache.glob("heads/*/tied-seed1/*.safetensors")] == ["layer-02.safetensors"]

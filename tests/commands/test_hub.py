@@ -27,7 +27,7 @@ def made(tiny_model, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("made")
     text = folder / "text.txt"
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     facts = folder / "facts.jsonl"
     rows = [("france", "Paris"), ("germany", "Berlin"), ("italy", "Rome")]
     lines = [{"subject": s, "relation": "capital", "object": o, "prompt": f"The capital of {s} is [MASK]."} for s, o in rows]

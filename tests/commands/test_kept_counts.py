@@ -31,7 +31,7 @@ def lama(tmp_path):
 def asked(run, cache, tiny_model, lama, tmp_path):
     """Trained heads in full, and logit lens compact."""
     text = tmp_path / "text.txt"
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 2500)
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     learning = ("--text", text, "--valid", text, "--positions", 200, "--epochs", 1)
     run("train-heads", "--model", tiny_model, "--head", "tied", *learning)
     run("probe", "--model", tiny_model, "--facts", lama, "--head", "tied", "--out", tmp_path / "full")

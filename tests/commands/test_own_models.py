@@ -44,10 +44,10 @@ def own(tiny_model, tmp_path):
 
 @pytest.fixture()
 def probed(run, cache, facts_file):
-    """Probes with the lens and gives the rows of all runs."""
+    """Probes with the lens and gives the rows of all runs; where a folder is named, no database is built."""
 
     def rows(folder, *more):
-        run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens", *more)
+        run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", *more)
         return [read_table(path, "runs").to_pylist()[0] for path in sorted((cache / "runs").glob("runs-*.parquet"))]
 
     return rows
@@ -105,7 +105,7 @@ def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cac
 
 def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, facts_file, caplog):
     base, near, far = own("base"), own("near", 0.01), own("far", 3.0)
-    words = ("--facts", facts_file, "--head", "logit_lens", "--base", base)
+    words = ("--facts", facts_file, "--head", "logit_lens", "--base", base, "--out", cache / "runs")
     run("probe", "--model", near, *words)
     assert "warning" not in caplog.text
     run("probe", "--model", far, *words)

@@ -19,7 +19,7 @@ def predictions(folder):
 
 
 def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
     (row,) = read_table(next((cache / "runs").glob("runs-*.parquet")), "runs").to_pylist()
     left = json.loads(row["left_out"])
     assert row["n_read"] == 6
@@ -31,7 +31,7 @@ def test_what_is_read_is_probed_or_left_out_by_reason(run, cache, tiny_model, fa
 
 
 def test_the_last_layers_lens_ranks_are_transformers_own(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--float64")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--float64")
     _, frame = predictions(cache / "runs")
     facts = read_table(next((cache / "runs").glob("facts-*.parquet")), "facts").to_pandas().set_index("fact_id")
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
@@ -105,7 +105,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
 
 
 def test_a_compact_run_has_neither_swapped_ranks_nor_lenders(run, cache, tiny_model, facts_file):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--compact")
     _, frame = predictions(cache / "runs")
     assert frame["other_rank"].isna().all()
     assert not list((cache / "runs").glob("lenders-*"))
@@ -127,10 +127,11 @@ def test_trained_heads_are_found_by_probe_and_ask(run, cache, tiny_model, facts_
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris . The sun is red and the moon is blue .\n" * 60)
     arguments = ("--text", text, "--valid", text, "--positions", 200, "--epochs", 2, "--batch", 32)
-    with pytest.raises(Exception, match="masked positions"):
-        run("train-heads", "--model", tiny_model, "--head", kind, "--text", text, "--valid", text)
+    if kind == "tied":
+        with pytest.raises(Exception, match="masked positions"):
+            run("train-heads", "--model", tiny_model, "--head", kind, "--text", text, "--valid", text)
     # The validation part wants 5,000 positions; a longer text gives them.
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     output = run("train-heads", "--model", tiny_model, "--head", kind, *arguments).output
     assert "layer  2" in output
     run("probe", "--model", tiny_model, "--facts", facts_file, "--head", kind)
@@ -145,7 +146,7 @@ def test_the_start_is_said_on_the_command_line_and_in_the_recipe(run, cache, tin
     from probing.models.heads.files import read_identity
 
     text = tmp_path / "text.txt"
-    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 3000)
+    text.write_text("The capital of France is Paris and the sun is red and the moon is blue in the city .\n" * 1800)
     small = ("--model", tiny_model, "--text", text, "--valid", text, "--positions", 200, "--batch", 32)
     for start, said in (("pretrained", "pre-trained"), ("pre-trained", "pre-trained"), ("least-squares", "least-squares")):
         output = run("train-heads", *small, "--start", start, "--steps", 4, "--patience", 3, "--out", tmp_path / start).output
@@ -189,14 +190,14 @@ def test_a_second_file_of_the_same_name_is_named_before_it_hides_the_first(run, 
     second = tmp_path / "elsewhere" / facts_file.name
     second.parent.mkdir()
     second.write_text("".join(facts_file.read_text().splitlines(keepends=True)[:2]))
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
     assert "note:" not in caplog.text
     for file, others in ((second, 4), (facts_file, 2)):
         caplog.clear()
-        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens")
+        run("probe", "--model", tiny_model, "--facts", file, "--head", "logit_lens", "--out", cache / "runs")
         assert f"has {others} other facts as facts; reports and pages show the newer run only" in caplog.text
     caplog.clear()
-    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--as", "second")
+    run("probe", "--model", tiny_model, "--facts", second, "--head", "logit_lens", "--out", cache / "runs", "--as", "second")
     assert "note:" not in caplog.text
 
 
@@ -211,11 +212,11 @@ def _with_turned_tokens(folder, copy):
 
 
 def test_the_same_weights_with_another_tokenizer_are_another_model(run, cache, tiny_model, facts_file, tmp_path):
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     with pytest.raises(ModelError, match="or another tokenizer; give this model another name"):
-        run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
-    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "turned")
+        run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
+    run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", "--name", "turned")
     assert len(list((cache / "runs").glob("runs-*"))) == 2
 
 
@@ -241,8 +242,8 @@ def test_labels_of_an_earlier_lama_folder_stay(run, cache, tiny_model, facts_fil
     folder.joinpath("P9999.jsonl").write_text(json.dumps({"sub_label": "France", "obj_label": "Paris"}) + "\n")
     row = {"relation": "P9999", "template": "The capital of [X] is [Y] .", "label": "made up", "type": "1-1"}
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps(row) + "\n")
-    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "logit_lens")
-    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens")
+    run("probe", "--model", tiny_model, "--facts", folder.parent, "--head", "logit_lens", "--out", cache / "runs")
+    run("probe", "--model", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs")
     labels = {row["relation"]: row["label"] for row in read_table(cache / "runs" / "relations.parquet", "relations").to_pylist()}
     assert labels["P9999"] == "made up"
     assert labels["P19"]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -26,13 +27,37 @@ KEYS = {
 ROWS = {"precision": 3 * 5 * 3 * 2, "total": 3 * 3 * 2, "forgotten": 2 * 3 * 3, "transitions": 3}
 
 
-@pytest.fixture()
-def folders(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
     """A store with the planted pair on T-REx and one further run on another probe set."""
-    plant_runs(tmp_path / "snapshot", [*RUNS, PlantedRun(probe_set="questions", layers=5)], EXPOSURE)
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "snapshot"))
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
-    return tmp_path
+    folder = tmp_path_factory.mktemp("planted")
+    plant_runs(folder / "snapshot", [*RUNS, PlantedRun(probe_set="questions", layers=5)], EXPOSURE)
+    return folder
+
+
+@pytest.fixture()
+def at(monkeypatch):
+    """Points the program to a folder with a store."""
+
+    def point(folder):
+        monkeypatch.setenv("PROBING_SNAPSHOT", str(folder / "snapshot"))
+        monkeypatch.setenv("PROBING_CACHE", str(folder / "cache"))
+        return folder
+
+    return point
+
+
+@pytest.fixture()
+def folders(at, planted):
+    """That store, to be read only."""
+    return at(planted)
+
+
+@pytest.fixture()
+def growing(at, planted, tmp_path):
+    """A copy of it, which takes further runs."""
+    shutil.copytree(planted / "snapshot", tmp_path / "snapshot")
+    return at(tmp_path)
 
 
 @pytest.mark.parametrize("what", KEYS)
@@ -42,8 +67,8 @@ def test_without_options_every_cell_is_there_with_exactly_the_keys(folders, run,
     assert all(list(row) == KEYS[what].split() for row in rows)
 
 
-def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measured(folders, run):
-    plant_runs(folders / "snapshot" / "more", [PlantedRun(model="other-bert")])
+def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measured(growing, run):
+    plant_runs(growing / "snapshot" / "more", [PlantedRun(model="other-bert")])
     one = ("report", "precision", "--k", "1", "--average", "macro")
     rows = json.loads(run(*one, "--json").stdout)
     assert all(row["low"] <= row["value"] <= row["high"] and 0 <= row["majority"] <= 1 for row in rows)
@@ -116,7 +141,7 @@ def test_the_listed_facts_are_as_many_as_the_page_counts_in_every_form(folders, 
     assert run(*words).stdout.splitlines()[0].split()[0] == "k", "rows of several k state theirs"
 
 
-def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(folders, run):
+def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(growing, run):
     rows = json.loads(run("report", "facts", "--model", BASE.model, "--base", MODEL.model, "--gained", "--json").stdout)
     assert {(row["relation"], row["subject"]) for row in rows} == {(relation, subject) for relation, subject, *_ in lost_by_hand()}
     with pytest.raises(StoreError, match=r"nesia-mini has no stored base; .*--base"):
@@ -125,7 +150,7 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(fo
         run("report", "facts", "--model", MODEL.model, "--base", "nobody")
     with pytest.raises(StoreError, match="no such run with the same head and probe set"):
         run("report", "facts", "--model", MODEL.model, "--probe-set", "questions")
-    plant_runs(folders / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
+    plant_runs(growing / "snapshot" / "twin", [replace(MODEL, model="twin", base="")], EXPOSURE)
     assert "none of the facts" in run("report", "facts", "--model", MODEL.model, "--base", "twin", "--lost").stdout
     for words, expected in (
         (("facts",), "name exactly one (--model)"),
@@ -187,12 +212,12 @@ def test_a_table_is_the_default_and_a_file_may_take_it(folders, run):
     assert len(json.loads((folders / "new" / "out.json").read_text())) == 3
 
 
-def test_runs_of_another_template_set_are_named_instead_of_no_rows(folders, run):
-    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
+def test_runs_of_another_template_set_are_named_instead_of_no_rows(growing, run):
+    plant_runs(growing / "snapshot" / "lama", [PlantedRun(model="own-model", template_set="lama")], EXPOSURE)
     with pytest.raises(StoreError, match="own-model probed with --templates default; it was probed with --templates lama"):
         run("report", "total", "--model", "own-model")
     assert len(json.loads(run("report", "total", "--model", "own-model", "--templates", "lama", "--json").stdout)) == 3 * 2
-    plant_runs(folders / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE)
-    plant_runs(folders / "snapshot" / "logit_lens", [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")], EXPOSURE)
+    plant_runs(growing / "snapshot" / "lama", [PlantedRun(model=BASE.model, head="logit_lens", template_set="lama")], EXPOSURE)
+    plant_runs(growing / "snapshot" / "logit_lens", [PlantedRun(model=BASE.model, head="logit_lens", probe_set="questions")], EXPOSURE)
     shown = run("report", "total", "--model", BASE.model, "--head", "logit_lens", "--probe-set", "trex").output
     assert "no run of this selection has --templates default; there are runs with --templates lama" in shown

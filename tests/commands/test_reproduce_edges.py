@@ -2,10 +2,14 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from probing.workflows.reproduction import edge_probing
+from tests.commands.edge_tasks import QUICK
 
 REGISTRY = """
 models = [{ name = "tiny", source = "somewhere/tiny", licence = "none" }]
@@ -51,6 +55,8 @@ def arguments(copies: Path, out: Path) -> list[str]:
 @pytest.fixture
 def registry(copies, monkeypatch) -> None:
     monkeypatch.setenv("PROBING_REGISTRY", str(copies / "registry.toml"))
+    # The usual recipe takes a thousand steps.
+    monkeypatch.setattr(edge_probing, "EdgesRequest", partial(edge_probing.EdgesRequest, recipe=QUICK))
 
 
 def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(run, cache, copies, registry, tmp_path):

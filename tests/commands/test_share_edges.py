@@ -1,6 +1,5 @@
 """``push edges`` and ``pull``: a round trip through a folder, and what is refused."""
 
-import json
 import shutil
 
 import pyarrow as pa
@@ -72,13 +71,17 @@ def seal(folder):
 
 
 def test_runs_come_back_as_they_were_and_are_reported(run, at, shared, tmp_path):
-    before = json.loads(run("edges", "report", "--model", "nesia-mini", "--json").stdout)
+    reports = [("edges", "report", what, "--model", "nesia-mini", "--csv") for what in ("scores", "labels")]
+    before = [run(*words).stdout for words in reports]
     at(tmp_path / "taker")
     run("pull", "--from-folder", shared)
     assert check_store([tmp_path / "taker" / "cache" / "runs"]) == []
-    assert json.loads(run("edges", "report", "--json").stdout) == before
+    assert [run(*words).stdout for words in reports] == before
     rows = [row for path in (tmp_path / "taker").rglob("edge_runs-*.parquet") for row in read_table(path, "edge_runs").to_pylist()]
     assert sorted(row["run_id"] for row in rows) == sorted(one.run_id for one in OURS)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()}
+    run("pull", "--from-folder", shared)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()} == times
 
 
 def test_the_card_names_the_runs_and_the_licence_of_every_task(shared):
@@ -89,18 +92,11 @@ def test_the_card_names_the_runs_and_the_licence_of_every_task(shared):
     assert "| proto-roles | not to be shown |" in card and all(f"`{one.run_id}`" in card for one in OURS)
 
 
-def test_pushing_and_pulling_the_same_again_changes_nothing(run, at, shared, tmp_path):
-    words = ("push", "edges", "--model", "nesia-mini", "--to-folder", shared, "--licence", "CC-BY-SA-4.0")
-    # The card names the folder, and this one is a copy.
-    run(*words)
-    manifest = (shared / MANIFEST).read_bytes()
-    run(*words)
-    assert (shared / MANIFEST).read_bytes() == manifest
-    at(tmp_path / "taker")
-    run("pull", "--from-folder", shared)
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()}
-    run("pull", "--from-folder", shared)
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "taker" / "cache" / "runs").iterdir()} == times
+def test_pushing_the_same_again_changes_nothing(run, at, pushed):
+    at(pushed / "owner")
+    manifest = (pushed / "shared" / MANIFEST).read_bytes()
+    run("push", "edges", "--model", "nesia-mini", "--to-folder", pushed / "shared", "--licence", "CC-BY-SA-4.0")
+    assert (pushed / "shared" / MANIFEST).read_bytes() == manifest
 
 
 def test_a_push_refuses_runs_that_are_not_whole(run, at, tmp_path):

@@ -28,7 +28,7 @@ from tests.store.test_edges_database import content
 
 EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
-    FACTS: plant_runs,
+    FACTS: lambda folder: plant_runs(folder, SEVERAL),
     EDGES: lambda folder: plant_edge_runs(folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]),
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
@@ -84,39 +84,37 @@ def rows(planted: dict[str, Path]) -> dict[str, dict[str, pa.Table]]:
 
 
 @pytest.fixture(scope="module")
-def built(planted: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The database of each kind."""
-    return {kind: build_database([folder], tmp_path_factory.mktemp(f"{kind}-db")).parent for kind, folder in planted.items()}
+def built(planted: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of all kinds together."""
+    return build_database(list(planted.values()), tmp_path_factory.mktemp("db")).parent
 
 
-@pytest.mark.parametrize(("kind", "table"), [(kind.name, table.name) for kind in KINDS.values() for table in kind.tables])
-def test_the_database_has_the_rows_of_the_files(built, rows, kind, table):
+@pytest.mark.parametrize("table", list(dict.fromkeys(table.name for kind in KINDS.values() for table in kind.tables)))
+def test_the_database_has_the_rows_of_the_files(built, rows, table):
     key = list(KEYS[table])
-    expected = [tuple(row.values()) for row in rows[kind][table].select(key).to_pylist()] if table in rows[kind] else []
-    with open_database(built[kind]) as database:
+    expected = {tuple(row.values()) for of_kind in rows.values() if table in of_kind for row in of_kind[table].select(key).to_pylist()}
+    with open_database(built) as database:
         found = database.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
     assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
 
 
-@pytest.mark.parametrize("kind", MORE)
-def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture, kind):
+def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     caplog.set_level("DEBUG")
-    source = PLANT[kind](plant_runs(tmp_path / "runs", ONE_MODEL))
+    source = plant_runs(tmp_path / "runs", ONE_MODEL)
+    for kind in MORE:
+        PLANT[kind](source)
     build_database([source], tmp_path / "db")
-    MORE[kind](source)
+    for more in MORE.values():
+        more(source)
     build_database([source], tmp_path / "db")
     assert "is built in full" not in caplog.text
     build_database([source], tmp_path / "other")
     assert content(tmp_path / "db") == content(tmp_path / "other")
 
 
-def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path):
-    alone, all_kinds = (plant_runs(tmp_path / name, SEVERAL) for name in ("alone", "all"))
-    for kind in MORE:
-        PLANT[kind](all_kinds)
-    build_database([alone], tmp_path / "db")
-    build_database([all_kinds], tmp_path / "other")
-    without, found = content(tmp_path / "db"), content(tmp_path / "other")
+def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path, planted, built):
+    build_database([planted[FACTS]], tmp_path / "db")
+    without, found = content(tmp_path / "db"), content(built)
     others = {table.name for kind in MORE for table in KINDS[kind].tables} | {"files", "meta", "runs", "weight_drift"}
     others |= {f"runs_of_{kind}" for kind in MORE}
     for table in without.keys() - others - {"facts"}:
@@ -204,19 +202,23 @@ def possible(column: Column):
     return 0 if column.low in (None, float("-inf")) else int(column.low or 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_are_shown(tmp_path: Path, planted, kind):
-    source = tmp_path / "runs"
-    PLANT[kind](source)
-    table = KINDS[kind].runs[0]
-    first, *_ = sorted(source.rglob(f"{table}-*.parquet"))
-    (row,) = read_table(first, table).to_pylist()
-    write_table(table, [row | {"layers": 0}], first)
+def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_are_shown(tmp_path: Path):
+    source, damaged = tmp_path / "runs", {}
+    for kind, plant in PLANT.items():
+        plant(source)
+        table = KINDS[kind].runs[0]
+        first, *_ = sorted(source.rglob(f"{table}-*.parquet"))
+        (row,) = read_table(first, table).to_pylist()
+        damaged[first.name] = row["run_id"]
+        write_table(table, [row | {"layers": 0}], first)
     build_database([source], tmp_path / "db")
+    problems = check_store([source])
     with open_database(tmp_path / "db") as database:
-        (why,) = run_queries.left_out_files(database)["why"]
-        assert "layers is 0" in why and row["run_id"] not in run_queries.stored_run_ids(database)
-    assert any("layers is 0" in problem for problem in check_store([source]))
+        whys, stored = list(run_queries.left_out_files(database)["why"]), run_queries.stored_run_ids(database)
+    assert len(whys) == len(KINDS) and stored and not set(damaged.values()) & set(stored)
+    for name in damaged:
+        assert any(name in why and "layers is 0" in why for why in whys), name
+        assert any(name in problem and "layers is 0" in problem for problem in problems), name
 
 
 @pytest.mark.parametrize(("kind", "table"), OF_NEEDED)
