@@ -67,12 +67,18 @@ def planted_snapshots(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def visit(planted_snapshots, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+def cache(tmp_path) -> Path:
+    """Where the pages of a test keep what they make and look for models; a module whose tests only read it may share one."""
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def visit(planted_snapshots, cache, monkeypatch) -> Callable[..., AppTest]:
     """Opens a page on a planted store, by link if a query is given."""
 
     def opened(page: str, store: str = "one model", query: dict | None = None, run: bool = True) -> AppTest:
         monkeypatch.setenv("PROBING_SNAPSHOT", str(planted_snapshots[store]))
-        monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("PROBING_CACHE", str(cache))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.switch_page(PAGES[page]) if page != "home" else None
         for name, value in (query or {}).items():
@@ -119,10 +125,9 @@ def visited(usual: Path, folder: Path) -> Callable[..., AppTest]:
 
 
 @pytest.fixture
-def look(family, tmp_path, monkeypatch) -> Callable[..., AppTest]:
+def look(family, cache, monkeypatch) -> Callable[..., AppTest]:
     """Opens a page on the planted family."""
-
-    return opening(family, tmp_path / "cache", monkeypatch)
+    return opening(family, cache, monkeypatch)
 
 
 @pytest.fixture

@@ -112,14 +112,3 @@ def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_
     app.selectbox(key="facts.own_head").set_value("logit_lens").run()
     app.button(key="own.ask").click().run()
     assert by_default == ranks(app) and min(by_default[0]) >= 1
-
-
-def test_live_draws_a_model_without_trained_heads_and_the_one_it_is_compared_with_by_the_same_kind_of_heads(visit, own_model):
-    query = {"live_model": own_model, "live_models": "nesia-mini", "prompt": "Paris is in [MASK].", "watch": "france"}
-    app = visit("live", "empty", query)
-    assert not app.exception and not app.warning
-    assert own_model in lens_line(app) and "nesia" not in lens_line(app)
-    followed = next(one.value for one in app.dataframe if {"model", "word", "rank"} <= set(one.value.columns))
-    assert set(followed["model"]) == {own_model, "nesia-mini"}
-    named = visit("live", "empty", query | {"live_head": "logit_lens"})
-    assert followed.equals(next(one.value for one in named.dataframe if {"model", "word", "rank"} <= set(one.value.columns)))

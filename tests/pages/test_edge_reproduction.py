@@ -85,14 +85,13 @@ def test_the_data_of_the_paper_are_shown_with_ours(as_it_opens):
 
 @pytest.mark.parametrize("figure", EDGE_FIGURES)
 def test_every_figure_is_drawn_with_ours_and_the_published_numbers(open_page, figure):
-    app = every_tab(open_page, "pipeline_tab", tuple(EDGE_TABS), pipeline_figure=figure, pipeline_panel="all")
+    app = open_page(pipeline_tab="figures", pipeline_figure=figure, pipeline_panel="all")
     assert not app.exception
     plot = PAPER.figure(figure)
     assert plot.shows in text_of(app)
-    # The curves of the first tab, and those of the figure.
     specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
-    assert len(specs) == 1 + (2 if plot.kind == "summary" else 1 + len(plot.models))
-    named = {trace.get("name") for spec in specs[1:] for trace in spec["data"]}
+    assert len(specs) == (2 if plot.kind == "summary" else 1 + len(plot.models))
+    named = {trace.get("name") for spec in specs for trace in spec["data"]}
     if plot.kind == "summary":
         assert {PAPER.model(one).title + " (published)" for one in plot.models} | {"nesia-mini"} <= named
         assert ("BERT-base (published)" in named) == ("base" in plot.models)
@@ -124,9 +123,10 @@ def test_the_control_leads_from_one_paper_to_the_other(open_page):
     assert any("No results are stored yet" in note.value for note in app.info)
 
 
-@pytest.mark.parametrize("store", ["empty", "one model"])
-def test_without_probes_only_the_published_numbers_are_shown(visit, store):
-    app = every_tab(lambda **query: visit("reproduction", store, {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS))
+def test_without_probes_only_the_published_numbers_are_shown(visit):
+    app = every_tab(
+        lambda **query: visit("reproduction", "one model", {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS)
+    )
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "encoder", "P(0)", "P(24)")["encoder"]) == {"BERT-base (published)", "BERT-large (published)"}

@@ -87,12 +87,10 @@ def texts(targets) -> set[str]:
 EVERY = [one for task in (POS, SRL, ROLES) for one in slow(task)]
 AMBIGUOUS_OF = Counter(one.text for one in EVERY if one.ambiguous)
 CHOICES = [
-    ({}, EVERY),
     ({"trace_kind": "ambiguous"}, [one for one in EVERY if one.ambiguous and AMBIGUOUS_OF[one.text] > 1]),
     ({"trace_kind": "revised"}, [one for one in EVERY if one.revisions]),
     ({"settled": "2"}, [one for one in EVERY if one.settled == 2]),
     ({"trace_unseen": "1", "trace_task": "srl"}, [one for one in EVERY if not one.seen and one.task == "srl"]),
-    ({"trace_task": "srl", "trace_label": "R-ARG0"}, [one for one in EVERY if one.task == "srl" and "R-ARG0" in one.gold]),
     ({"trace_task": "proto-roles", "trace_label": "volition"}, [one for one in slow(ROLES) if "volition" in one.gold]),
 ]
 
@@ -106,7 +104,7 @@ def share(word: tuple | None, other: tuple | None) -> bool:
     return word is not None and other is not None and word[0] < other[1] and other[0] < word[1]
 
 
-@pytest.mark.parametrize(("query", "wanted"), CHOICES, ids=[", ".join(query) or "all" for query, _ in CHOICES])
+@pytest.mark.parametrize(("query", "wanted"), CHOICES, ids=[", ".join(query) for query, _ in CHOICES])
 def test_the_filters_find_the_sentences_that_the_obvious_way_finds(look, query, wanted):
     app = look("edge_sentences", **query)
     assert not app.exception and texts(wanted)
@@ -249,9 +247,8 @@ def test_another_model_has_its_own_answers_and_only_its_tasks(look):
     assert len(charts(app)[0]["data"][0]["x"]) == 7 or charts(app)[0]["layout"]["xaxis"]["tickvals"][-1] == 6
 
 
-@pytest.mark.parametrize("store", ["empty", "one model"])
-def test_without_stored_answers_the_page_names_the_command(visit, store):
-    app = visit("edge_sentences", store)
+def test_without_stored_answers_the_page_names_the_command(visit):
+    app = visit("edge_sentences", "empty")
     assert not app.exception and COMMAND in words(app)
 
 
@@ -284,10 +281,6 @@ def test_our_own_sentences_come_first_with_their_tasks_and_the_page_says_what_th
     own = [one for task in (POS, SRL) for one in slow(task)]
     assert number_of_sentences(app) == len(texts(own)) and set(listed(app)) <= texts(own)
     assert "too few for scores" in words(app) and "sha256" not in words(app)
-
-
-def test_another_part_is_chosen_in_the_sidebar_and_a_part_that_is_not_stored_is_ignored(with_own):
-    app = with_own("edge_sentences")
     choice = next(one for one in app.get("button_group") if one.key == "edge_sentences.trace_part")
     assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own sentences", "dev", "test"]
     app = with_own("edge_sentences", trace_part="dev")

@@ -1,12 +1,13 @@
 """The Facts page on a planted family: parts of a pair's facts, and one fact model by model."""
 
 import json
+from functools import partial
 from urllib.parse import parse_qs
 
 import pytest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import line_with, numbers_in, words
+from tests.pages.conftest import line_with, numbers_in, opening, visited, words
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -26,20 +27,25 @@ RANKS = [
 ]
 
 
-@pytest.fixture
-def family(tmp_path, visit, monkeypatch):
-    """Opens the Facts page on a base, a model fine-tuned from it, and one without relatives."""
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    """A base, a model fine-tuned from it, and one without relatives."""
     runs = [PlantedRun(rank=lambda number, layer: RANKS[number][0][layer])]
     runs.append(PlantedRun(model=TUNED, base="nesia-mini", rank=lambda number, layer: RANKS[number][1][layer]))
     runs.append(PlantedRun(model="other-bert", layers=7))
-    snapshot = plant_runs(tmp_path / "snapshot", runs)
+    return plant_runs(tmp_path_factory.mktemp("snapshot"), runs)
 
-    def opened(**query):
-        app = visit("facts", "one model", query, run=False)
-        monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-        return app.run()
 
-    return opened
+@pytest.fixture(scope="module")
+def seen(snapshot, tmp_path_factory):
+    """The Facts page, to look at."""
+    return partial(visited(snapshot, tmp_path_factory.mktemp("visits")), "facts")
+
+
+@pytest.fixture
+def family(snapshot, cache, monkeypatch):
+    """The Facts page, to work with."""
+    return partial(opening(snapshot, cache, monkeypatch), "facts")
 
 
 def charts(app) -> list[dict]:
@@ -51,8 +57,8 @@ def listed(app) -> int:
 
 
 @pytest.mark.parametrize("part", ["kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "not_read"])
-def test_a_link_lists_exactly_one_part(family, part):
-    app = family(model=TUNED, versus="nesia-mini", part=part)
+def test_a_link_lists_exactly_one_part(seen, part):
+    app = seen(model=TUNED, versus="nesia-mini", part=part)
     assert not app.exception and not app.info
     wanted = sum(found == part or (part == "lost" and found in ("relocated", "suppressed", "displaced", "not_read")) for *_, found in RANKS)
     assert listed(app) == wanted
@@ -98,8 +104,8 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
         ("never", "known to neither, rank 40."),
     ],
 )
-def test_the_fate_of_a_fact_is_stated_for_every_fine_tuned_model(family, part, told):
-    app = family(model=TUNED, versus="nesia-mini", part=part)
+def test_the_fate_of_a_fact_is_stated_for_every_fine_tuned_model(seen, part, told):
+    app = seen(model=TUNED, versus="nesia-mini", part=part)
     text = words(app).replace("\\", "").replace("**", "")
     assert f"- {SHORT} :gray-badge[task score unknown]: {told}" in text
     assert "- other-bert" not in text

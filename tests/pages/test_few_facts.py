@@ -29,7 +29,7 @@ def facts(n: int) -> tuple[Fact, ...]:
 def snapshots(tmp_path_factory):
     """Number of facts -> a store with a base and a model that was fine-tuned from it."""
     made = {}
-    for n in (2, 49, 50):
+    for n in (49, 50):
         own = {"probe_set": "support", "facts": facts(n), "rank": lambda number, layer: 1 if (number + layer) % 2 else 7}
         runs = [PlantedRun(**own), PlantedRun(head="logit_lens", **own), PlantedRun(model="support-bert", base="nesia-mini", **own)]
         made[n] = plant_runs(tmp_path_factory.mktemp(f"facts-{n}"), runs)
@@ -38,7 +38,7 @@ def snapshots(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def look(snapshots, tmp_path_factory):
-    visit = visited(snapshots[2], tmp_path_factory.mktemp("visits"))
+    visit = visited(snapshots[49], tmp_path_factory.mktemp("visits"))
 
     def opened(page: str, n: int):
         query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "live" else {}
@@ -63,13 +63,13 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(look, 
 
 
 def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypatch):
-    app = opening(snapshots[2], tmp_path / "cache", monkeypatch)("layer_curves", minus="majority")
+    app = opening(snapshots[49], tmp_path / "cache", monkeypatch)("layer_curves", minus="majority")
     assert not app.exception
     assert any("at least 50 facts" in note.value for note in app.info)
 
 
 def test_the_report_gives_the_number_for_any_number_of_facts(snapshots, tmp_path, monkeypatch, run):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshots[2]))
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshots[49]))
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     rows = json.loads(run("report", "precision", "--model", "nesia-mini", "--json").output)
-    assert {row["majority"] for row in rows if row["k"] == 1 and row["average"] == "micro"} == {1.0}
+    assert {row["majority"] for row in rows if row["k"] == 1 and row["average"] == "micro"} == {33 / 49}

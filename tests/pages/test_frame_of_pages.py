@@ -1,16 +1,10 @@
 """What every page shares: models by short names, links to many sections, and one word on the demonstration model."""
 
 import re
-from collections.abc import Callable
-
-import pytest
-from streamlit.testing.v1 import AppTest
 
 from probing.ui.frame import navigation
-from tests.store.planted import plant_runs
 
-from .conftest import PAGES, ROOT, opening, visited
-from .test_relations_and_compare import FAMILY
+from .conftest import PAGES, ROOT
 
 TUNED, CONTROL = "nesia-mini-qa-squad-1", "nesia-mini-control"
 #: Headings of the sidebar -> their pages, in order.
@@ -24,17 +18,6 @@ GROUPS = {
     "Papers": ["Reproduction", "Methods and data"],
 }
 NOTICE = "small demonstration model"
-
-
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory):
-    return plant_runs(tmp_path_factory.mktemp("family"), FAMILY)
-
-
-@pytest.fixture(scope="module")
-def look(snapshot, tmp_path_factory) -> Callable[..., AppTest]:
-    """Opens a page on a base with two models that were fine-tuned from it."""
-    return visited(snapshot, tmp_path_factory.mktemp("visits"))
 
 
 def main_words(app) -> str:
@@ -52,18 +35,17 @@ def links(app) -> list[tuple[str, str]]:
     return [(text.replace("\\", ""), anchor) for text, anchor in re.findall(r"\[([^\[\]]*)\]\(#(.*?)\)", line)]
 
 
-def test_menus_name_models_shortly_and_links_in_full(snapshot, tmp_path, monkeypatch):
-    app = opening(snapshot, tmp_path / "cache", monkeypatch)("layer_curves")
+def test_menus_name_models_shortly_and_links_in_full(look):
+    app = look("layer_curves")
     menu = app.sidebar.multiselect(key="layer_curves.models")
     assert shortly(menu.options) == ["nesia-mini", "QA-SQuAD-1"]
     menu.set_value([TUNED]).run()
     assert not app.exception and app.query_params["models"] in (TUNED, [TUNED])
 
 
-@pytest.mark.parametrize("store", ["empty", "one model"])
-def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit, store):
+def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit):
     found: dict[str, list[str]] = {}
-    for one in visit("methods", store).sidebar:
+    for one in visit("methods", "empty").sidebar:
         if one.type == "header":
             found[one.value.replace("\\", "")] = pages = []
         elif one.type == "page_link":
@@ -73,8 +55,8 @@ def test_the_sidebar_has_every_page_once_under_the_heading_of_its_group(visit, s
     assert set(navigation.PAGES) == files and len(navigation.PAGES) == sum(map(len, GROUPS.values()))
 
 
-def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(snapshot, tmp_path, monkeypatch):
-    app = opening(snapshot, tmp_path / "cache", monkeypatch)("home")
+def test_a_page_of_many_sections_links_to_those_that_it_draws_and_to_no_other(look):
+    app = look("home")
     drawn = [(head.value.replace("\\", ""), head.proto.anchor) for head in app.main.header]
     assert len(drawn) > 3 and links(app) == drawn
     again = app.run()

@@ -18,7 +18,7 @@ def shown(app) -> list[str]:
 
 @pytest.mark.parametrize(
     ("query", "kind"),
-    [("logit lens", "term"), ("model folder", "term"), ("p@100", "quantity"), ("minus swapped newcombe", "baseline"),
+    [("logit lens", "term"), ("p@100", "quantity"), ("minus swapped newcombe", "baseline"),
      ("ranks count from 1", "difference"), ("nesia-mini apache", "provenance"), ("wilson intervals", "method")],
 )  # fmt: skip
 def test_a_search_in_the_link_shows_the_entries_that_have_all_its_words(visit, query, kind):

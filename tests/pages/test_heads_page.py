@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pages.conftest import plain as said
+from tests.pages.conftest import visited
 from tests.pages.planted_family import charts
 from tests.pages.test_relations_and_compare import stamps, table_with
 from tests.pages.test_yardsticks import numbers
@@ -12,9 +13,14 @@ from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, TUNED, pl
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 
-@pytest.fixture(scope="module", params=[(), ((TUNED, "least_squares"),)], ids=["full", "counted"])
-def heads(request, tmp_path_factory):
-    return plant_heads(tmp_path_factory.mktemp("heads") / "runs", request.param)
+@pytest.fixture(scope="module")
+def heads(tmp_path_factory):
+    return plant_heads(tmp_path_factory.mktemp("heads") / "runs")
+
+
+@pytest.fixture(scope="module")
+def look(heads, tmp_path_factory):
+    return visited(heads, tmp_path_factory.mktemp("visits"))
 
 
 def lines(chart: dict) -> dict[str, dict]:
@@ -22,8 +28,9 @@ def lines(chart: dict) -> dict[str, dict]:
     return {trace["name"]: trace for trace in chart["data"] if trace.get("mode") == "lines+markers"}
 
 
-def test_all_kinds_are_drawn_each_with_its_swapped_subject_and_the_majority_answer_once(look, heads):
-    app = look("heads", heads, model=BASE)
+@pytest.mark.parametrize("counts", [(), ((TUNED, "least_squares"),)], ids=["full", "counted"])
+def test_all_kinds_are_drawn_each_with_its_swapped_subject_and_the_majority_answer_once(look, tmp_path, counts):
+    app = look("heads", plant_heads(tmp_path / "runs", counts), model=BASE)
     assert not app.exception
     curves, losses, lost = charts(app)
     known = lines(curves)
@@ -44,15 +51,15 @@ def test_all_kinds_are_drawn_each_with_its_swapped_subject_and_the_majority_answ
     assert {"P@1", "P@1 minus swapped subject", "tied", "least_squares"} <= {trace.get("name") for trace in lost["data"]}
 
 
-def test_the_cost_of_a_kind_of_head_is_shown_with_its_gain(look, heads):
-    app = look("heads", heads, model=BASE)
+def test_the_cost_of_a_kind_of_head_is_shown_with_its_gain(look):
+    app = look("heads", model=BASE)
     assert "is below that of the logit lens by: tied 1.50 nats (1,400 steps, 50.0 s); least_squares 1.50 nats (0 steps)" in said(app)
     cost = table_with(app, "inner_loss", "last_loss").set_index("head")
     assert cost.loc["tied", "seconds"] == 50.0
 
 
-def test_the_numbers_of_every_model_and_kind_are_a_table(look, heads):
-    table = table_with(look("heads", heads, model=BASE), "fine-tuned model", "lost minus swapped, points")
+def test_the_numbers_of_every_model_and_kind_are_a_table(look):
+    table = table_with(look("heads", model=BASE), "fine-tuned model", "lost minus swapped, points")
     rows = table.set_index(["fine-tuned model", "head"])
     assert rows.loc[("QA-SQuAD-2 ?", "tied"), "lost, points"] == pytest.approx(87 / 120)
     assert rows.loc[("QA-SQuAD-2 ?", "least_squares"), "lost minus swapped, points"] == pytest.approx(20 / 120)
@@ -60,9 +67,9 @@ def test_the_numbers_of_every_model_and_kind_are_a_table(look, heads):
 
 
 @pytest.mark.parametrize("mode", ["majority", "swapped"])
-def test_the_link_keeps_model_rank_and_mode(look, heads, mode):
+def test_the_link_keeps_model_rank_and_mode(look, mode):
     query = {"model": TUNED, "heads_minus": mode}
-    app = look("heads", heads, **query)
+    app = look("heads", **query)
     assert not app.exception and not app.info[1:]
     assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
     name = {"majority": "majority answer", "swapped": "swapped subject"}[mode]

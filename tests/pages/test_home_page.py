@@ -124,14 +124,11 @@ def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
     assert linked.pills(key="home.examples").value == 2
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_a_store_of_own_facts_only_has_examples_and_says_what_is_not_measured(on, several):
+def test_a_store_of_own_facts_only_has_examples_and_says_what_is_not_measured(on):
     facts = tuple(
         Fact("mine", "birds", name, answer, "[X] is [Y] .", f"{name} is [MASK] .") for name, answer in (("A", "hot"), ("B", "water"))
     )
-    app = on(
-        *(PlantedRun(model=model, probe_set="mine", facts=facts) for model in (["nesia-mini", "other"] if several else ["nesia-mini"]))
-    )
+    app = on(*(PlantedRun(model=model, probe_set="mine", facts=facts) for model in ("nesia-mini", "other")))
     assert not app.exception
     assert len(app.pills(key="home.examples").options) >= 1
     assert "mine facts" in said(app) and "there are 2 here" in said(app) and "commonest answer is right for" not in said(app)
@@ -184,11 +181,10 @@ def test_the_first_of_several_gaps_is_answered_and_a_model_without_trained_heads
     assert "No tied heads are trained for" in said(app)
 
 
-@pytest.mark.parametrize(("typed", "expected"), [("There is no gap here.", "has no [MASK]"), ("paris " * 600 + "[MASK]", "word pieces")])
-def test_a_sentence_that_cannot_be_asked_gets_a_helpful_answer(on, tiny, typed, expected):
-    app = on(tiny, sentence=typed)
+def test_a_sentence_that_cannot_be_asked_gets_a_helpful_answer(on, tiny):
+    app = on(tiny, sentence="There is no gap here.")
     assert not app.exception
-    assert expected in app.warning[0].value.replace("\\", "")
+    assert "has no [MASK]" in app.warning[0].value.replace("\\", "")
     assert len(app.get("plotly_chart")) == 1, "the other figure of the page is there"
 
 

@@ -69,7 +69,7 @@ def test_ours_are_shown_with_interval_control_and_what_is_missing(as_it_opens):
 
 @pytest.mark.parametrize("figure", INTERPLAY_FIGURES)
 def test_every_figure_is_drawn_with_ours(open_page, figure):
-    app = every_tab(open_page, "interplay_tab", tuple(INTERPLAY_TABS), interplay_figure=figure, interplay_panel="all")
+    app = open_page(interplay_tab="figures", interplay_figure=figure, interplay_panel="all")
     assert not app.exception
     assert PAPER.figure(figure).shows in text_of(app)
     (chart,) = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
@@ -83,9 +83,10 @@ def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_p
     assert not gone.exception and "BERT Rediscovers" in text_of(gone)
 
 
-@pytest.mark.parametrize("store", ["empty", "one model"])
-def test_without_probes_only_the_published_numbers_are_shown(visit, store):
-    app = every_tab(lambda **query: visit("reproduction", store, {"paper": "interplay", **query}), "interplay_tab", tuple(INTERPLAY_TABS))
+def test_without_probes_only_the_published_numbers_are_shown(visit):
+    app = every_tab(
+        lambda **query: visit("reproduction", "one model", {"paper": "interplay"} | query), "interplay_tab", tuple(INTERPLAY_TABS)
+    )
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert table(app, "group", "BERT", "ours")["ours"].isna().all()

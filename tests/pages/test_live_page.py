@@ -81,17 +81,18 @@ def test_a_prompt_that_cannot_be_asked_gets_a_helpful_answer(ask, prompt, expect
     assert expected in app.warning[0].value
 
 
-@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "___"])
-def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask, gap):
-    app, plain = ask(f"Paris is in {gap}.", watch="france"), ask("Paris is in [MASK].", watch="france")
-    assert not app.exception and not app.warning
-    assert app.text_input(key="live.prompt").value == f"Paris is in {gap}."
-    assert charts(app)[0]["data"][1]["text"] == charts(plain)[0]["data"][1]["text"]
-    assert len(ask(f"{gap} is in {gap}.", mask="0").tabs) == 2
+def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask):
+    plain = ask("Paris is in [MASK].", watch="france")
+    for gap in ("[mask]", "<mask>", "___"):
+        app = ask(f"Paris is in {gap}.", watch="france")
+        assert not app.exception and not app.warning
+        assert app.text_input(key="live.prompt").value == f"Paris is in {gap}."
+        assert charts(app)[0]["data"][1]["text"] == charts(plain)[0]["data"][1]["text"]
+    assert len(ask("___ is in <mask>.", mask="0").tabs) == 2
 
 
-@pytest.mark.parametrize("prompt", ["", "   "])
-def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask, prompt):
+def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask):
+    prompt = "   "
     app = ask("Paris is in [MASK].", watch="france")
     app.text_input(key="live.prompt").set_value(prompt).run()
     assert not app.exception and not app.warning and not charts(app)
@@ -109,9 +110,7 @@ def test_emptied_tokens_stay_untracked(visit, tmp_path):
     assert len(charts(app)) == 2, "grid and entropy"
 
 
-@pytest.mark.parametrize(
-    "prompt", ["I 🙂 live in [MASK] 🇫🇷.", "<script>alert(1)</script> **[MASK]** $x$ :red[y]", "[MASK]", "Zoë’s\n\n# [MASK]"]
-)
+@pytest.mark.parametrize("prompt", ["<script>alert(1)</script> **[MASK]** $x$ :red[y]", "Zoë’s 🙂\n\n# [MASK] 🇫🇷"])
 def test_emoji_and_markup_are_asked_unchanged(ask, prompt):
     app = ask(prompt)
     assert not app.exception and not app.warning
@@ -230,10 +229,8 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("mine.csv", b"subject,object\na,b\n", "columns"),
         ("mine.jsonl", b"{broken", "line 1"),
         ("mine.csv", b"\xff\xfe\x00", "UTF"),
-        ("mine.csv", b"", "no facts"),
     ],
 )
 def test_an_upload_that_is_no_file_of_facts_is_named(own_facts, name, content, expected):
@@ -307,7 +304,6 @@ def test_gaps_of_several_models_are_filled_by_each(ask, family):
 @pytest.mark.parametrize(
     ("perturbation", "expected", "more"),
     [
-        ("negated", r"Rocky Balboa was not born in \[MASK\]", {}),
         ("misprimed", r"London? Rocky Balboa was born in \[MASK\]", {"prime": "london"}),
         ("truncated", r"> in \[MASK\]\.", {"keep_words": "1"}),
         ("renamed", r"Zoë was born in \[MASK\]", {"other_name": "Zoë"}),
@@ -487,7 +483,7 @@ def test_the_base_of_a_model_without_a_head_is_chosen_on_the_page_and_kept_in_th
     assert not beside.exception and charts(beside) and any("choose it as the (first) model" in note.value for note in beside.info)
 
 
-@pytest.mark.parametrize("mask", ["0", "1", "2"])
+@pytest.mark.parametrize("mask", ["0", "2"])
 def test_models_that_count_gaps_differently_break_no_page(ask, tmp_path, monkeypatch, mask):
     save("roberta", tmp_path / "cache" / "models" / "roberta")
     app = ask("[MASK] is the capital of <mask>.", live_models="roberta", mask=mask)

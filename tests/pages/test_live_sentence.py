@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from probing.models.sentences.ask import ask_sentence
 from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
 from probing.ui.live.sentence import pairs, sentence_models
 from tests.models.tiny_models import HIDDEN, LAYERS, save
-from tests.pages.conftest import words
+from tests.pages.conftest import opening, words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -57,12 +58,12 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def ask(visit, cache, tmp_path):
+def ask(planted_snapshots, cache, monkeypatch):
     """Opens the page with a sentence for the tiny model and the one that was fine-tuned from it."""
-    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
 
-    def opened(text: str = TEXT, **query):
-        return visit("live", "empty", {"live_view": "sentence", "live_model": "tiny", "beside": "tuned", "whole": text, **query})
+    def opened(text: str = TEXT, folder: Path = cache, **query):
+        usual = {"live_view": "sentence", "live_model": "tiny", "beside": "tuned", "whole": text}
+        return opening(planted_snapshots["empty"], folder, monkeypatch)("live", **usual | query)
 
     return opened
 
@@ -188,18 +189,17 @@ def test_sentences_that_cannot_be_asked_are_reported(ask, text, says):
     assert not app.exception and says in words(app).replace("\\", "")
 
 
-def test_a_tuned_model_whose_base_is_gone_is_named(ask, tmp_path):
-    folder = tmp_path / "cache" / "models"
-    note = json.loads((folder / "tuned" / "finetuning.json").read_text())
-    (folder / "tuned" / "finetuning.json").write_text(json.dumps(note | {"base": "gone", "base_folder": "/nowhere/gone"}))
-    app = ask(live_model="tuned", beside="")
+def test_a_tuned_model_whose_base_is_gone_is_named(ask, cache, tmp_path):
+    path = shutil.copytree(cache, tmp_path / "cache") / "models" / "tuned" / "finetuning.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"base": "gone", "base_folder": "/nowhere/gone"}))
+    app = ask(folder=tmp_path / "cache", live_model="tuned", beside="")
     assert not app.exception and "gone" in words(app) and "tuned" in words(app)
 
 
-def test_damaged_probes_are_answered_in_words(ask, tmp_path):
-    for path in (tmp_path / "cache" / "sentences").glob(f"*/order/{FILE}"):
+def test_damaged_probes_are_answered_in_words(ask, cache, tmp_path):
+    for path in (shutil.copytree(cache, tmp_path / "cache") / "sentences").glob(f"*/order/{FILE}"):
         path.write_bytes(b"no probes")
-    app = ask()
+    app = ask(folder=tmp_path / "cache")
     assert not app.exception and "train them again" in app.warning[0].value and len(app.get("plotly_chart")) >= 4
 
 
@@ -232,7 +232,6 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
         (("paris is in france", "paris is in italy"), "**france** should be more probable than **italy**"),
         (("paris is in ___", "france, italy"), "**france** should be more probable than **italy**"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
-        (("paris is in [MASK]", "france"), "expected two words separated by a comma"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),
         (("", ""), "Type two sentences"),
     ],
@@ -263,12 +262,12 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
     assert len(pauses) == before, "what is kept is not computed again"
 
 
-def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache):
+def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache, tmp_path):
     from probing.ui.frame import live_models
 
     sentence_models._eager().clear()
     live_models.model_cache().kept.clear()
-    ask()
+    ask(folder=shutil.copytree(cache, tmp_path / "cache"))
     kept = list(live_models.model_cache().kept.values())
     assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(sentence_models._eager()) == 2
     for live in kept:

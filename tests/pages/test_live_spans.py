@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from probing.models.edges.files import FILE
 from probing.ui.live.selection import NO_SPAN, SPAN_EXAMPLES
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import words
+from tests.pages.conftest import opening, words
 
 TEXT = "Paris is the capital of Italy."
 LISTS = ("live.picker.list1", "live.picker.list2")
@@ -26,12 +27,12 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def ask(visit, cache, tmp_path, monkeypatch):
+def ask(planted_snapshots, cache, monkeypatch):
     """Opens the page with a sentence for the tiny model."""
-    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
 
-    def asked(text: str = TEXT, store: str = "empty", **query):
-        return visit("live", store, {"live_view": "spans", "live_model": "tiny", "words": text, **query})
+    def asked(text: str = TEXT, folder: Path = cache, **query):
+        usual = {"live_view": "spans", "live_model": "tiny", "words": text}
+        return opening(planted_snapshots["empty"], folder, monkeypatch)("live", **usual | query)
 
     return asked
 
@@ -104,8 +105,7 @@ def test_the_papers_sentences_bring_their_spans(ask):
         assert "Figure 3 of Tenney et al" in words(app) and app.pills(key="live.figure3").value is None
 
 
-def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit, cache, tmp_path):
-    shutil.copytree(cache, tmp_path / "cache", dirs_exist_ok=True)
+def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit):
     app = visit("live", "empty", {"live_view": "spans", "live_model": "tiny"})
     assert "“smoked” (predicate) and “toronto” (argument)" in headline(app)
     app.pills(key=LISTS[1]).set_value([]).run()
@@ -141,16 +141,15 @@ def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(a
     assert "Compared with twin, other" in words(app)
 
 
-def test_damaged_probes_are_answered_in_words(ask, tmp_path):
-    for path in (tmp_path / "cache" / "edges").glob(f"*/pos/{FILE}"):
+def test_damaged_probes_are_answered_in_words(ask, cache, tmp_path):
+    for path in (shutil.copytree(cache, tmp_path / "cache") / "edges").glob(f"*/pos/{FILE}"):
         path.write_bytes(b"no probes")
-    app = ask(span1="0-1")
+    app = ask(folder=tmp_path / "cache", span1="0-1")
     assert not app.exception and "train them again" in app.warning[0].value
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script> **Rome** $x$ :red[y]", "🙂 Zoë’s\n\n# city"])
-def test_markup_of_strangers_is_text(ask, text):
-    app = ask(text, span1="0-2", span2="2-3")
+def test_markup_of_strangers_is_text(ask):
+    app = ask("<script>alert(1)</script> **Rome** $x$ :red[y] 🙂 Zoë’s\n\n# city", span1="0-2", span2="2-3")
     assert not app.exception and charts(app)
     assert "<script>" not in "".join(text.value for kind in ("markdown", "caption") for text in getattr(app, kind))
 

@@ -25,7 +25,6 @@ def values(figure: dict) -> list:
     ("page", "name", "query"),
     [
         ("compare", "paired-curves", {"tuned": "nesia-mini-qa-squad-1", "k": "10"}),
-        ("facts", "fact-ranks", {"model": "nesia-mini"}),
         ("home", "home-retention", {}),
         ("relations", "relation-curves", {"relation_panels": ["P19", "P36"]}),
     ],

@@ -88,7 +88,7 @@ def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
         assert stamp["text"].startswith("BERTnesia Explorer · ")
 
 
-@pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test"}, {"part": "test"}), ({"unseen": "1"}, {"unseen": True})])
+@pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})])
 def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
     app = look("pipeline", edge_models="nesia-mini", **query)
     (last,) = [one for one in traces(charts(app)[1], "nesia-mini") if one["mode"] == "markers"]
@@ -221,25 +221,22 @@ def test_the_link_carries_every_choice(look):
         "ordered": "other-bert",
         "labels_of": "srl",
     }
-    for tab in links_to_tabs("pipeline"):
-        app = look("pipeline", **query, **tab)
-        assert not app.exception and not app.info
-        held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
-        assert held == query | tab
+    query |= links_to_tabs("pipeline")[-1]
+    app = look("pipeline", **query)
+    assert not app.exception and not app.info
+    held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
+    assert held == query
     assert app.selectbox(key="pipeline.ordered").value == "other-bert" and app.toggle(key="pipeline.unseen").value is True
 
 
 def test_names_that_are_not_stored_are_ignored(look):
     query = {"edge_models": ["nobody", "nesia-mini"], "edge_tasks": "none"}
-    tabs = [look("pipeline", **query, **tab) for tab in links_to_tabs("pipeline")]
-    app = EveryTab(tabs)
-    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app)
-    assert [len(charts(tab)) for tab in tabs] == [2, 3, 3]
+    app = look("pipeline", **query)
+    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 2
 
 
-@pytest.mark.parametrize("store", ["empty", "one model", "several"])
-def test_without_probes_the_page_names_the_command(visit, store):
-    app = EveryTab([visit("pipeline", store, tab) for tab in links_to_tabs("pipeline")])
+def test_without_probes_the_page_names_the_command(visit):
+    app = EveryTab([visit("pipeline", "one model", tab) for tab in links_to_tabs("pipeline")])
     assert not app.exception and COMMAND in words(app) and not charts(app)
 
 
@@ -249,12 +246,11 @@ def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
     assert not app.exception and "An order needs cumulative probes of at least two tasks" in said(app)
 
 
-@pytest.mark.parametrize("page", ["pipeline", "edge_sentences"])
-def test_a_damaged_file_is_named(page, tmp_path, monkeypatch):
+def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     broken = plant_edge_runs(tmp_path / "broken", [PlantedEdgeRun()])
     path = next(broken.rglob("edge_scores-*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
-    app = opening(broken, tmp_path / "cache", monkeypatch)(page)
+    app = opening(broken, tmp_path / "cache", monkeypatch)("pipeline")
     assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
 
 
@@ -277,8 +273,6 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
 def test_a_link_with_too_many_models_lists_those_that_are_ignored(tmp_path, monkeypatch):
     models = [f"model-{number}" for number in range(6)]
     crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
-    look = opening(crowd, tmp_path / "cache", monkeypatch)
-    for tab in links_to_tabs("pipeline"):
-        app = look("pipeline", edge_models=models, **tab)
-        assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
-        assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)
+    app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
+    assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
+    assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)

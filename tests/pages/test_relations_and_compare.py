@@ -126,15 +126,14 @@ def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_p
 
     small, large = snapshot(60, "shop"), snapshot(1000, "shop")
     low, high = binomtest(30, 60).proportion_ci(method="wilson")
-    pages = ("layer_curves", "relations", "compare", "heads")
-    for page, tab in [(name, tab) for name in pages for tab in links_to_tabs(name)]:
-        app = look(page, snapshot=small, model="tuned", probe_set="shop", **tab)
+    for page in ("layer_curves", "relations", "compare", "heads"):
+        app = look(page, snapshot=small, model="tuned", probe_set="shop")
         assert not app.exception
         kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
         said = next(place for place, (_, text) in enumerate(kinds) if SIZE in text)
         assert said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart"), page
         assert numbers_in(line_with(app, SIZE))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
-        assert SIZE not in plain(look(page, snapshot=large, model="tuned", probe_set="shop", **tab))
+    assert SIZE not in plain(look("relations", snapshot=large, model="tuned", probe_set="shop"))
 
 
 def test_the_table_says_of_which_layer_the_swapped_subject_is(look):

@@ -280,9 +280,7 @@ def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
     ("name", "content", "expected"),
     [
         ("mine.csv", "text,label\na,b\n", "sentence"),
-        ("mine.tsv", "sentence\tlabel\na b\tone\nc d\tone\n", "classes"),
         ("mine.tsv", "sentence\tlabel\na b\tone\nc d\ttwo\n", "at least 40"),
-        ("mine.jsonl", "{broken", "line 1"),
     ],
 )
 def test_an_upload_that_cannot_be_probed_is_named_without_a_traceback(upload, name, content, expected):

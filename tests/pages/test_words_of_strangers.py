@@ -137,7 +137,8 @@ def texts_of(visit, monkeypatch):
 
     def opened(page: str, query: dict, snapshot: Path) -> list[tuple[str, str]]:
         found = []
-        for tab in links_to_tabs(page):
+        # What a link names in vain is said above the tabs.
+        for tab in links_to_tabs(page)[: 1 if named("gone") in query.values() else None]:
             app = visit(page, query=query | tab, run=False)
             monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
             app.run()
@@ -169,36 +170,29 @@ def markup_of(text: str) -> tuple[str, ...]:
     return tuple(acts)
 
 
+#: Page, what its link has, and on a page of one probe set that set: all names are attacks, those of T-REx but its own.
 VISITS = [
-    ("home", {}),
-    ("layer_curves", {}),
-    ("relations", {"model": "tuned", "against_base": "1"}),
-    ("compare", {"tuned": "tuned"}),
-    ("facts", {"model": "tuned", "part": "lost", "versus": "base"}),
-    ("facts", {"model": "base", "text": ATTACK}),
-    ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}),
-    ("reproduction", {}),
-    ("methods", {}),
-    ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}),
-    ("relations", {"model": "base", "relations": "gone"}),
-    ("compare", {"tuned": "gone", "versus_model": "gone"}),
-    ("reproduction", {"family": "gone", "figure": "2"}),
+    ("home", {}, ""),
+    ("layer_curves", {}, ""),
+    ("relations", {"model": "tuned", "against_base": "1"}, "set"),
+    ("compare", {"tuned": "tuned"}, "set"),
+    ("facts", {"model": "tuned", "part": "lost", "versus": "base"}, "trex"),
+    ("facts", {"model": "base", "text": ATTACK}, "set"),
+    ("reproduction", {}, ""),
+    ("methods", {}, ""),
+    # What is not stored is named.
+    ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}, ""),
+    ("relations", {"model": "base", "relations": "gone"}, "trex"),
+    ("compare", {"tuned": "gone", "versus_model": "gone"}, "set"),
+    ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}, "set"),
+    ("reproduction", {"family": "gone", "figure": "2"}, ""),
 ]
 
 
-#: Pages of one probe set -> the sets on which they are visited; the others show all sets.
-OF_ONE_SET = dict.fromkeys(("facts", "relations", "compare"), ("trex", "set"))
-CASES = {
-    f"{page}-{n}-{probe_set}": (page, query, probe_set)
-    for n, (page, query) in enumerate(VISITS)
-    for probe_set in OF_ONE_SET.get(page, ("all",))
-}
-
-
-@pytest.mark.parametrize(("page", "query", "probe_set"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("page", "query", "probe_set"), VISITS, ids=[f"{page}-{n}" for n, (page, *_) in enumerate(VISITS)])
 def test_no_page_shows_a_strangers_words_as_markup(texts_of, hostile, page, query, probe_set):
     query = {name: named(value) if value in ("base", "tuned", "gone") else value for name, value in query.items()}
-    if probe_set != "all":
+    if probe_set:
         query["probe_set"] = "trex" if probe_set == "trex" else named("set")
     shown = texts_of(page, query, hostile[0])
     assert page in ("layer_curves", "methods") or any("evil" in text for _, text in shown)
@@ -224,10 +218,8 @@ def hostile_edges(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("pipeline", {}),
         ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
         ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
-        ("edge_sentences", {}),
         ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
         ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],
@@ -247,7 +239,6 @@ def test_the_check_of_this_file_sees_every_attack():
     "query",
     [
         {"prompt": f"{ATTACK} is [MASK].", "watch": "paris, " + ATTACK},
-        {"prompt": f"{ATTACK} [MASK] is [MASK].", "mask": "0"},
         {"prompt": "Paris is [MASK].", "perturbation": "misprimed", "prime": ATTACK},
         {"prompt": ATTACK, "live_head": ATTACK},
         {"live_model": ATTACK, "live_models": ATTACK, "prompt": "Paris is [MASK]."},

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.pages.conftest import words
-from tests.pages.every_tab import links_to_tabs
 from tests.pages.planted_family import FAMILY, charts
 from tests.pages.test_relations_and_compare import stamps, table_with
 from tests.store.planted import planted_facts
@@ -45,8 +44,7 @@ def drawn_at_nought(chart: dict) -> list[str]:
     return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
 
 
-@pytest.mark.parametrize("page", FIELDS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("page", "mode"), [("layer_curves", "majority"), ("relations", "swapped"), ("compare", "majority")])
 def test_a_mode_is_in_the_link_and_in_the_figure_and_in_its_stamp(look, page, mode):
     query = {FIELDS[page]: mode, **({"model": "nesia-mini"} if page == "relations" else {})}
     app = look(page, **query)
@@ -85,11 +83,11 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
     ],
 )
 def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_drawn(look, page, query, reason):
-    for app in (look(page, **query, **tab) for tab in links_to_tabs(page)):
-        assert not app.exception
-        (note,) = app.info
-        assert reason in note.value.replace("\\", "") and "choose" in note.value
-        assert all(not drawn_at_nought(chart) for chart in charts(app))
+    app = look(page, **query)
+    assert not app.exception
+    (note,) = app.info
+    assert reason in note.value.replace("\\", "") and "choose" in note.value
+    assert all(not drawn_at_nought(chart) for chart in charts(app))
 
 
 def test_the_baselines_are_drawn_once_for_all_models(look):
