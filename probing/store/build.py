@@ -160,9 +160,9 @@ def _fill_in_full(temporary: Path, files: Sequence[SourceFile], version: str, pr
 
     try:
         warnings = fill(progress, {})
-    except CountingError:
+    except CountingError as error:
         _remove(temporary)
-        without = failing_runs(files, refusal)
+        without = failing_runs(files, error, refusal)
         if not without:
             raise
         warnings = fill(progress, without)

@@ -32,11 +32,16 @@ def card(files: dict[str, bytes]) -> tuple[dict, str]:
     return yaml.safe_load(text.split("---\n")[1]), text
 
 
-def test_predictions_go_to_a_data_set_and_come_back_at_the_pinned_commit(online, run, probed, tmp_path, monkeypatch):
+def test_predictions_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_at_the_pinned_commit(
+    online, run, probed, tmp_path, monkeypatch
+):
     push = ("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions", "--licence", "CC0-1.0")
     first = run(*push, "--private").output
     made = online.hub.repositories.kept["dataset", "me/predictions"]
     assert made.private and made.refs["main"] in first
+    said, text = card(made.files)
+    assert (said["base_model"], said["license"]) == ("org/tiny-bert", "cc0-1.0")
+    assert f"| Model | tiny-bert, org/tiny-bert, revision `{probed.commit}` |" in text
     pushed = made.refs["main"]
     assert made.refs["main"] in run(*push).output and made.refs["main"] == pushed, "the same again changes nothing"
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
@@ -48,13 +53,6 @@ def test_predictions_go_to_a_data_set_and_come_back_at_the_pinned_commit(online,
     assert pushed in run("pull", "me/predictions").output
     with pytest.raises(HubError, match=r"README\.md"):
         run("pull", "me/predictions", "--revision", "main")
-
-
-def test_the_card_of_predictions_names_the_model_on_the_hub_and_its_commit(online, run, probed):
-    run("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions", "--licence", "CC0-1.0")
-    said, text = card(online.hub.repositories.kept["dataset", "me/predictions"].files)
-    assert (said["base_model"], said["license"]) == ("org/tiny-bert", "cc0-1.0")
-    assert f"| Model | tiny-bert, org/tiny-bert, revision `{probed.commit}` |" in text
 
 
 def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(online, run, bert, tmp_path, monkeypatch):
@@ -81,12 +79,6 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(onl
     assert "least_squares heads" in asked.output
 
 
-def test_own_facts_are_not_shared_without_a_licence_whatever_template_set_they_are_stored_under(online, run, probed):
-    with pytest.raises(HubError, match=r"mine.*--licence"):
-        run("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions")
-    assert ("dataset", "me/predictions") not in online.hub.repositories.kept
-
-
 def test_own_facts_in_lamas_layout_under_our_prompts_need_a_licence_too(online, run, bert, tmp_path):
     """They are stored as T-REx with the template set ``default``, as the shipped ones are."""
     online.hub.repositories.add("org/tiny-bert", bert)
@@ -108,7 +100,10 @@ def test_shipped_facts_are_shared_under_the_models_licence(online, run, bert):
     assert card(online.hub.repositories.kept["dataset", "me/predictions"].files)[0]["license"] == "unknown"
 
 
-def test_a_push_without_login_and_to_another_owner_are_named(online, run, probed):
+def test_a_push_of_own_facts_without_licence_to_another_owner_and_without_login_are_named(online, run, probed):
+    with pytest.raises(HubError, match=r"mine.*--licence"):
+        run("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions")
+    assert ("dataset", "me/predictions") not in online.hub.repositories.kept
     push = ("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to")
     with pytest.raises(HubError, match="rights to create"):
         run(*push, "someone/predictions")
@@ -117,23 +112,20 @@ def test_a_push_without_login_and_to_another_owner_are_named(online, run, probed
         run(*push, "me/predictions")
 
 
-def test_a_connection_that_breaks_off_in_a_push_or_a_pull_is_no_traceback(online, run, probed, tmp_path, monkeypatch):
+def test_a_push_or_a_pull_that_breaks_off_is_no_traceback_and_a_second_pull_mends_all_files_that_were_damaged_on_the_way(
+    online, run, probed, tmp_path, monkeypatch
+):
     push = ("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to", "me/predictions")
     online.hub.faults.add("^POST /api/datasets/me/predictions/commit", broken_after=0)
     with pytest.raises(HubError, match=r"cannot push to me/predictions .* failed"):
         run(*push)
     online.hub.faults.clear()
     run(*push)
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "broken"))
     online.hub.faults.add("^GET /large/", broken_after=100)
     with pytest.raises(HubError, match=r"cannot download from me/predictions .* failed"):
         run("pull", "me/predictions")
     online.hub.faults.clear()
-    run("pull", "me/predictions")
-
-
-def test_a_second_pull_mends_all_files_that_were_damaged_on_the_way(online, run, probed, tmp_path, monkeypatch):
-    run("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to", "me/predictions")
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     online.hub.faults.add("^GET /large/", corrupt=True)
     with pytest.raises(HubError, match="damaged") as found:

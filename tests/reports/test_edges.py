@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,14 +37,16 @@ def db(tmp_path_factory: pytest.TempPathFactory):
         yield database
 
 
-def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = False, label: int | None = None, weights=None):
-    """tp, fp, fn of one probe, target by target; each sentence as often as ``weights`` says."""
+@cache
+def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = False, label: int | None = None, weights: tuple = ()):
+    """tp, fp, fn of one probe, target by target; each sentence as often as ``weights``, pairs of text and number, say."""
+    times_of = dict(weights)
     data, p, gold = planted_part(run.task, part), planted_probabilities(run, part)[place], planted_gold(run, part)
     tp = fp = fn = 0
     for target in range(len(gold)):
         if unseen and data.seen[target]:
             continue
-        times = 1 if weights is None else weights[data.records[data.sentences[target]].text]
+        times = times_of[data.records[data.sentences[target]].text] if weights else 1
         for number in range(gold.shape[1]):
             if (label is None and not run.task.counted[number]) or label not in (None, number):
                 continue
@@ -54,6 +57,7 @@ def slow_counts(run: PlantedEdgeRun, part: str, place: int, *, unseen: bool = Fa
     return tp, fp, fn
 
 
+@cache
 def slow_f1(*args, **kwargs) -> float:
     tp, fp, fn = slow_counts(*args, **kwargs)
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else math.nan
@@ -106,7 +110,7 @@ def test_draws_are_answers_counted_again_on_drawn_sentences(db: Database):
     records = list({record.text: record for record in planted_part(SRL, "dev").records}.values())
     draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
     for draw in (0, 1, 500, DRAWS - 1):
-        weights = {record.text: int(times) for record, times in zip(records, draws[draw], strict=True)}
+        weights = tuple((record.text, int(times)) for record, times in zip(records, draws[draw], strict=True))
         assert curve.drawn[draw] == pytest.approx(curve_of(run, "dev", weights=weights))
 
 
@@ -118,7 +122,7 @@ def test_seeds_are_drawn_with_the_sentences(db: Database):
     draws = sentence_draws(np.array([int(record.sha256[:16], 16) for record in records], dtype=np.uint64))
     mixed = 0
     for draw in range(5):
-        weights = {record.text: int(times) for record, times in zip(records, draws[draw], strict=True)}
+        weights = tuple((record.text, int(times)) for record, times in zip(records, draws[draw], strict=True))
         each = np.array([curve_of(one, "dev", weights=weights) for one in seeds])
         ways = [(a, b, 3 - a - b) for a in range(4) for b in range(4 - a)]
         fits = [way for way in ways if np.allclose(np.array(way) @ each / 3, curve.drawn[draw])]
@@ -380,6 +384,7 @@ def test_the_summary_has_f1_of_the_most_probable_label_gain_above_memory_and_how
         assert mine["f1_top"].tolist() == pytest.approx(wanted, nan_ok=True)
 
 
+@cache
 def slow_f1_of_top(run: PlantedEdgeRun, part: str, place: int) -> float:
     """F1 if each target gets its most probable label and no other."""
     data, p = planted_part(run.task, part), planted_probabilities(run, part)[place]

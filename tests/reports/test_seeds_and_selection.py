@@ -15,7 +15,7 @@ from probing.reports.runs import choose, identities, pairs
 from probing.store import run_queries
 from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.database import Database, open_database
 from probing.store.knowledge import forgetting_queries
 from probing.store.parquet import write_table
 from probing.store.sources import DERIVED_VERSION
@@ -37,19 +37,26 @@ def test_a_run_of_the_last_layer_only_has_no_transitions_because_fates_are_unkno
         assert list(found["run_id"]) == [whole.run_id]
 
 
-def test_the_union_over_seeds_is_next_to_the_total(tmp_path: Path):
-    other = PlantedRun(head="logit_lens", layers=3, rank=lambda number, layer: 1)
-    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES, other])) as db:
-        row = total(db, [PRIMARY.run_id], (1,), ("micro",)).iloc[0]
-        assert (row["n"], row["seeds"]) == (10, 3)
-        assert (row["last_layer"], row["total"], row["seed_union"]) == (4 / 10, 4 / 10, 7 / 10)
-        assert total(db, [PRIMARY.run_id], (100,), ("micro",)).iloc[0]["seed_union"] == 1.0
-        alone = total(db, [other.run_id], (1,), ("macro",)).iloc[0]
-        assert alone["seeds"] == 1 and alone["seed_union"] != alone["seed_union"]
+OTHER = PlantedRun(head="logit_lens", layers=3, rank=lambda number, layer: 1)
 
 
-@pytest.mark.parametrize(("weights", "positions", "seeds"), [("a", 9, 2), ("b", 9, 1), ("a", 8, 1)])
-def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, positions, seeds, tmp_path: Path):
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory: pytest.TempPathFactory):
+    with open_database(plant_store(tmp_path_factory.mktemp("seeds"), [PRIMARY, *REPLICATES, OTHER])) as db:
+        yield db
+
+
+def test_the_union_over_seeds_is_next_to_the_total(seeds: Database):
+    row = total(seeds, [PRIMARY.run_id], (1,), ("micro",)).iloc[0]
+    assert (row["n"], row["seeds"]) == (10, 3)
+    assert (row["last_layer"], row["total"], row["seed_union"]) == (4 / 10, 4 / 10, 7 / 10)
+    assert total(seeds, [PRIMARY.run_id], (100,), ("micro",)).iloc[0]["seed_union"] == 1.0
+    alone = total(seeds, [OTHER.run_id], (1,), ("macro",)).iloc[0]
+    assert alone["seeds"] == 1 and alone["seed_union"] != alone["seed_union"]
+
+
+@pytest.mark.parametrize(("weights", "positions", "replicates"), [("a", 9, 2), ("b", 9, 1), ("a", 8, 1)])
+def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, positions, replicates, tmp_path: Path):
     def made(weights: str, positions: int, seed: int) -> tuple[tuple[str, str], ...]:
         recipe = {"positions": positions, "seed": seed, "text": 'a "b"'}
         return ("weights", weights), ("head_recipe", json.dumps(recipe, separators=(",", ":")))
@@ -57,7 +64,7 @@ def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, pos
     run = replace(PRIMARY, made=made("a", 9, 0))
     again = replace(REPLICATES[0], made=made(weights, positions, 1))
     with open_database(plant_store(tmp_path, [run, again])) as db:
-        assert total(db, [run.run_id], (1,), ("micro",)).iloc[0]["seeds"] == seeds
+        assert total(db, [run.run_id], (1,), ("micro",)).iloc[0]["seeds"] == replicates
 
 
 def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Path):
@@ -66,20 +73,18 @@ def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Pa
         assert list(choose(db)["run_id"]) == [PRIMARY.run_id]
 
 
-def test_the_union_keeps_to_the_filters(tmp_path: Path):
-    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES])) as db:
-        # Stated are the facts 1, 2, 4 and 7: the primary run knows 1 and 2, the first replicate 2 and 4.
-        row = total(db, [PRIMARY.run_id], (1,), ("micro",), exposures=("stated",)).iloc[0]
-        assert (row["n"], row["last_layer"], row["seed_union"]) == (4, 2 / 4, 3 / 4)
+def test_the_union_keeps_to_the_filters(seeds: Database):
+    # Stated are the facts 1, 2, 4 and 7: the primary run knows 1 and 2, the first replicate 2 and 4.
+    row = total(seeds, [PRIMARY.run_id], (1,), ("micro",), exposures=("stated",)).iloc[0]
+    assert (row["n"], row["last_layer"], row["seed_union"]) == (4, 2 / 4, 3 / 4)
 
 
-def test_a_run_of_its_last_layer_only_has_no_total_no_forgetting_and_no_exit(tmp_path: Path):
-    with open_database(plant_store(tmp_path, [PRIMARY, *REPLICATES])) as db:
-        row = total(db, [REPLICATES[0].run_id], (1,), ("micro",)).iloc[0]
-        assert row["last_layer"] == 4 / 10
-        assert row[["total", "intermediate_share"]].isna().all()
-        assert forgotten(db, [REPLICATES[0].run_id]).empty
-        assert early_exit(db, [REPLICATES[0].run_id]).empty
+def test_a_run_of_its_last_layer_only_has_no_total_no_forgetting_and_no_exit(seeds: Database):
+    row = total(seeds, [REPLICATES[0].run_id], (1,), ("micro",)).iloc[0]
+    assert row["last_layer"] == 4 / 10
+    assert row[["total", "intermediate_share"]].isna().all()
+    assert forgotten(seeds, [REPLICATES[0].run_id]).empty
+    assert early_exit(seeds, [REPLICATES[0].run_id]).empty
 
 
 def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp_path: Path, caplog: pytest.LogCaptureFixture):

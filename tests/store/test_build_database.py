@@ -22,11 +22,10 @@ from probing.store.check import check_store
 from probing.store.database import current_version, open_database
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import SCHEMAS
-from probing.store.sources import find_files
+from probing.store.sources import data_version_of, find_files
 from tests.store.planted import (
     ONE_MODEL,
     SEVERAL,
-    VARIANTS,
     PlantedRun,
     plant_runs,
     plant_store,
@@ -45,47 +44,46 @@ def damage_in_place(path: Path) -> None:
         stream.write(bytes(path.stat().st_size - 3 * 4096))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_planted_store_opens_with_its_runs(tmp_path: Path, variant: str):
-    with open_database(plant_store(tmp_path, variant)) as db:
-        assert sorted(run_queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run in ``runs`` and its database in ``database``, to be read only."""
+    folder = tmp_path_factory.mktemp("planted")
+    plant_store(folder)
+    return folder
 
 
-def test_building_twice_does_nothing_the_second_time(tmp_path: Path):
-    source, steps = plant_runs(tmp_path / "runs"), []
-    first = build_database([source], tmp_path / "db")
-    before = (first.stat().st_ino, first.stat().st_mtime_ns, (tmp_path / "db" / "current.json").stat().st_mtime_ns)
-    assert build_database([source], tmp_path / "db", lambda *step: steps.append(step)) == first
-    assert (
-        first.stat().st_ino,
-        first.stat().st_mtime_ns,
-        (tmp_path / "db" / "current.json").stat().st_mtime_ns,
-    ) == before
-    assert steps == []
-    assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current.json", first.name]
+@pytest.fixture
+def folder(planted: Path, tmp_path: Path) -> Path:
+    """A database of the test's own, made from the run in ``tmp_path / "runs"``."""
+    return shutil.copytree(planted, tmp_path, dirs_exist_ok=True) / "database"
+
+
+def test_building_twice_does_nothing_the_second_time(tmp_path: Path, folder: Path):
+    steps: list[tuple] = []
+    (file,) = folder.glob("*.duckdb")
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
+    assert build_database([tmp_path / "runs"], folder, lambda *step: steps.append(step)) == file
+    assert steps == [] and before.keys() == {folder / "current.json", file}
+    assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()} == before
 
 
 def test_the_version_depends_on_the_bytes_and_not_on_the_place(tmp_path: Path):
     one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two")
-    assert build_database([one], tmp_path / "a").name == build_database([two], tmp_path / "b").name
+    assert data_version_of(find_files([one])) == data_version_of(find_files([two]))
     write_table("relations", [], two / "relations.parquet")
-    assert build_database([one], tmp_path / "a").name != build_database([two], tmp_path / "b").name
+    assert data_version_of(find_files([one])) != data_version_of(find_files([two]))
 
 
-def test_progress_counts_up_to_its_total(tmp_path: Path):
-    steps: list[tuple[str, int, int]] = []
-    build_database([plant_runs(tmp_path / "runs")], tmp_path / "db", lambda *step: steps.append(step))
-    assert [done for _, done, _ in steps] == list(range(len(steps)))
-    assert steps[-1] == ("done", steps[-1][2], steps[-1][2])
-
-
-def test_a_table_without_files_is_the_one_that_files_without_rows_make_and_costs_no_statement(tmp_path: Path):
-    bare, full = plant_runs(tmp_path / "bare"), plant_runs(tmp_path / "full")
-    lacking = sorted(SCHEMAS.keys() - {file.table for file in find_files([bare])})
+def test_a_table_without_files_is_the_one_that_files_without_rows_make_and_costs_no_statement(tmp_path: Path, planted: Path):
+    full = plant_runs(tmp_path / "full")
+    lacking = sorted(SCHEMAS.keys() - {file.table for file in find_files([full])})
     assert {"edge_runs", "sentence_scores", "change_values", "counted_runs"} <= set(lacking)
     for table in lacking:
         write_table(table, [], full / f"{table}-none.parquet")
-    with_nothing, with_no_rows = (tables(build_database([folder], tmp_path / f"db of {folder.name}")) for folder in (bare, full))
+    with_nothing, with_no_rows = (
+        tables(build_database([planted / "runs"], planted / "database")),
+        tables(build_database([full], tmp_path / "db")),
+    )
     of_the_files = {"files", "meta"}
     assert with_nothing.keys() - of_the_files > set(lacking)
     for name in with_nothing.keys() - of_the_files:
@@ -104,23 +102,22 @@ def test_a_build_leaves_it_to_the_rename_to_wait_for_the_disk(tmp_path: Path):
     build._wait_for_no_disk(older)
 
 
-def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path):
-    folder = plant_store(tmp_path, "one model")
+def test_a_new_database_is_found_through_the_pointer_and_old_readers_go_on(tmp_path: Path, folder: Path):
     old = open_database(folder)
     assert len(run_queries.runs(old)) == 1
-    plant_runs(tmp_path / "runs", SEVERAL)
+    plant_runs(tmp_path / "runs", SEVERAL[:2])
     build_database([tmp_path / "runs"], folder)
     assert current_version(folder) != old.data_version
     with open_database(folder) as new:
         assert new.data_version == current_version(folder)
-        assert len(run_queries.runs(new)) == len(SEVERAL)
+        assert len(run_queries.runs(new)) == 2
         assert len(run_queries.runs(old)) == 1
     old.close()
     assert not old.path.exists()
 
 
-def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path):
-    folder, failures, stop = plant_store(tmp_path, "one model"), [], threading.Event()
+def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path, folder: Path):
+    failures, stop = [], threading.Event()
 
     def read() -> None:
         while not stop.is_set():
@@ -130,20 +127,17 @@ def test_readers_never_fail_while_the_database_is_replaced(tmp_path: Path):
             except Exception as error:
                 failures.append(error)
 
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for run in SEVERAL[1:4]:
+    reader = threading.Thread(target=read)
+    reader.start()
+    for run in SEVERAL[1:3]:
         plant_runs(tmp_path / "runs", [run])
         build_database([tmp_path / "runs"], folder)
     stop.set()
-    for thread in threads:
-        thread.join()
+    reader.join()
     assert failures == []
 
 
-def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path):
-    folder = plant_store(tmp_path)
+def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path, folder: Path):
     file = open_database(folder).path
     file.write_bytes(b"not a database")
     with pytest.raises(StoreError, match="python -m probing build"):
@@ -158,8 +152,7 @@ def test_a_lost_or_damaged_database_is_made_again(tmp_path: Path):
     assert build_database([tmp_path / "runs"], folder).is_file()
 
 
-def test_a_failed_build_keeps_the_old_database(tmp_path: Path):
-    folder = plant_store(tmp_path)
+def test_a_failed_build_keeps_the_old_database(tmp_path: Path, folder: Path):
     before = current_version(folder)
     path = tmp_path / "runs" / RUN.run_id / f"predictions-{RUN.run_id}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
@@ -183,66 +176,59 @@ def test_bad_sources_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         parquet.read_table(older / "relations.parquet", "relations")
 
 
-def test_other_files_are_let_be(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs")
+def test_other_files_are_let_be_and_progress_counts_up_to_its_total(tmp_path: Path):
+    source, steps = plant_runs(tmp_path / "runs"), []
     pq.write_table(pa.table({"x": [1]}), source / "hidden-states.parquet")
     (source / "predictions-x.parquet.1234.tmp").write_bytes(b"half")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(build_database([source], tmp_path / "db", lambda *step: steps.append(step)).parent) as db:
         assert len(run_queries.runs(db)) == 1
+    assert [done for _, done, _ in steps] == list(range(len(steps)))
+    assert steps[-1] == ("done", steps[-1][2], steps[-1][2])
 
 
-def test_a_run_in_two_folders_counts_once_and_the_first_wins(tmp_path: Path):
+def test_a_run_in_two_folders_counts_once_and_the_first_wins(tmp_path: Path, planted: Path):
     one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two", ONE_MODEL)
     changed = [row | {"gold_rank": 299} for row in prediction_rows(RUN)]
     write_table("predictions", changed, two / RUN.run_id / f"predictions-{RUN.run_id}.parquet")
     write_table("runs", [run_row(RUN) | {"device": "second"}], two / RUN.run_id / f"runs-{RUN.run_id}.parquet")
     build_database([one, two], tmp_path / "db")
-    build_database([one], tmp_path / "alone")
-    with open_database(tmp_path / "db") as both, open_database(tmp_path / "alone") as alone:
+    with open_database(tmp_path / "db") as both, open_database(planted / "database") as alone:
         assert run_queries.runs(both)["device"].tolist() == ["cpu"]
         assert run_queries.aggregate(both, [RUN.run_id]).equals(run_queries.aggregate(alone, [RUN.run_id]))
 
 
-def test_a_copied_folder_counts_once(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs")
-    shutil.copytree(source / RUN.run_id, source / "copy")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert run_queries.aggregate(db, [RUN.run_id])["n"].sum() == len(prediction_rows(RUN))
-
-
-def test_a_run_in_several_shards_is_one_run(tmp_path: Path):
-    source, rows = plant_runs(tmp_path / "runs"), prediction_rows(RUN)
+def test_a_copied_folder_counts_once_and_a_run_in_several_shards_is_one_run(tmp_path: Path):
+    copied = PlantedRun(head="logit_lens")
+    source, rows = plant_runs(tmp_path / "runs", [RUN, copied]), prediction_rows(RUN)
+    shutil.copytree(source / copied.run_id, source / "copy")
     whole = source / RUN.run_id / f"predictions-{RUN.run_id}.parquet"
     whole.unlink()
     write_table("predictions", rows[:13], whole.with_stem(whole.stem + "-0"))
     write_table("predictions", rows[13:], whole.with_stem(whole.stem + "-1"))
     with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert run_queries.aggregate(db, [RUN.run_id])["n"].sum() == len(rows)
+        for run in (RUN, copied):
+            assert run_queries.aggregate(db, [run.run_id])["n"].sum() == len(rows)
 
 
-@pytest.mark.parametrize("fault", ["missing row", "repeated row", "no such fact"])
-def test_incomplete_runs_are_left_out_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str):
-    other = PlantedRun(head="logit_lens")
-    source, rows = plant_runs(tmp_path / "runs", [RUN, other]), prediction_rows(RUN)
-    rows = {
-        "missing row": rows[1:],
-        "repeated row": [rows[1], *rows[1:]],
-        "no such fact": [rows[0] | {"fact_id": "0" * 16}, *rows[1:]],
-    }[fault]
-    write_table("predictions", rows, source / RUN.run_id / f"predictions-{RUN.run_id}.parquet")
+def test_incomplete_runs_are_left_out_with_a_warning_and_one_still_being_probed_is_not_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    missing, repeated, foreign, probed, whole = (PlantedRun(seed=seed) for seed in range(5))
+    source = plant_runs(tmp_path / "runs", [missing, repeated, foreign, probed, whole])
+
+    def predict(run: PlantedRun, rows: list[dict]) -> None:
+        write_table("predictions", rows, source / run.run_id / f"predictions-{run.run_id}.parquet")
+
+    predict(missing, prediction_rows(missing)[1:])
+    predict(repeated, [prediction_rows(repeated)[1], *prediction_rows(repeated)[1:]])
+    predict(foreign, [prediction_rows(foreign)[0] | {"fact_id": "0" * 16}, *prediction_rows(foreign)[1:]])
+    (source / probed.run_id / f"runs-{probed.run_id}.parquet").unlink()
     with caplog.at_level(logging.WARNING):
         folder = build_database([source], tmp_path / "db").parent
     with open_database(folder) as db:
-        assert run_queries.runs(db)["run_id"].tolist() == [other.run_id]
-        assert run_queries.aggregate(db, [RUN.run_id]).empty
-    assert f"run {RUN.run_id} is left out" in caplog.text
-
-
-def test_a_run_still_being_probed_is_not_shown(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs")
-    (source / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink()
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
-        assert run_queries.runs(db).empty
+        assert run_queries.runs(db)["run_id"].tolist() == [whole.run_id]
+        assert run_queries.aggregate(db, [run.run_id for run in (missing, repeated, foreign, probed)]).empty
+    assert all(f"run {run.run_id} is left out" in caplog.text for run in (missing, repeated, foreign))
 
 
 def test_no_database_names_the_command_that_makes_one(tmp_path: Path):
@@ -260,16 +246,14 @@ def test_a_bad_pointer_is_named(tmp_path: Path, pointer: str):
         open_database(tmp_path)
 
 
-def test_the_pointer_names_no_file_elsewhere(tmp_path: Path):
-    folder = plant_store(tmp_path / "planted")
+def test_the_pointer_names_no_file_elsewhere(tmp_path: Path, folder: Path):
     content = json.loads((folder / "current.json").read_text())
-    (tmp_path / "current.json").write_text(json.dumps(content | {"file": f"planted/database/{content['file']}"}))
+    (tmp_path / "current.json").write_text(json.dumps(content | {"file": f"database/{content['file']}"}))
     with pytest.raises(StoreError, match="expected a file in the same folder"):
         open_database(tmp_path)
 
 
-def test_a_foreign_database_is_named(tmp_path: Path):
-    folder = plant_store(tmp_path)
+def test_a_foreign_database_is_named(folder: Path):
     path = folder / json.loads((folder / "current.json").read_text())["file"]
     path.unlink()
     duckdb.connect(path).close()
@@ -277,10 +261,10 @@ def test_a_foreign_database_is_named(tmp_path: Path):
         open_database(folder)
 
 
-def test_the_database_is_read_only_and_closed_to_the_outside(tmp_path: Path):
+def test_the_database_is_read_only_and_closed_to_the_outside(tmp_path: Path, folder: Path):
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
-    with open_database(plant_store(tmp_path)) as db:
+    with open_database(folder) as db:
         for sql in (
             "DELETE FROM runs",
             f"SELECT * FROM read_csv('{secret}')",
@@ -296,46 +280,31 @@ def test_the_database_is_read_only_and_closed_to_the_outside(tmp_path: Path):
         assert len(run_queries.runs(db)) == 1
 
 
-def test_a_long_query_is_stopped_and_the_next_one_runs(tmp_path: Path):
-    with open_database(plant_store(tmp_path)) as db:
+def test_a_long_query_is_stopped_and_the_next_one_runs(planted: Path):
+    with open_database(planted / "database") as db:
         with pytest.raises(StoreError, match=r"took more than 0\.2 s"):
             db.query("SELECT sum(a.range * b.range % 7) FROM range(1000000) a, range(1000000) b", seconds=0.2)
         assert len(run_queries.runs(db)) == 1
     assert database.QUERY_SECONDS > 1
 
 
-def test_what_a_killed_build_spilled_is_swept_when_it_is_old(tmp_path: Path):
-    folder = plant_store(tmp_path)
-    spilled = folder / "results-1111.2222.tmp.tmp"
-    spilled.mkdir()
-    (spilled / "duckdb_temp_block-1.block").write_bytes(b"x")
-    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="logit_lens")])
-    build_database([tmp_path / "runs"], folder)
-    assert spilled.is_dir(), "it may be another process's"
-    os.utime(spilled, (0, 0))
-    plant_runs(tmp_path / "runs", [PlantedRun(), PlantedRun(head="full")])
-    build_database([tmp_path / "runs"], folder)
-    assert not spilled.exists()
-
-
-def test_old_temporary_files_are_swept_and_young_ones_let_be(tmp_path: Path):
+def test_what_killed_builds_left_is_swept_when_it_is_old_and_a_file_that_another_build_renames_meanwhile_is_no_error(tmp_path: Path):
     source, target = plant_runs(tmp_path / "runs"), tmp_path / "db"
     target.mkdir()
     old, young = target / "results-a.1.tmp", target / "results-b.2.tmp"
+    spilled, other = target / "results-c.3.tmp.tmp", target / "results-d.4.tmp.tmp"
     for path in (old, young):
         path.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    build_database([source], target)
-    assert not old.exists()
-    assert young.exists()
-
-
-def test_a_temporary_file_that_another_build_renames_meanwhile_is_no_error(tmp_path: Path):
-    source, target = plant_runs(tmp_path / "runs"), tmp_path / "db"
-    target.mkdir()
+    for path in (spilled, other):
+        path.mkdir()
+        (path / "duckdb_temp_block-1.block").write_bytes(b"x")
+    for path in (old, spilled):
+        os.utime(path, (0, 0))
     # Listed, but not there when its age is asked, like a file that was renamed in between.
-    (target / "results-a.1.tmp").symlink_to(target / "gone")
+    (target / "results-e.5.tmp").symlink_to(target / "gone")
     assert build_database([source], target).is_file()
+    assert not old.exists() and not spilled.exists()
+    assert young.is_file() and other.is_dir(), "they may be another process's"
 
 
 def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
@@ -351,8 +320,7 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
     assert f"predictions-{PlantedRun(head='logit_lens').run_id}.parquet has schema version 0" in caplog.text
 
 
-def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path):
-    folder = plant_store(tmp_path)
+def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path, folder: Path):
     damaged = open_database(folder)
     damage_in_place(damaged.path)
     assert not database.is_whole(folder)
@@ -365,15 +333,16 @@ def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(
     damaged.close()
 
 
-def test_an_open_database_that_was_damaged_in_place_answers_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    plant_runs(tmp_path / "runs", SEVERAL)
-    with built_database([tmp_path / "runs"], tmp_path / "db") as undisturbed:
+def test_an_open_database_that_was_damaged_in_place_answers_all_the_same(
+    tmp_path: Path, planted: Path, folder: Path, caplog: pytest.LogCaptureFixture
+):
+    with open_database(planted / "database") as undisturbed:
         expected = run_queries.aggregate(undisturbed, [RUN.run_id])
-    db = built_database([tmp_path / "runs"], tmp_path / "db")
+    db = built_database([tmp_path / "runs"], folder)
     damage_in_place(db.path)
     assert run_queries.aggregate(db, [RUN.run_id]).equals(expected)
     assert "is damaged" in caplog.text
-    assert database.is_whole(tmp_path / "db")
+    assert database.is_whole(folder)
     db.close()
 
 
@@ -409,7 +378,7 @@ def test_of_sentences_with_equal_places_the_first_files_stay(tmp_path: Path):
 
 
 def test_rows_that_are_too_many_to_wait_give_the_same_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    source = plant_runs(tmp_path / "runs", SEVERAL[:4])
+    source = plant_runs(tmp_path / "runs", SEVERAL[:2])
     # The same keys again, with other values: of several rows the first file's are taken.
     shutil.copytree(plant_runs(tmp_path / "other", [SEVERAL[0]]), source / "z")
     for path in (source / "z").rglob("facts-*.parquet"):

@@ -8,20 +8,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.store.build import build_database
+from probing.store import run_queries
 from probing.store.check import check_store, fingerprint_problem
+from probing.store.database import open_database
 from probing.store.parquet import read_table, write_table
-from tests.store.planted import ONE_MODEL, SEVERAL, TOKENS, VARIANTS, plant_runs, prediction_rows, run_row, token_rows
+from tests.store.planted import ONE_MODEL, SEVERAL, TOKENS, VARIANTS, plant_runs, plant_store, prediction_rows, run_row, token_rows
 
 RUN = ONE_MODEL[0]
 ROWS = prediction_rows(RUN)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_sound_store_has_no_problem(tmp_path: Path, variant: str):
-    source = plant_runs(tmp_path / "runs", VARIANTS[variant])
-    build_database([source], tmp_path / "db")
-    assert check_store([source], tmp_path / "db") == []
+def test_a_sound_store_has_no_problem_and_opens_with_its_runs(tmp_path: Path, variant: str):
+    with open_database(plant_store(tmp_path, variant)) as db:
+        assert sorted(run_queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
+    assert check_store([tmp_path / "runs"], tmp_path / "database") == []
 
 
 def _predictions(rows: list[dict]) -> Callable[[Path], object]:
@@ -93,13 +94,10 @@ def test_missing_folders_and_databases_are_named(tmp_path: Path):
 
 
 def test_a_stale_database_is_named(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs")
-    build_database([source], tmp_path / "db")
-    plant_runs(source, SEVERAL[1:2])
-    (problem,) = check_store([source], tmp_path / "db")
+    folder = plant_store(tmp_path)
+    plant_runs(tmp_path / "runs", SEVERAL[1:2])
+    (problem,) = check_store([tmp_path / "runs"], folder)
     assert "is stale" in problem
-    build_database([source], tmp_path / "db")
-    assert check_store([source], tmp_path / "db") == []
 
 
 def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):

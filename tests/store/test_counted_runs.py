@@ -3,7 +3,8 @@
 import logging
 import math
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -34,11 +35,11 @@ LAST = PlantedRun(model="nesia-mini-qa", base="nesia-mini", seed=1, role="replic
 ALONE = (TUNED, SHORT, LAST)
 
 
-def plant_counts(folder: Path, db: Database, run: PlantedRun) -> None:
-    """What ``keep_counts`` writes of a run."""
+def plant_counts(folder: Path, db: Database, run: PlantedRun, like: PlantedRun | None = None) -> None:
+    """What ``keep_counts`` writes of a run, with the counts of another one that is like it."""
     for table in KEPT:
-        if len(rows := counts_of(db, table, run.run_id)):
-            write_table(table, rows.to_dict("records"), folder / f"{table}-{run.run_id}.parquet")
+        if len(rows := counts_of(db, table, (like or run).run_id)):
+            write_table(table, rows.assign(run_id=run.run_id).to_dict("records"), folder / f"{table}-{run.run_id}.parquet")
     write_table("counted_runs", [run_row(run)], folder / f"counted_runs-{run.run_id}.parquet")
 
 
@@ -56,21 +57,27 @@ def full(tmp_path_factory: pytest.TempPathFactory):
         yield database
 
 
-@pytest.fixture
-def source(full: Database, tmp_path: Path) -> Path:
-    """The base with predictions, the others as counts."""
-    folder = plant_runs(tmp_path / "runs", [BASE, *ALONE])
+@pytest.fixture(scope="module")
+def counted(full: Database, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The base with predictions, the others as counts; to be read only."""
+    folder = plant_runs(tmp_path_factory.mktemp("counted") / "runs", [BASE, *ALONE])
     for run in ALONE:
         forget_predictions(folder, run)
         plant_counts(folder, full, run)
     return folder
 
 
-@pytest.fixture
-def db(source: Path):
-    build_database([source], source.parent / "database")
-    with open_database(source.parent / "database") as database:
+@pytest.fixture(scope="module")
+def db(counted: Path):
+    build_database([counted], counted.parent / "database")
+    with open_database(counted.parent / "database") as database:
         yield database
+
+
+@pytest.fixture
+def source(counted: Path, tmp_path: Path) -> Path:
+    """The same files, for a test that changes them."""
+    return shutil.copytree(counted, tmp_path / "runs")
 
 
 _REPORTS: dict[str, Callable[..., pd.DataFrame]] = {
@@ -103,9 +110,9 @@ def test_counts_alone_can_be_filtered(full: Database, db: Database, report: Call
     pd.testing.assert_frame_equal(found, report(full, [TUNED.run_id], **kept))
 
 
-def test_runs_say_which_are_counted_and_check_is_content(db: Database, source: Path):
+def test_runs_say_which_are_counted_and_check_is_content(db: Database, counted: Path):
     assert run_queries.runs(db).set_index("run_id")["counted"].to_dict() == {BASE.run_id: False} | {run.run_id: True for run in ALONE}
-    assert check_store([source], source.parent / "database") == []
+    assert check_store([counted], counted.parent / "database") == []
 
 
 def test_what_needs_facts_has_no_row_of_a_counted_run(db: Database):
@@ -144,79 +151,95 @@ def test_a_run_with_predictions_is_shown_before_a_newer_counted_one(source: Path
         assert choose(db, ["nesia-mini-qa"], probe_sets=["trex"])["run_id"].tolist() == [older.run_id]
 
 
-def _changed(table: str, **values):
-    def change(folder: Path) -> None:
-        path = folder / f"{table}-{TUNED.run_id}.parquet"
+Damage = Callable[[Path, PlantedRun], None]
+
+
+def _changed(table: str, **values) -> Damage:
+    def change(folder: Path, run: PlantedRun) -> None:
+        path = folder / f"{table}-{run.run_id}.parquet"
         first, *others = read_table(path, table).to_pylist()
         write_table(table, [first | {name: make(first[name]) for name, make in values.items()}, *others], path)
 
     return change
 
 
-def _gone(table: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / f"{table}-{TUNED.run_id}.parquet").unlink()
+def _gone(table: str) -> Damage:
+    return lambda folder, run: (folder / f"{table}-{run.run_id}.parquet").unlink()
 
 
-def _without_facts(folder: Path) -> None:
-    path = folder / "facts-trex.parquet"
-    write_table("facts", [row for row in read_table(path, "facts").to_pylist() if row["relation"] != "P36"], path)
+def damaged(source: Path, full: Database, damages: Sequence[Damage]) -> list[str]:
+    """Stores a counted run with each damage, and gives the ids of the runs."""
+    runs = [PlantedRun(model=TUNED.model, base=TUNED.base, seed=10 + number) for number in range(len(damages))]
+    for run, damage in zip(runs, damages, strict=True):
+        plant_counts(source, full, run, like=TUNED)
+        damage(source, run)
+    return [run.run_id for run in runs]
 
 
-_DAMAGE = {
-    "too many facts at a layer": (_changed("layer_counts", n=lambda n: n + 1), "layer_counts, layer 0: counts of 11 facts, expected 10"),
-    "facts of another layer": (_changed("layer_counts", layer=lambda layer: 9), "layer_counts, layer 0: counts of"),
-    "no layers": (_gone("layer_counts"), "layer_counts, layer 0: counts of 0 facts, expected 10"),
-    "no totals": (_gone("total_counts"), "total_counts: counts of 0 facts, expected 10"),
-    "too many next to the last": (_changed("against_counts", neither=lambda n: n + 5), "against_counts, layer 1, k 1: counts of 15 facts"),
-    "facts that are not stored": (_without_facts, "no facts file has the relation P36 of its counts"),
-}
+NOT_WHOLE = (
+    (_changed("layer_counts", n=lambda n: n + 1), "layer_counts, layer 0: counts of 11 facts, expected 10"),
+    (_changed("layer_counts", layer=lambda layer: 9), "layer_counts, layer 0: counts of"),
+    (_gone("layer_counts"), "layer_counts, layer 0: counts of 0 facts, expected 10"),
+    (_gone("total_counts"), "total_counts: counts of 0 facts, expected 10"),
+    (_changed("against_counts", neither=lambda n: n + 5), "against_counts, layer 1, k 1: counts of 15 facts"),
+)
 
 
-@pytest.mark.parametrize(("damage", "said"), _DAMAGE.values(), ids=_DAMAGE)
-def test_counts_that_are_not_whole_are_named_and_left_out(source: Path, caplog: pytest.LogCaptureFixture, damage, said: str):
-    damage(source)
-    assert any(said in problem and TUNED.run_id in problem for problem in check_store([source]))
+def left_out_as_said(source: Path, caplog: pytest.LogCaptureFixture, said: Mapping[str, str]) -> None:
+    """Checks and builds a store: each run (id -> what is said of it) is named by both and shown nowhere."""
+    problems = check_store([source])
     with caplog.at_level(logging.WARNING):
         build_database([source], source.parent / "database")
-    assert any(said in message and "left out" in message for message in caplog.messages)
+    for run_id, words in said.items():
+        assert any(words in problem and run_id in problem for problem in problems), words
+        assert any(words in message and run_id in message and "left out" in message for message in caplog.messages), words
     with open_database(source.parent / "database") as db:
-        assert TUNED.run_id not in set(run_queries.runs(db)["run_id"])
+        assert not said.keys() & set(run_queries.runs(db)["run_id"])
         for report in _REPORTS.values():
-            assert TUNED.run_id not in set(report(db, [TUNED.run_id, BASE.run_id])["run_id"])
+            assert not said.keys() & set(report(db, [*said, BASE.run_id])["run_id"])
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
+def test_counts_that_are_not_whole_are_named_and_left_out(full: Database, source: Path, caplog: pytest.LogCaptureFixture):
+    ids = damaged(source, full, [damage for damage, _ in NOT_WHOLE])
+    left_out_as_said(source, caplog, dict(zip(ids, [said for _, said in NOT_WHOLE], strict=True)))
+
+
+def test_counts_of_facts_that_are_not_stored_are_named_and_left_out(source: Path, caplog: pytest.LogCaptureFixture):
+    path = source / "facts-trex.parquet"
+    write_table("facts", [row for row in read_table(path, "facts").to_pylist() if row["relation"] != "P36"], path)
+    left_out_as_said(source, caplog, {TUNED.run_id: "no facts file has the relation P36 of its counts"})
+
+
+def test_check_names_counts_and_rows_that_cannot_be(full: Database, source: Path):
+    said = [
         (_changed("layer_counts", hits_100=lambda n: 10_000), "more facts are known than there are"),
         (_changed("total_counts", any_1=lambda n: 10_000), "more facts are known than there are"),
         (_changed("layer_counts", sum_reciprocal_rank=lambda n: math.inf), "sum_reciprocal_rank is inf, expected 0"),
         (_changed("counted_runs", tokenizer=lambda name: "other"), "no vocabulary file has its tokenizer"),
         (_changed("counted_runs", config=lambda config: config.replace("trex", "tres")), "it was changed after the run"),
-    ],
-)
-def test_check_names_counts_and_rows_that_cannot_be(source: Path, damage, said: str):
-    damage(source)
-    assert any(said in problem for problem in check_store([source]))
+    ]
+    ids = damaged(source, full, [damage for damage, _ in said])
+    problems = check_store([source])
+    for run_id, (_, words) in zip(ids, said, strict=True):
+        assert any(words in problem and run_id in problem for problem in problems), words
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
+def test_counts_that_no_ranks_give_are_shown_nowhere(full: Database, source: Path):
+    damages = [
         _changed("layer_counts", hits_1=lambda n: 10_000),
         _changed("layer_counts", hits_10=lambda n: 0, hits_1=lambda n: 1),
         _changed("layer_counts", sum_reciprocal_rank=lambda n: math.nan),
         _changed("total_counts", last_1=lambda n: 1, any_1=lambda n: 0),
         _changed("total_counts", majority_hits=lambda n: 10_000),
-    ],
-)
-def test_counts_that_no_ranks_give_are_shown_nowhere(source: Path, damage):
-    damage(source)
+    ]
+    ids = damaged(source, full, damages)
     build_database([source], source.parent / "database")
     with open_database(source.parent / "database") as db:
-        assert TUNED.run_id not in set(run_queries.runs(db)["run_id"])
-        (why,) = run_queries.left_out_files(db)["why"]
-    assert re.search(r"is above .*: more facts are known than there are|sum_reciprocal_rank is nan", why)
+        assert not set(ids) & set(run_queries.runs(db)["run_id"])
+        reasons = run_queries.left_out_files(db)["why"]
+    for run_id in ids:
+        (why,) = (one for one in reasons if run_id in one)
+        assert re.search(r"is above .*: more facts are known than there are|sum_reciprocal_rank is nan", why)
 
 
 def test_predictions_without_a_row_do_not_join_the_counts(full: Database, source: Path):

@@ -19,52 +19,6 @@ RANKS = {
 }
 
 
-@pytest.fixture
-def db(tmp_path):
-    run = PlantedRun(rank=lambda number, layer: RANKS.get(number, (50,) * 4)[layer])
-    with open_database(plant_store(tmp_path, [run])) as opened:
-        yield opened, run.run_id
-
-
-def numbers(found, kind: str) -> list[int]:
-    ids = [fact.fact_id for fact in FACTS]
-    return [ids.index(fact_id) for fact_id in found.loc[found["kind"] == kind, "fact_id"]]
-
-
-def test_what_no_guess_explains_comes_first_then_what_is_known_from_an_upper_layer_on_and_relations_take_turns(db):
-    found = example_facts(*db, limit=9)
-    assert numbers(found, "late") == [5, 8, 1, 4]
-    assert numbers(found, "lost") == [2, 7]
-
-
-def test_of_alike_facts_one_that_a_fine_tuned_model_finds_inside_only_comes_first(tmp_path):
-    base = PlantedRun(rank=lambda number, layer: (9, 9, 1, 1)[layer] if number in (2, 7) else 50)
-    with open_database(plant_store(tmp_path / "alone", [base])) as opened:
-        first, second = numbers(example_facts(opened, base.run_id), "late")
-    tuned = PlantedRun(model="tuned", base=base.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50)
-    with open_database(plant_store(tmp_path / "both", [base, tuned])) as opened:
-        assert numbers(example_facts(opened, base.run_id), "late") == [first, second]
-        assert numbers(example_facts(opened, base.run_id, tuned=(tuned.run_id,)), "late") == [second, first]
-
-
-def test_no_more_are_given_than_asked_for(db):
-    assert example_facts(*db, limit=1).groupby("kind")["fact_id"].count().to_dict() == {"late": 1, "lost": 1}
-
-
-def test_the_answer_in_its_own_subject_is_no_example(tmp_path):
-    run = PlantedRun(rank=lambda number, layer: 1 if number == 3 else 50)
-    with open_database(plant_store(tmp_path, [run])) as opened:
-        assert example_facts(opened, run.run_id).empty, "Paris Hilton was born in Paris"
-
-
-def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(db):
-    opened, run_id = db
-    born = [fact for fact in FACTS if fact.relation == "P19"]
-    found = commonest_answer(opened, run_id, born[0].fact_id).iloc[0]
-    assert (found["object"], found["n"], found["of"], found["answers"]) == ("paris", 3, len(born), 2)
-    assert commonest_answer(opened, run_id, "feedfacefeedface").empty
-
-
 #: Right at the last layer (the swapped subject of 0 gives the answer too), or lost; Paris, French and Berlin are the commonest answers.
 GUESSES = {
     0: (9, 9, 9, 1),
@@ -75,21 +29,65 @@ GUESSES = {
     8: (9, 1, 9, 9),
     9: (9, 1, 9, 9),
 }
+SHOWN = PlantedRun(rank=lambda number, layer: RANKS.get(number, (50,) * 4)[layer])
+LATE = PlantedRun(model="late", rank=lambda number, layer: (9, 9, 1, 1)[layer] if number in (2, 7) else 50)
+HILTON = PlantedRun(model="hilton", rank=lambda number, layer: 1 if number == 3 else 50)
+GUESSED, NOT_SWAPPED = (
+    PlantedRun(model="guesses", rank=lambda number, layer: GUESSES.get(number, (50,) * 4)[layer], swapped=swapped)
+    for swapped in (True, False)
+)
+LAYER_2 = PlantedRun(model="layer 2", rank=lambda number, layer: {2: 1, 3: 9}.get(layer, 50) if number in (8, 9) else 50)
 
 
-@pytest.mark.parametrize(("swapped", "known", "lost"), [(True, [5], [8]), (False, [0, 5], [8, 9])])
-def test_facts_worth_looking_at_are_no_guesses_and_without_swapped_ranks_no_majority_answers(tmp_path, swapped, known, lost):
-    run = PlantedRun(rank=lambda number, layer: GUESSES.get(number, (50,) * 4)[layer], swapped=swapped)
-    with open_database(plant_store(tmp_path, [run])) as opened:
-        found = notable_facts(opened, run.run_id)
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    with open_database(plant_store(tmp_path_factory.mktemp("store"), [SHOWN, LATE, HILTON, GUESSED, NOT_SWAPPED, LAYER_2])) as database:
+        yield database
+
+
+def numbers(found, kind: str) -> list[int]:
+    ids = [fact.fact_id for fact in FACTS]
+    return [ids.index(fact_id) for fact_id in found.loc[found["kind"] == kind, "fact_id"]]
+
+
+def test_what_no_guess_explains_comes_first_then_what_is_known_from_an_upper_layer_on_and_relations_take_turns(opened):
+    found = example_facts(opened, SHOWN.run_id, limit=9)
+    assert numbers(found, "late") == [5, 8, 1, 4]
+    assert numbers(found, "lost") == [2, 7]
+
+
+def test_of_alike_facts_one_that_a_fine_tuned_model_finds_inside_only_comes_first(opened, tmp_path):
+    first, second = numbers(example_facts(opened, LATE.run_id), "late")
+    tuned = PlantedRun(model="tuned", base=LATE.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50)
+    with open_database(plant_store(tmp_path, [LATE, tuned])) as both:
+        assert numbers(example_facts(both, LATE.run_id), "late") == [first, second]
+        assert numbers(example_facts(both, LATE.run_id, tuned=(tuned.run_id,)), "late") == [second, first]
+
+
+def test_no_more_are_given_than_asked_for(opened):
+    assert example_facts(opened, SHOWN.run_id, limit=1).groupby("kind")["fact_id"].count().to_dict() == {"late": 1, "lost": 1}
+
+
+def test_the_answer_in_its_own_subject_is_no_example(opened):
+    assert example_facts(opened, HILTON.run_id).empty, "Paris Hilton was born in Paris"
+
+
+def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(opened):
+    born = [fact for fact in FACTS if fact.relation == "P19"]
+    found = commonest_answer(opened, SHOWN.run_id, born[0].fact_id).iloc[0]
+    assert (found["object"], found["n"], found["of"], found["answers"]) == ("paris", 3, len(born), 2)
+    assert commonest_answer(opened, SHOWN.run_id, "feedfacefeedface").empty
+
+
+@pytest.mark.parametrize(("run", "known", "lost"), [(GUESSED, [5], [8]), (NOT_SWAPPED, [0, 5], [8, 9])], ids=["swapped", "not swapped"])
+def test_facts_worth_looking_at_are_no_guesses_and_without_swapped_ranks_no_majority_answers(opened, run, known, lost):
+    found = notable_facts(opened, run.run_id)
     assert sorted(numbers(found, "known at the last layer")) == known
     assert sorted(numbers(found, "lost at the last layer")) == lost
 
 
-def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_for_the_swapped_subject(tmp_path):
-    run = PlantedRun(rank=lambda number, layer: {2: 1, 3: 9}.get(layer, 50) if number in (8, 9) else 50)
-    with open_database(plant_store(tmp_path, [run])) as opened:
-        assert numbers(notable_facts(opened, run.run_id), "lost at the last layer") == [8], "layer 2 gives 9 with both subjects"
+def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_for_the_swapped_subject(opened):
+    assert numbers(notable_facts(opened, LAYER_2.run_id), "lost at the last layer") == [8], "layer 2 gives 9 with both subjects"
 
 
 def test_facts_worth_looking_at_show_each_answer_once_in_whatever_relations(tmp_path):

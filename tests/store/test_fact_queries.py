@@ -222,8 +222,7 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
         assert fact_predictions(db, "nothing", ["nothing"]).empty
 
 
-@pytest.mark.parametrize("k", [1, 10])
-def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path, k: int):
+def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path):
     answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
     subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
     facts = tuple(Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects))
@@ -234,20 +233,21 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_sw
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
     build_database([tmp_path / "runs"], tmp_path / "database")
     borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
-    kinds: dict[str | None, list[str]] = {}
     of_fact = defaultdict(list)
     for row in rows:
         of_fact[row["fact_id"]].append(row)
-    for one in facts:
-        own, swapped = ([row[name] for row in of_fact[one.fact_id]][1:] for name in ("gold_rank", "other_rank"))
-        measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
-        if not one.answer_in_subject:
-            kinds.setdefault(null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
     with open_database(tmp_path / "database") as database:
-        found = null_examples(database, run.run_id, k)
+        examples = {k: null_examples(database, run.run_id, k) for k in (1, 10)}
         assert null_examples(database, "nothing").empty
-    assert list(found["kind"]) == ["own", "swapped", "both"]
-    for got in found.itertuples():
-        assert got.fact_id == min(kinds[got.kind], key=lambda one: hashlib.md5(one.encode()).hexdigest())
-        assert null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
-        assert got.swapped_prompt == borrowed[got.fact_id].prompt and got.label == "place of birth"
+    for k, found in examples.items():
+        kinds: dict[str | None, list[str]] = {}
+        for one in facts:
+            own, swapped = ([row[name] for row in of_fact[one.fact_id]][1:] for name in ("gold_rank", "other_rank"))
+            measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
+            if not one.answer_in_subject:
+                kinds.setdefault(null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
+        assert list(found["kind"]) == ["own", "swapped", "both"]
+        for got in found.itertuples():
+            assert got.fact_id == min(kinds[got.kind], key=lambda one: hashlib.md5(one.encode()).hexdigest())
+            assert null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
+            assert got.swapped_prompt == borrowed[got.fact_id].prompt and got.label == "place of birth"

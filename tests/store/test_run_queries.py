@@ -174,7 +174,7 @@ def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database)
     wrong: list[str] = []
 
     def ask(offset: int) -> None:
-        for i in range(60):
+        for i in range(15):
             run_id = SEVERAL[(i + offset) % len(SEVERAL)].run_id
             try:
                 if not run_queries.aggregate(db, [run_id]).equals(alone[run_id]):
@@ -182,7 +182,7 @@ def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database)
             except Exception as error:
                 wrong.append(repr(error))
 
-    threads = [threading.Thread(target=ask, args=(offset * 5,)) for offset in range(6)]
+    threads = [threading.Thread(target=ask, args=(offset * 5,)) for offset in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -7,12 +7,11 @@ import pytest
 
 from probing.core.provenance import Provenance
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.database import Database, open_database
 from probing.store.parquet import read_table
 from probing.store.run_tables import FACTS, RUN_TABLES
 from probing.store.schema import SCHEMAS
-from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store
+from tests.store.planted import SEVERAL, PlantedRun, plant_store
 
 SAID = {"weights": "abc", "head_recipe": '{"seed":0}', "configuration": "def", "casing": "cased"}
 MADE = PlantedRun(head="logit_lens", made=tuple(SAID.items()))
@@ -45,20 +44,19 @@ def test_provenance_is_what_the_configuration_says_and_empty_where_it_says_nothi
     assert older[["weights", "recipe", "configuration", "casing", "threads"]].isna().all()
 
 
-def test_both_parts_together_are_the_rows_of_the_files(tmp_path: Path):
-    source = plant_runs(tmp_path / "runs", SEVERAL)
+def test_both_parts_together_are_the_rows_of_the_files(db: Database):
+    source = db.path.parents[1] / "runs"
     written = [row for path in source.rglob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()]
-    with open_database(build_database([source], tmp_path / "db").parent) as database:
-        found = run_queries.runs(database)
-        assert found.columns.tolist() == [*SCHEMAS["runs"].names, "counted", "hub_id"]
-        assert sorted(found["run_id"]) == sorted(row["run_id"] for row in written)
-        for row in written:
-            (got,) = found[found["run_id"] == row["run_id"]].to_dict("records")
-            assert got == row | {"counted": False, "hub_id": ""}
+    found = run_queries.runs(db)
+    assert found.columns.tolist() == [*SCHEMAS["runs"].names, "counted", "hub_id"]
+    assert sorted(found["run_id"]) == sorted(row["run_id"] for row in written)
+    for row in written:
+        (got,) = found[found["run_id"] == row["run_id"]].to_dict("records")
+        assert got == row | {"counted": False, "hub_id": ""}
 
 
-@pytest.mark.parametrize("value", [3, None, ["a"], {"b": 1}])
-def test_a_configuration_with_values_of_other_types_does_no_harm(tmp_path: Path, value):
-    run = PlantedRun(made=(("weights", value), ("threads", json.dumps(value))))
-    with open_database(plant_store(tmp_path, [run])) as database:
-        assert database.query("SELECT weights, threads FROM runs").isna().all(axis=None)
+def test_a_configuration_with_values_of_other_types_does_no_harm(tmp_path: Path):
+    runs = [PlantedRun(made=(("weights", value), ("threads", json.dumps(value)))) for value in (3, None, ["a"], {"b": 1})]
+    with open_database(plant_store(tmp_path, runs)) as database:
+        found = database.query("SELECT weights, threads FROM runs")
+        assert len(found) == len(runs) and found.isna().all(axis=None)

@@ -138,27 +138,28 @@ def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path
         assert precision(database, [FULL.run_id]).equals(precision(db, [FULL.run_id]))
 
 
-@pytest.mark.parametrize(
-    ("table", "change", "words"),
-    [
+def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_path: Path):
+    folder = tmp_path / "runs"
+    plant_runs(folder, [COMPACT])
+    plant_counts(folder, db)
+    cases = (
         ("swapped_counts", {"both_1": 99}, "more facts are known"),
         ("swapped_counts", {"n": 0}, "more facts are known"),
         ("swapped_counts", {"own_1": 4, "own_10": 3, "both_1": 0, "both_10": 0}, "more facts are known|fewer facts"),
         ("inner_counts", {"own_and_swapped": 99}, "more facts are known"),
         ("inner_counts", {"k": 7}, "k is '7', expected one of 1, 10, 100"),
-    ],
-)
-def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_path: Path, table, change, words):
-    folder = tmp_path / "runs"
-    plant_runs(folder, [COMPACT])
-    plant_counts(folder, db)
-    rows = [row | change for row in counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")]
-    write_table(table, rows[:1], folder / f"{table}-a.parquet")
+    )
+    for number, (table, change, _) in enumerate(cases):
+        row = counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")[0]
+        write_table(table, [row | change], folder / f"{table}-{number}.parquet")
     build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
-        (why,) = run_queries.left_out_files(database)["why"]
-    assert re.search(rf"{table}-a.parquet.*({words})", why)
-    assert any(re.search(words, problem) for problem in check_store([folder]))
+        left_out = run_queries.left_out_files(database)["why"]
+    problems = check_store([folder])
+    assert len(left_out) == len(cases)
+    for number, (table, _, words) in enumerate(cases):
+        for said in (left_out, problems):
+            assert any(re.search(rf"{table}-{number}.parquet.*({words})", one) for one in said), (number, said)
 
 
 def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_shown(db: Database, tmp_path: Path):
@@ -179,21 +180,13 @@ def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_show
         assert total(database, [COMPACT.run_id])["inner_n"].isna().all()
 
 
-@pytest.mark.parametrize("value", [1.5, -1.2, float("nan")])
-def test_a_task_score_that_is_no_share_is_refused(tmp_path: Path, value: float):
-    row = {
-        "model": "qa",
-        "base": "nesia-mini",
-        "objective": "QA-SQuAD-1",
-        "metric": "F1",
-        "value": value,
-        "chance": 0.1,
-        "chance_name": "x",
-        "n": 9,
-    }
-    plant_runs(tmp_path / "runs", [FULL])
-    write_table("tasks", [row], tmp_path / "runs" / "tasks-qa.parquet")
+def test_a_task_score_that_is_no_share_is_refused(tmp_path: Path):
+    row = {"base": "nesia-mini", "objective": "QA-SQuAD-1", "metric": "F1", "chance": 0.1, "chance_name": "x", "n": 9}
+    values = {"above": 1.5, "below": -1.2, "none": float("nan")}
+    for name, value in values.items():
+        write_table("tasks", [row | {"model": name, "value": value}], tmp_path / "runs" / f"tasks-{name}.parquet")
     build_database([tmp_path / "runs"], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
-        (why,) = run_queries.left_out_files(database)["why"]
-        assert "tasks-qa.parquet: value is" in why and database.query("SELECT * FROM tasks").empty
+        assert database.query("SELECT * FROM tasks").empty
+        reasons = run_queries.left_out_files(database)["why"]
+    assert all(any(f"tasks-{name}.parquet: value is" in why for why in reasons) for name in values)

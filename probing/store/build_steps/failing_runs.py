@@ -30,11 +30,14 @@ def refused(path: Path, error: Exception) -> StoreError:
     return kind(f"cannot build the database {path}: {in_short(error)}")
 
 
-def failing_runs(files: Sequence[SourceFile], refusal: Callable[[Collection[str]], CountingError | None]) -> dict[str, str]:
+def failing_runs(
+    files: Sequence[SourceFile], of_all: CountingError, refusal: Callable[[Collection[str]], CountingError | None]
+) -> dict[str, str]:
     """Finds, by halves, the runs that a database cannot be made with.
 
     Args:
         files: of all runs.
+        of_all: the error of a build of all runs.
         refusal: ids of runs to leave out -> the error of a build of all others, or None.
 
     Returns:
@@ -43,16 +46,15 @@ def failing_runs(files: Sequence[SourceFile], refusal: Callable[[Collection[str]
     runs = _runs_of(files)
     found: dict[str, str] = {}
 
-    def search(some: Sequence[str]) -> None:
-        error = refusal(set(runs) - set(some))
+    def search(some: Sequence[str], error: CountingError | None) -> None:
         if error is not None and len(some) == 1:
             found[some[0]] = in_short(error.__cause__ or error)
         elif error is not None:
-            search(some[: len(some) // 2])
-            search(some[len(some) // 2 :])
+            for half in (some[: len(some) // 2], some[len(some) // 2 :]):
+                search(half, refusal(set(runs) - set(half)))
 
     if runs and refusal(runs) is None:
-        search(runs)
+        search(runs, of_all)
     return found
 
 

@@ -1,13 +1,16 @@
 """The data sets themselves: counts, floors and ceilings of every task, where the files are at hand."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from probing.core.edges.baselines import ceiling, memory_answers, seen_in_training, targets_of
+from probing.core.edges.readers import gum, propbank
+from probing.core.edges.readers import universal_dependencies as treebank
 from probing.core.edges.readers.proto_roles import _annotations, _names
-from probing.core.edges.readers.universal_dependencies import ewt_file, read_sentences
 from probing.core.edges.target import Part, Record, TaskData
 from probing.core.edges.tasks import EDGE_TASKS, EdgeTask, every_label, read_task
 
@@ -35,15 +38,21 @@ FLOORS = {
 
 
 @pytest.fixture(scope="module")
-def read(shared_data) -> Callable[[str], tuple[EdgeTask, TaskData]]:
-    known = {}
+def read(shared_data) -> Iterator[Callable[[str], tuple[EdgeTask, TaskData]]]:
+    """Tasks by name; each file is parsed once, also if several tasks read it."""
+    with pytest.MonkeyPatch.context() as patch:
+        trees, frames, parsed = treebank.read_sentences, propbank._sentences, gum.parsed_sentences
+        documents: dict[Path, list] = {}
 
-    def remembered(name: str) -> tuple[EdgeTask, TaskData]:
-        if name not in known:
-            known[name] = read_task(name, shared_data)
-        return known[name]
+        def once(lines, path):
+            if path not in documents:
+                documents[path] = list(parsed(lines, path))
+            return documents[path]
 
-    return remembered
+        patch.setattr(treebank, "read_sentences", cache(lambda path: list(trees(path))))
+        patch.setattr(propbank, "_sentences", cache(lambda folder, part: list(frames(folder, part))))
+        patch.setattr(gum, "parsed_sentences", once)
+        yield cache(lambda name: read_task(name, shared_data))
 
 
 def f1(gold, answers, counts) -> float:
@@ -113,7 +122,7 @@ def test_proto_roles_have_6_labels_a_target_some_have_none_and_their_parts_are_t
     names = _names(shared_data / "spr2-uds" / "ud_ids.json")
     annotated = _annotations(shared_data / "spr2-uds" / "protoroles_raw.zip")
     for part in data.parts():
-        there = {sentence.name for sentence in read_sentences(ewt_file(shared_data / "ud-english-ewt", part))}
+        there = {sentence.name for sentence in treebank.read_sentences(treebank.ewt_file(shared_data / "ud-english-ewt", part))}
         assert {names[key] for key in annotated if key.startswith(f"ewt-{part}-")} <= there
 
 

@@ -25,7 +25,7 @@ def drawn(n: int, disagree: float, difference: float, draws: int = DRAWS) -> np.
     return np.array([outcome_of(*one) for one in counts.tolist()])
 
 
-@pytest.mark.parametrize("n", [600, 1_000, 3_000, 6_000])
+@pytest.mark.parametrize("n", [600, 3_000])
 @pytest.mark.parametrize("disagree", DISAGREE)
 def test_equal_probes_have_rarely_lost(n, disagree):
     assert (drawn(n, disagree, 0.0) == LOST).mean() <= 0.04
@@ -36,7 +36,7 @@ def test_equal_probes_hold_with_enough_sentences(n, least):
     assert (drawn(n, 0.15, 0.0) == HOLDS).mean() >= least
 
 
-@pytest.mark.parametrize("n", [1_000, 3_000, 6_000])
+@pytest.mark.parametrize("n", [1_000, 3_000])
 @pytest.mark.parametrize("disagree", DISAGREE)
 def test_probes_that_are_three_points_worse_rarely_hold_in_a_whole_chain(n, disagree):
     # Independent steps: no dependence between them makes a probe that holds more likely.

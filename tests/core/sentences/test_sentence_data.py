@@ -1,10 +1,15 @@
 """The data sets themselves: counts and defects of every task, where the files are at hand."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
+from math import log, log1p
 from pathlib import Path
 
 import pytest
 
+from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, SentenceData
 from probing.core.sentences.odd_man_out import NO_CANDIDATE
 from probing.core.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
@@ -36,15 +41,11 @@ def downloads(shared_data, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def read(downloads):
-    known: dict[tuple[str, ...], SentenceData] = {}
-
-    def remembered(*key: str) -> SentenceData:
-        if key not in known:
-            known[key] = read_task(key[0], downloads, *key[1:])[1]
-        return known[key]
-
-    return remembered
+def read(downloads) -> Iterator[Callable[..., SentenceData]]:
+    """Data by task and protocol; the odd-man-out is made once, also for the test that looks at it sentence by sentence."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks, "odd_man_out", cache(tasks.odd_man_out))
+        yield cache(lambda name, *protocol: read_task(name, downloads, *protocol)[1])
 
 
 @pytest.mark.parametrize("name", SENTENCE_TASKS)
@@ -98,7 +99,6 @@ def test_defects_of_the_files_are_as_the_page_of_the_data_says(read, shared_data
     assert repeats(shared_data, "coordination_inversion") == (260, 16)
     cola = read("cola")
     assert cola.dropped[TWO_LABELS] == 32 and cola.dropped[SAME_WORDS] == 21
-    assert read("odd-man-out").dropped[NO_CANDIDATE] == 118
 
 
 def test_x_probes_odd_man_out_has_4248_texts_with_both_labels(shared_data):
@@ -121,3 +121,35 @@ def test_sentevals_protocol_takes_x_probes_validation_file_for_training(read):
     parts = read("bigram-shift", "senteval").parts
     assert [len(parts[part]) for part in PARTS] == [8_578, 1_422, 10_000]
     assert [len(read("past-present", "senteval").parts[part]) for part in PARTS] == [6_000, 1_001, 2_999]
+
+
+def test_of_the_treebank_half_is_changed_by_words_of_the_same_tag_and_frequency(read, downloads):
+    folder = downloads / "ud-english-ewt"
+    assert read("odd-man-out").dropped[NO_CANDIDATE] == 118
+    examples, without = tasks.odd_man_out(folder)
+    assert len(examples) + without == 10_801 and without == 118
+    assert Counter(one.label for one in examples) == {"original": 5_341, "changed": 5_342}
+    # Again from the files alone: every changed sentence is one of the treebank with one word that is as frequent there.
+    seen: dict[tuple[str, ...], list[list[str]]] = {}
+    for part in ("train", "dev", "test"):
+        for block in (folder / f"en_ewt-ud-{part}.conllu").read_text(encoding="utf-8").split("\n\n"):
+            columns = [line.split("\t") for line in block.split("\n") if line.split("\t")[0].isdigit()]
+            seen.setdefault(tuple(one[1].lower() for one in columns), columns)
+    single = Counter(word for words in seen for word in words)
+    pairs = Counter(pair for words in seen for pair in pairwise(("", *words, "")))
+    tags = {(one[1].lower(), one[4]) for columns in seen.values() for one in columns}
+    made = iter(examples)
+    one = next(made)
+    for words, columns in seen.items():
+        got = one.text.lower().split(" ")
+        differing = [place for place, word in enumerate(words) if len(got) == len(words) and got[place] != word]
+        if len(got) != len(words) or len(differing) != (one.label == "changed"):
+            continue
+        for place in differing:
+            new, old, (before, _, behind) = got[place], words[place], ("", *words, "")[place : place + 3]
+            assert columns[place][3] in ("NOUN", "VERB") and (new, columns[place][4]) in tags
+            assert abs(log(single[new]) - log(single[old])) <= 1 + 1e-9
+            assert abs(log1p(pairs[before, new]) - log1p(pairs[before, old])) <= 1
+            assert abs(log1p(pairs[new, behind]) - log1p(pairs[old, behind])) <= 1
+        one = next(made, one)
+    assert next(made, None) is None and one is examples[-1]

@@ -48,13 +48,14 @@ def eager(encoder):
 
 def test_every_measure_is_there_for_every_architecture_and_layer(pair):
     tuned, base = pair
-    found = by_name(measure(SENTENCES, tuned, base))
+    measured = measure(SENTENCES, tuned, base)
+    found = by_name(measured)
     assert set(MEASURES) - set(found) <= {"self-similarity", "anisotropy"}
     for name, layers in found.items():
         first = 1 if not MEASURES[name].layer0 or (name in ("cka-first", "rsa-first") and 0 not in layers) else 0
         assert list(layers) == list(range(first, base.layers)), name
         assert all(np.isfinite([one.value, one.low, one.high]).all() and one.low <= one.value <= one.high for one in layers.values())
-    assert set(by_name(measure(SENTENCES, tuned, base), head=1)) == set(BY_HEAD)
+    assert set(by_name(measured, head=1)) == set(BY_HEAD)
 
 
 def test_entropy_and_distance_are_those_of_plain_transformers(encoder_of):
@@ -62,7 +63,8 @@ def test_entropy_and_distance_are_those_of_plain_transformers(encoder_of):
     tuned = changed(base, embeddings=True)
     rows = base.tokenizer(SENTENCES)["input_ids"]
     own, before = ([slow.plain_attentions(eager(one), row) for row in rows] for one in (tuned, base))
-    found, of_head = by_name(measure(SENTENCES, tuned, base)), by_name(measure(SENTENCES, tuned, base), head=1)
+    measured = measure(SENTENCES, tuned, base)
+    found, of_head = by_name(measured), by_name(measured, head=1)
     for layer in range(1, base.layers):
         maps = [(a[layer - 1], b[layer - 1]) for a, b in zip(own, before, strict=True)]
         first = [np.mean([slow.entropy(head[0]) for head in a]) for a, _ in maps]

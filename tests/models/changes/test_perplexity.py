@@ -63,7 +63,7 @@ def test_a_text_that_is_too_short_is_named(bert):
 
 def test_no_layer_replaced_is_the_fine_tuned_model_and_all_with_embeddings_the_base_to_the_bit(pair):
     tuned, base = pair
-    blocks = blocks_of(base)
+    blocks = blocks_of(base, 3)
     ours = cross_entropy(tuned.body, base.head, blocks)
     for where in ("last", "first", "single"):
         assert np.array_equal(replaced_cross_entropy(tuned, base, where, blocks)[0], ours), where

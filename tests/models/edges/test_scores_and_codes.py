@@ -173,11 +173,11 @@ def test_codes_are_those_of_probes_that_are_trained_on_all_portions_before(one_l
 def test_labels_that_can_be_read_have_a_short_code_and_random_ones_none(tmp_path):
     recipe = EdgeRecipe(width=8, learning_rate=0.02, check_every=25, most_checks=3)
     keys = keys_of(["cumulative"], ["task"], [0], 3)
-    found = online_codes(planted(1, targets=300), keys, recipe, CPU, tmp_path / "planted")
+    found = online_codes(planted(1, targets=200), keys, recipe, CPU, tmp_path / "planted")
     whole, uniform = found.bits.sum(1), found.uniform.sum()
     assert whole[0] > 0.9 * uniform and whole[1:].max() < 0.3 * uniform
     assert found.bits[1:, -1].max() < 0.1 * found.uniform[-1]
-    found = online_codes(planted(None, targets=300), keys, recipe, CPU, tmp_path / "random")
+    found = online_codes(planted(None, targets=200), keys, recipe, CPU, tmp_path / "random")
     assert found.bits.sum(1).min() > 0.97 * found.uniform.sum()
 
 

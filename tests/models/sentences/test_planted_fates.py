@@ -36,11 +36,6 @@ def base() -> np.ndarray:
     return (found @ mixed).astype(np.float32)
 
 
-def permuted() -> np.ndarray:
-    """Every unit at another place."""
-    return np.roll(base(), 3, axis=3)
-
-
 def rotated() -> np.ndarray:
     """All units in another basis."""
     return base() @ np.linalg.qr(np.random.default_rng(5).normal(size=(HIDDEN, HIDDEN)))[0].astype(np.float32)
@@ -99,8 +94,6 @@ def fates_of(tmp_path_factory):
 @pytest.mark.parametrize(
     ("model", "first", "mean"),
     [
-        (base, ["unmoved"] * LAYERS, ["unmoved"] * LAYERS),
-        (permuted, ["turned"] * LAYERS, ["turned"] * LAYERS),
         (rotated, ["turned"] * LAYERS, ["turned"] * LAYERS),
         (redrawn, ["no probe here reads it"] * LAYERS, ["no probe here reads it"] * LAYERS),
         (one_layer_erased, ["unmoved", "other layer", "other tokens"], ["unmoved", "other layer", "unmoved"]),

@@ -38,8 +38,7 @@ def test_random_labels_are_guessed_half_of_the_time():
     assert np.abs(right - 0.5).max() < 3 * np.sqrt(0.25 / 3000)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("ahead", [0, 7])
+@pytest.mark.parametrize(("classes", "ahead"), [(2, 0), (4, 7)])
 def test_a_constant_first_token_gives_the_share_of_the_commonest_training_label(classes, ahead):
     (train, labels), (dev, dev_labels) = drawn(classes=classes), drawn(classes=classes, seed=1)
     commonest = classes - 1 if ahead else 0

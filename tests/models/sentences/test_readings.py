@@ -74,7 +74,7 @@ def test_a_constant_layer_is_mapped_to_the_bases_constant(data):
 def crossed():
     """Labels that are the exclusive or of two features in layer 1's first token, and nowhere else."""
     found = []
-    for seed, size in enumerate((1500, 400, 600)):
+    for seed, size in enumerate((1000, 300, 600)):
         vectors = noise(size, seed=seed, layers=2)
         vectors[0, 1, :, :2] *= 2
         labels = (vectors[0, 1, :, 0] * vectors[0, 1, :, 1] > 0).astype(np.uint8)

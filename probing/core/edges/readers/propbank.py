@@ -99,6 +99,8 @@ def _role_spans(sentence: _Sentence, column: int) -> Iterator[tuple[Span, str]]:
     """Spans of a column of roles, ``(ARG1*`` ... ``*)``: at most one is open at a time."""
     label, start = "", -1
     for place, row in enumerate(sentence.rows):
+        if row[column] == "*":
+            continue
         found = _ROLE.fullmatch(row[column])
         if not found or (found["open"] and label) or (found["close"] and not (label or found["open"])):
             expected = "(ROLE*), (ROLE*, * or *), one span open at a time"
