@@ -85,7 +85,7 @@ class Check(Frozen):
     paired: Difference | None = None
     relation: Literal[">", "<", "about"]
     margin: float = Field(0.0, ge=0)
-    depth: int = 12
+    depth: int = Field(12, ge=1)
 
     @model_validator(mode="after")
     def _can_be_decided(self) -> Self:
@@ -93,6 +93,8 @@ class Check(Frozen):
             raise ValueError("a check has both in_turn and a first or second, expected one of them")
         if [len(values) > 1 for values in self.in_turn.values()] not in ([], [True]):
             raise ValueError(f"in_turn is {dict(self.in_turn)}, expected one column with at least two values")
+        if not all(self.for_each.values()):
+            raise ValueError(f"for_each is {dict(self.for_each)}, expected a value of every column")
         if self.relation == "about" and not self.margin:
             raise ValueError("the relation is about without a margin, expected how far apart the two may be")
         return self

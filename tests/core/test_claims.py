@@ -20,14 +20,12 @@ CHECK = {"asks": "", "report": "edges summary", "columns": ("gain", "gain_low", 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"relation": "about"}, "margin"),
-        ({"relation": "="}, "relation"),
-        ({"columns": ("gain",)}, "columns"),
-        ({"margin": -1}, "margin"),
+        ({"relation": "about"}, "margin"), ({"relation": "="}, "relation"), ({"columns": ("gain",)}, "columns"),
+        ({"margin": -1}, "margin"), ({"depth": 0}, "depth"), ({"for_each": {"task": ()}}, "for_each"),
         ({"in_turn": {"task": ("pos",)}}, "at least two"),
         ({"in_turn": {"task": ("pos", "srl")}, "second": {}}, "one of them"),
     ],
-)
+)  # fmt: skip
 def test_a_check_that_cannot_be_decided_is_refused(wrong, named):
     with pytest.raises(ValidationError, match=named):
         Check(**{**CHECK, **wrong})

@@ -137,6 +137,11 @@ def test_what_a_claim_names_in_vain_is_named_and_the_claim_cannot_be_tested(plan
     assert row["first"] == "0.4 (0.39 to 0.41)"
 
 
+def test_what_both_sides_lack_is_named_once_and_a_probe_set_before_a_layer(planted):
+    found = planted(where=rows("OTHER"), for_each={"layer": (6, 12)}, second={"probe_set": "squad", "layer": 6, "model": "base"})
+    assert claims_frame([found])["missing"].item() == "OTHER; squad"
+
+
 def test_a_number_that_is_not_defined_leaves_open(planted):
     assert planted(where=rows("UNDEFINED")).verdict == UNSURE
 

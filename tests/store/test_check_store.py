@@ -40,33 +40,21 @@ def _truncate(folder: Path) -> None:
 
 FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "truncated": (_truncate, ["relations.parquet"]),
-    "foreign": (
-        lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"),
-        ["not written by this program"],
-    ),
+    "foreign": (lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"), ["not written by this program"]),
     "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)"]),
     "row repeated": (
         _predictions([*ROWS, ROWS[0]]),
         ["1 rows repeat the key", "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer"],
     ),
-    "orphan": (
-        _predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]),
-        ["1 facts of its predictions are in no facts file"],
-    ),
+    "orphan": (_predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]), ["1 facts of its predictions are in no facts file"]),
     "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths", "0 predictions, expected 40"]),
     "config changed": (_run(config=RUN.config.replace("tied", "lens")), ["the fingerprint of its configuration is"]),
     "config not canonical": (_run(config=RUN.config.replace(":", ": ")), ["not canonical JSON"]),
     "config not JSON": (_run(config="{"), ["not JSON"]),
     "left out": (_run(left_out="many"), ["left_out is not JSON"]),
     "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'"]),
-    "no run row": (
-        lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(),
-        ["has rows of predictions"],
-    ),
-    "no predictions": (
-        lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(),
-        ["0 predictions, expected 40"],
-    ),
+    "no run row": (lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(), ["has rows of predictions"]),
+    "no predictions": (lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(), ["0 predictions, expected 40"]),
     "second vocabulary": (
         lambda f: write_table("vocabulary", [token_rows(TOKENS)[5] | {"token": "rome"}], f / "vocabulary-2.parquet"),
         ["1 rows differ from those with the same ['tokenizer', 'id']"],

@@ -331,7 +331,8 @@ def _heights(content: dict[str, Any], columns: Columns) -> None:
         axes = height - margin["t"] - margin["b"]
         margin["b"] = _GAP
         for name, axis in _axes(layout):
-            _rows(content, axis, axes)
+            if name.startswith("y"):
+                _rows(content, name, axes)
             _titled(axis, width(1) * LEAST if name.startswith("x") else axes)
     layout.update(margin=margin, height=height)
 
@@ -377,12 +378,10 @@ def _legend(layout: dict[str, Any], entries: list[dict[str, Any]], room: float) 
     return _ROW * rows
 
 
-def _rows(content: dict[str, Any], axis: dict[str, Any], height: float) -> None:
+def _rows(content: dict[str, Any], name: str, height: float) -> None:
     """Shortens the labels of a vertical axis to what a column leaves them; of rows lower than a line, every second or third has one."""
     layout = content["layout"]
-    name = next(name for name, one in _axes(layout) if one is axis)
-    if not name.startswith("y"):
-        return
+    axis = layout[name]
     texts, places = axis.get("ticktext"), axis.get("tickvals")
     if texts is None or places is None:
         names = [one for trace in content["data"] if trace.get("yaxis", "y") == name.replace("axis", "") for one in trace.get("y") or ()]

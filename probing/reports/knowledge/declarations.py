@@ -149,6 +149,8 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 def _hint(db: Database, choice: Choice) -> str:
+    if choice.report.name == "tasks":
+        return ""
     chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
     return others and f"no run of this selection has {spelled('templates', chosen)}; there are runs with {spelled('templates', others)}"
 

@@ -24,8 +24,8 @@ HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "canno
 BASE = "base"
 #: Verdicts on a model that decides nothing about its task.
 UNLEARNED = ("not learned", "cannot tell")
-#: Columns that name models, and that count layers.
-_MODELS, _LAYERS = ("model", "base"), ("layer", "n")
+#: Columns that name models, that name other things a reader knows by their values alone, and that count layers.
+_MODELS, _NAMED, _LAYERS = ("model", "base"), ("probe_set", "task"), ("layer", "n")
 _ENDS = ("", "_low", "_high")
 COMPARED = (
     "claim", "compared", "verdict", *(f"{side}{end}" for side in ("first", "second", "difference") for end in _ENDS), "paired", "missing",
@@ -164,10 +164,17 @@ class Quantities:
                 return found
             return share(found, self._number(check.report, check.columns, {**rows, **check.share_of}, check.depth, choice))
 
-        first = quantity(comparison.first)
+        sides: dict[str, Interval] = {}
+        missing: list[str] = []
+        for side, one in (("first", comparison.first), ("second", comparison.second)):
+            try:
+                sides |= {} if one is None else {side: quantity(one)}
+            except Missing as error:
+                missing.append(str(error))
+        if missing:
+            raise Missing("; ".join(missing))
         if comparison.second is None:
-            return {}, first, True
-        sides = {"first": first, "second": quantity(comparison.second)}
+            return {}, sides["first"], True
         if check.paired is not None:
             try:
                 rows = {**comparison.of, **check.paired.where}
@@ -182,9 +189,10 @@ class Quantities:
         if unknown := sorted({*rows, *columns} - set(table.columns)):
             raise PublishedError(f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}")
         wanted = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
-        counted = [column for column in _LAYERS if column in rows]
-        for column, value in sorted(wanted.items(), key=lambda item: item[0] in counted):
-            if column in counted and len(table):
+        # What tells a reader most is looked for first; layers are counted in the rows of one model.
+        for column in sorted(wanted, key=lambda one: (one in _LAYERS, one not in _NAMED, one not in _MODELS)):
+            value = wanted[column]
+            if column in _LAYERS and len(table):
                 value = round(int(value) * int(table[column].max()) / depth)
             table = table[table[column] == value]
             if table.empty:
@@ -223,7 +231,7 @@ class Quantities:
 
 def _called(column: str) -> str:
     """The word before a missing value: a model, task or probe set needs none."""
-    return "" if column in (*_MODELS, "task", "probe_set") else f"{column.replace('_', ' ')} "
+    return "" if column in (*_MODELS, *_NAMED) else f"{column.replace('_', ' ')} "
 
 
 def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
@@ -234,12 +242,12 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
     rows = []
     for one in judged:
         check, deciding = one.claim.check, _deciding(one)
-        sides = ("first", "second", "difference")
+        missing = "; ".join(filter(None, one.compared["missing"])).split("; ")
         rows.append(
             {"claim": one.claim.says, "where": one.claim.where, "verdict": one.verdict, "asks": check.asks if check else ""}
             | {"compared": deciding["compared"] if deciding is not None else ""}
-            | {side: _written(deciding, side) for side in sides}
-            | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(name for name in one.compared["missing"] if name))}
+            | {side: _written(deciding, side) for side in ("first", "second", "difference")}
+            | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(missing))}
             | {"shown": _target(one.claim)}
         )
     return pd.DataFrame(rows, columns=list(CLAIMS))

@@ -46,12 +46,13 @@ def _row(shown: Shown, one: Judged, row: dict[str, str]) -> Markdown:
 
 def _numbers(row: dict[str, str]) -> str:
     """What was asked, the two sides of the deciding comparison with their intervals, and what is missing."""
-    sides = " against ".join(row[side] for side in ("first", "second") if row[side])
+    sides = " against ".join(row[side] or "not defined" for side in ("first", "second"))
+    numbers = [sides] if row["first"] or row["second"] else []
+    numbers += [f"difference {row['difference']}"] if row["difference"] else []
     found = [
         row["asks"],
-        f"{row['compared']}:" if row["difference"] else "",
-        f"{sides}," if sides else "",
-        f"difference {row['difference']}." if row["difference"] else "",
+        f"{row['compared']}:" if row["compared"] and numbers else "",
+        f"{', '.join(numbers)}." if numbers else "",
         f"Of the comparisons: {row['counts']}." if row["counts"] else "",
         f"Missing: {row['missing']}." if row["missing"] else "",
     ]
@@ -60,13 +61,13 @@ def _numbers(row: dict[str, str]) -> str:
 
 def _link(shown: Shown, claim: Claim) -> Markdown:
     """Where the claim is shown: a figure or a table of the paper on this page, or another page."""
-    _, tab, *rest = shown.section.fields
+    _, tab, figure, panel = shown.section.fields
     if claim.shown.page:
         return Markdown(f"[See the page]({navigation.address(claim.shown.page)})")
     if claim.shown.table:
         return Markdown(f"[See the table]({navigation.address('reproduction', **{tab: 'tables'})})")
-    number = claim.shown.figure
-    return Markdown(f"[See Figure {number}]({navigation.address('reproduction', **{tab: 'figures', rest[0]: number})})")
+    changes = {tab: "figures", figure: claim.shown.figure, panel: ""}
+    return Markdown(f"[See Figure {claim.shown.figure}]({navigation.address('reproduction', **changes)})")
 
 
 def _comparisons(shown: Shown, judged: Sequence[Judged]) -> None:

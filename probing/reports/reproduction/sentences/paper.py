@@ -46,11 +46,5 @@ def _recipe(settings: object) -> dict[str, object]:
 
 
 INTERPLAY = Paper(
-    "interplay",
-    PublishedSentences,
-    "sentence probes",
-    families_here,
-    measure,
-    tables,
-    written=("scores", "changes", "settings", "data"),
+    "interplay", PublishedSentences, "sentence probes", families_here, measure, tables, ("scores", "changes", "settings", "data")
 )

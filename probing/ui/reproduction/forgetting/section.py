@@ -12,8 +12,8 @@ from probing.ui.widgets.markdown import Markdown, filled
 def _about(shown: Shown, ours: Ours) -> Markdown:
     return filled(
         " A second claim is of Zheng et al. 2025, *Spurious Forgetting in Continual Learning of Language Models*, arXiv 2501.13453. Both "
-        "are about other models and other procedures: large generative models that "
-        "were trained to unlearn facts, or that learned task after task. Ours: **{base}** and its fine-tuned models, asked by clozes.",
+        "are about other models and procedures: large generative models that were trained to unlearn facts, or that learned task after "
+        "task. Ours: **{base}** and its fine-tuned models, asked by clozes.",
         base=shown.view.called(ours.name),
     )
 
