@@ -23,8 +23,7 @@ from tests.forgetting_planted import plant_forgetting
 from tests.planted_relatives import BASE, COLA, SST_2
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.series_planted import PREVENTED, plant_series
-from tests.store.planted import ONE_MODEL, SEVERAL, plant_runs
-from tests.store.test_edges_database import content
+from tests.store.planted import NAMES, ONE_MODEL, SEVERAL, plant_runs
 
 EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
@@ -96,6 +95,12 @@ def test_the_database_has_the_rows_of_the_files(built, rows, table):
     with open_database(built) as database:
         found = database.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
     assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
+
+
+def content(folder: Path) -> dict[str, list]:
+    with open_database(folder) as database:
+        tables = database.query(NAMES)["table_name"]
+        return {table: database.query(f"SELECT * FROM {table} ORDER BY ALL").astype(str).values.tolist() for table in tables}
 
 
 def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -11,13 +11,9 @@ from scipy import special
 from probing.core.stats.intervals import CONFIDENCE, NORMAL_QUANTILE
 from probing.core.stats.paired_tests import holm
 
-EARLIER, LATER, UNRESOLVED = VERDICTS = ("earlier", "later", "order not resolved")
+EARLIER, LATER, UNRESOLVED = ("earlier", "later", "order not resolved")
 #: Why an order is not resolved.
-NO_PLACE, TOO_FEW, CONTAINS_0 = (
-    "an expected layer is not resolved",
-    "too few seeds",
-    "the interval contains 0",
-)
+NO_PLACE, TOO_FEW, CONTAINS_0 = ("an expected layer is not resolved", "too few seeds", "the interval contains 0")
 #: Minimum degrees of freedom of a variance over seeds: three seeds of one task, or two seeds of each of two tasks.
 LEAST_FREE = 2
 _WIDTH = 2 * NORMAL_QUANTILE

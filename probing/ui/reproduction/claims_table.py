@@ -20,11 +20,13 @@ def draw(shown: Shown, judged: Sequence[Judged]) -> None:
     """Every claim in a row, below them how verdicts are made, and all comparisons."""
     rows = claims_frame(judged).to_dict("records")
     st.markdown(joined("", [_HEAD, joined(Markdown("\n"), [_row(shown, *one) for one in zip(judged, rows, strict=True)])]))
+    if not any(one.claim.check for one in judged):
+        return
     st.caption(
-        "A comparison holds if the 95 % interval of the difference lies beyond the margin, and does not hold if it lies on the other "
-        "side. A claim holds if all of its comparisons do. If something that it names is not stored, it cannot be tested. Of many "
-        "intervals some miss by chance. The numbers are those of the comparison that is closest to another verdict. Claims without a "
-        "verdict cannot be put as such a comparison."
+        "A comparison holds if the whole 95 % interval of the difference fulfils it, and does not hold if no part of the interval does. A "
+        "claim holds if all of its comparisons do. If something that it names is not stored, it cannot be tested. Of many intervals some "
+        "miss by chance. The numbers are those of the comparison that is closest to another verdict. Claims without a verdict cannot be "
+        "put as such a comparison."
     )
     blocks.folded("All comparisons", partial(_comparisons, shown, judged), key=f"{shown.section.prefix}claims.fold", icon="table")
 
