@@ -9,7 +9,7 @@ from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, finish, half_files, kill_and_resume, undisturbed
 
 #: How many trials are made of each command, and with which seed.
-TRIALS = int(os.environ.get("PROBING_STRESS_TRIALS", "2"))
+TRIALS = int(os.environ.get("PROBING_STRESS_TRIALS", "1"))
 SEED = int(os.environ.get("PROBING_STRESS_SEED", "1"))
 pytestmark = pytest.mark.slow
 
