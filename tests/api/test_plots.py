@@ -4,11 +4,10 @@ import json
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from probing.core.errors import FigureError, OptionError, StoreError
 from tests.api.stored_results import opened, plant_all
-from tests.pages.conftest import PAGES
+from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 
 MODELS = [BASE.name, COLA.name, SST_2.name]
@@ -50,13 +49,10 @@ def content(figure) -> tuple:
         ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
     ],
 )
-def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, repo_root, monkeypatch, page, name, query):
+def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     monkeypatch.setenv("PROBING_CACHE", str(root / "pages"))
-    app = AppTest.from_file(str(repo_root / "app.py"), default_timeout=60)
-    app.switch_page(PAGES[page])
-    for field, value in query.items():
-        app.query_params[field] = value
+    app = app_at(page, query)
     app.session_state[f"{name}.files"] = app.session_state[f"{name}.paper"] = True
     app.run()
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]

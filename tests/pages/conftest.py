@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache as remembered
 from pathlib import Path
 
@@ -54,6 +54,15 @@ for kind in (AlertBase, Markdown):
     kind.value = property(lambda one: one.proto.body.replace("\u00a0", " "))  # type: ignore[method-assign]
 
 
+def app_at(page: str, query: Mapping[str, object]) -> AppTest:
+    """The app at a link, before it runs."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.switch_page(PAGES[page]) if page != "home" else None
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app
+
+
 @pytest.fixture(scope="package", autouse=True)
 def built_once(no_database_twice) -> None:
     """Stores that several tests open have one database."""
@@ -79,10 +88,7 @@ def visit(planted_snapshots, cache, monkeypatch) -> Callable[..., AppTest]:
     def opened(page: str, store: str = "one model", query: dict | None = None, run: bool = True) -> AppTest:
         monkeypatch.setenv("PROBING_SNAPSHOT", str(planted_snapshots[store]))
         monkeypatch.setenv("PROBING_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in (query or {}).items():
-            app.query_params[name] = value
+        app = app_at(page, query or {})
         return app.run() if run else app
 
     return opened
@@ -99,11 +105,7 @@ def opening(usual: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
     def opened(page: str, snapshot: Path = usual, **query) -> AppTest:
         monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
         monkeypatch.setenv("PROBING_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        app.switch_page(PAGES[page]) if page != "home" else None
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run()
+        return app_at(page, query).run()
 
     return opened
 
