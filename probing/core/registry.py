@@ -235,9 +235,12 @@ def name_of_model(source: str | Path) -> str:
     """How results call a model that the registry does not have: the last part of its folder or hub id.
 
     Trainer gives the checkpoints of every training the same names, so a checkpoint has its training's name, too: ``PARENT/checkpoint-N``.
+    A snapshot in the hub's cache is called by its repository: ``OWNER/NAME@COMMIT``.
     """
     # A link keeps its own name.
-    *_, parent, name = ["", "", *Path(os.path.abspath(Path(source).expanduser())).parts]  # noqa: PTH100
+    *_, cache, parent, name = ["", "", "", *Path(os.path.abspath(Path(source).expanduser())).parts]  # noqa: PTH100
+    if parent == "snapshots" and cache.startswith("models--"):
+        return f"{cache.removeprefix('models--').replace('--', '/', 1)}@{name[:12]}"
     return f"{parent}/{name}" if re.fullmatch(r"checkpoint-\d+", name) and parent.strip("/") else name
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from probing.core.checkpoint.fit import said_of_drift
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.locks import exclusive_lock
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from probing.models.encoders.load import Encoder
 
 _log = logging.getLogger(__name__)
-#: At this relative change a layer is as far from its base as from zero: no fine-tuning goes so far.
-STRANGE_DRIFT = 1.0
 
 
 def refuse_taken_name(encoder: "Encoder", folders: Sequence[Path]) -> None:
@@ -104,17 +103,8 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
             f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; "
             f"name another ({spelled('base')})"
         )
-    farthest = max(rows, key=lambda row: row["drift"])
-    if farthest["drift"] >= STRANGE_DRIFT:
-        _log.warning(
-            "warning: layer %d of %s is %.2f times the length of %s's weights away from them, like an unrelated model's; "
-            f"is %s really its base? If not, name another ({spelled('base')})",
-            farthest["layer"],
-            encoder.name,
-            farthest["drift"],
-            family,
-            family,
-        )
+    if said := said_of_drift(encoder.name, family, rows):
+        _log.warning("warning: %s If not, name another (%s)", said, spelled("base"))
     return [{"model": encoder.name, "base": family} | row for row in rows]
 
 

@@ -53,9 +53,9 @@ def test_a_configuration_says_what_a_model_is(tmp_path):
     assert found.said == "bert, 12 layers of 768, vocabulary of 30,522 tokens"
     assert found.has_head and not found.has_vocabulary and found.file_bytes == 1000
     tuned = check_model_folder(model(tmp_path / "tuned", architectures=["BertForSequenceClassification"]))
-    assert not tuned.has_head and tuned.unlike(found) == ""
+    assert not tuned.has_head and tuned.unlike(found, "mine") == ""
     other = check_model_folder(model(tmp_path / "other", vocab_size=100, num_hidden_layers=6))
-    assert "number of layers 12 against 6, size of the vocabulary 30522 against 100" in found.unlike(other)
+    assert "number of layers 12 against 6, size of the vocabulary 30522 against 100" in found.unlike(other, "other")
 
 
 def test_distilberts_names_of_sizes_are_known(tmp_path):

@@ -113,13 +113,6 @@ def test_a_base_without_a_complete_head_is_an_error(bert_copy, tmp_path):
         load_encoder(bert_copy, base=BaseSource(base), device="cpu")
 
 
-def test_a_base_with_another_vocabulary_is_refused(bert_copy, tmp_path):
-    keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    other = tiny_models.save("bert", tmp_path / "other", padded=3)
-    with pytest.raises(HeadError, match="tokens in the vocabulary"):
-        load_encoder(bert_copy, base=BaseSource(other), device="cpu")
-
-
 def test_missing_body_weights_are_a_model_error(bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: "layer.1.attention.output.dense.weight" not in name)
     with pytest.raises(ModelError, match=r"lacks 1 weights of its body, such as bert\.encoder\.layer\.1"):

@@ -49,7 +49,7 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     assert not app.exception
     said = plain(app)
     assert f"{MINE}: bert, 3 layers of 16" in said and "nesia-mini: bert, 8 layers of 192" in said
-    assert "the model does not fit this base" in said and app.button(key="own_model.run").disabled
+    assert "does not fit the base" in said and app.button(key="own_model.run").disabled
     app = filled_in(app, mine, save("bert", tmp_path / "models" / "base"))
     said = plain(app)
     assert "semicolons" in said and "2 facts read, 1 can be asked" in said and "small set" in said and "Expected time: about" in said
@@ -216,7 +216,7 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
     base, other = (str(save("bert", tmp_path / "models" / name)) for name in ("base", "other"))
     app = visit("own_model", "empty", {"my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]})
     app.text_area(key="own_model.pasted").set_value(PASTED).run()
-    assert not app.exception and "the model does not fit this base" in plain(app) and app.button(key="own_model.run").disabled
+    assert not app.exception and "does not fit the base" in plain(app) and app.button(key="own_model.run").disabled
     app.multiselect(key="own_model.my_others").set_value([other]).run()
     shown = commands(app)
     assert [line.split()[3] for line in shown] == ["probe", "probe", "probe", "build"] and f"--model {other} --base {base}" in shown[2]

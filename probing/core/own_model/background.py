@@ -255,7 +255,12 @@ def _carried_out(run: OwnRun, say: Callable[[str], None]) -> State:
                 state = _save(run.folder, state.model_copy(update={"step": number}))
                 say(f"step {number + 1} of {len(steps)}: {step.title}")
                 began = time.monotonic()
-                if error := _called(run.folder / _LOG, step):
+                log = run.folder / _LOG
+                read = log.stat().st_size if log.is_file() else 0
+                error = _called(log, step)
+                for line in dict.fromkeys(line for line in _lines(log, read) if line.startswith(("warning: ", "note: "))):
+                    say(line)
+                if error:
                     state = _save(run.folder, state.model_copy(update={"outcome": FAILED, "error": error}))
                     raise JobError(f"{step.line}: {error}")
                 state = state.model_copy(update={"seconds": (*state.seconds, round(time.monotonic() - began, 1))})
@@ -285,11 +290,18 @@ def _called(log: Path, step: Step) -> str:
                 process.kill()
     if not code:
         return ""
-    with log.open("rb") as read:
-        read.seek(begin)
-        lines = [line.strip() for line in re.split(r"[\r\n]", read.read().decode("utf-8", "replace")) if line.strip()]
+    lines = _lines(log, begin)
     named = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return (named or lines or [f"ended with code {code}"])[-1]
+
+
+def _lines(log: Path, begin: int) -> list[str]:
+    """The lines of a log from a byte on."""
+    if not log.is_file():
+        return []
+    with log.open("rb") as read:
+        read.seek(begin)
+        return [line.strip() for line in re.split(r"[\r\n]", read.read().decode("utf-8", "replace")) if line.strip()]
 
 
 @contextmanager

@@ -1,20 +1,16 @@
-"""What a model is, by its ``config.json`` and the sizes of its files: no weight is read, and no heavy library is loaded."""
+"""What a model is, by its ``config.json`` and the names and sizes in its files: no weight is read, and no heavy library is loaded."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from probing.core.checkpoint.cases import check_files
+from probing.core.checkpoint.files import ARCHITECTURES, ModelFiles, has_tokenizer
+from probing.core.checkpoint.fit import Shape, unlike
 from probing.core.errors import ModelError
 
-#: Architectures whose masked-LM head is known, by ``model_type``; ``models.encoders.head`` reads them.
-ARCHITECTURES = (
-    "albert", "bert", "camembert", "data2vec-text", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "esm", "megatron-bert",
-    "modernbert", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
-)  # fmt: skip
 _WEIGHTS = (".safetensors", ".bin")
-_VOCABULARIES = ("tokenizer.json", "vocab")
 #: Names of the same quantity in DistilBERT's configurations.
 _OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
 #: A prompt of average length, in word pieces.
@@ -32,9 +28,10 @@ class CheckedModel:
     Attributes:
         kind: its architecture.
         depth, hidden, intermediate, vocabulary: its sizes.
-        has_head: whether it was saved with a masked-LM head; otherwise its base's head reads it.
+        why_no_head: what to do if it was saved without a masked-LM head, in words that follow its name; empty if it has one.
         has_vocabulary: whether a tokenizer is among its files; otherwise its base's is used.
         file_bytes: of its weights on this machine; 0 if there are none.
+        tokens: by id; None if unknown.
     """
 
     kind: str
@@ -42,9 +39,15 @@ class CheckedModel:
     hidden: int
     intermediate: int
     vocabulary: int
-    has_head: bool
+    why_no_head: str
     has_vocabulary: bool
     file_bytes: int
+    tokens: tuple[str, ...] | None = None
+
+    @property
+    def has_head(self) -> bool:
+        """Whether it was saved with a masked-LM head; otherwise its base's head reads it."""
+        return not self.why_no_head
 
     @property
     def said(self) -> str:
@@ -62,48 +65,43 @@ class CheckedModel:
         head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
         return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
 
-    def unlike(self, base: "CheckedModel") -> str:
-        """Why this cannot be the base of the model, in words; empty if it can."""
-        names = ("kind", "depth", "hidden", "vocabulary")
-        different = [name for name in names if getattr(self, name) != getattr(base, name)]
-        if not different:
-            return ""
-        of = {"kind": "architecture", "depth": "number of layers", "hidden": "width", "vocabulary": "size of the vocabulary"}
-        got = ", ".join(f"{of[name]} {getattr(self, name)} against {getattr(base, name)}" for name in different)
-        return f"the model does not fit this base: {got}; name the model that it was fine-tuned from"
+    def unlike(self, base: "CheckedModel", name: str) -> str:
+        """Why the base of this name cannot be the base of the model, in words; empty if it can."""
+        own, lent = (Shape(one.kind, one.depth, one.hidden, one.vocabulary, one.tokens) for one in (self, base))
+        # Without a tokenizer of its own a model is read with its base's.
+        return unlike(own if self.has_vocabulary else own._replace(tokens=lent.tokens), lent, name)
 
 
-def check_model_folder(folder: Path) -> CheckedModel:
+def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
     """Checks a model's folder.
 
     Args:
-        folder: with ``config.json``; the weights may be missing, as in the hub's cache.
+        folder: with ``config.json``.
+        complete: whether all files are there; else the weights are to be downloaded.
 
     Raises:
-        ModelError: if there is no such folder, it has no configuration, or the model has no known masked-LM head.
+        ModelError: if there is no such folder, it has no configuration, or the model has no known masked-LM head; and for a folder that is
+            a case of ``core.checkpoint.cases``.
     """
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        kind, architectures = str(config["model_type"]), [str(name) for name in config.get("architectures") or ()]
-    except FileNotFoundError as error:
-        raise ModelError(f"{folder} has no config.json; expected a model in the format of transformers (save_pretrained)") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} cannot be read ({error!r}); expected a configuration of transformers") from error
+    files, path = ModelFiles(folder, complete), folder / "config.json"
+    check_files(folder, files)
+    config, kind = files.config, files.kind
+    if not kind:
+        raise ModelError(f"{path} cannot be read, or has no model_type; expected a configuration of transformers")
     if kind not in ARCHITECTURES:
         raise ModelError(f"{folder.name} is a {kind} model; expected a masked language model: one of {', '.join(ARCHITECTURES)}")
-    names = [one.name for one in folder.iterdir()]
     return CheckedModel(
         kind=kind,
         depth=_size(config, "num_hidden_layers", path),
         hidden=_size(config, "hidden_size", path),
         intermediate=_size(config, "intermediate_size", path),
         vocabulary=_size(config, "vocab_size", path),
-        has_head=any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in architectures),
-        has_vocabulary=any(name.startswith(_VOCABULARIES) or name.endswith(".model") for name in names),
+        why_no_head=files.why_no_head,
+        has_vocabulary=has_tokenizer(files.names),
         file_bytes=sum(one.stat().st_size for one in folder.iterdir() if one.name.endswith(_WEIGHTS)),
+        tokens=files.tokens,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from probing.core.facts.fact import MASK, NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, FactSet, restrict
+from probing.models.encoders.head import NO_PLACE
 from probing.models.encoders.hidden_states import tokenize
 from probing.models.encoders.load import Encoder
 
@@ -29,6 +30,8 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
     texts = [before + word + after for (before, after), word in zip(ends, words, strict=True)]
     read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     found: list[int | str] = []
+    # The unknown token, and tokens that the base whose head is used does not have.
+    lost = {encoder.tokenizer.unk_token_id, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
     columns = zip(ends, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True)
     for (before, _), word, text, ids, spans, special in columns:
         first = len(before)
@@ -47,7 +50,7 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
             found.append(SEVERAL_TOKENS)
         else:
             token = ids[pieces[0]]
-            found.append(UNKNOWN if token == encoder.tokenizer.unk_token_id else token)
+            found.append(UNKNOWN if token in lost else token)
     return found
 
 

@@ -21,17 +21,24 @@ WITHOUT_EFFECT = frozenset({
     "classifier_bias", "classifier_pooling", "summary_activation", "summary_type", "summary_use_proj", "use_cache", "return_dict",
     "output_attentions", "output_hidden_states", "torchscript", "gradient_checkpointing", "language", "model_name",
 })  # fmt: skip
+#: Model type -> settings that count in spite of their name: ModernBERT's masked-LM head has those of its classifiers, and ESM scales its
+#: embeddings by the share of tokens that are not masked.
+WITH_EFFECT = {"modernbert": ("classifier_activation", "classifier_bias"), "esm": ("token_dropout",)}
 #: Parts of the names of settings that only training uses.
 ONLY_IN_TRAINING = ("dropout", "initializer")
 
 
+#: Share of a vocabulary that its tokenizer need not reach: released ones have odd signs.
+_FEW = 0.01
+
+
 def configuration_digest(config: PretrainedConfig) -> str:
     """sha256 over the settings that decide an encoder's output, independent of its name and location."""
-    defaults = type(config)().to_dict()
+    defaults, counted = type(config)().to_dict(), WITH_EFFECT.get(config.model_type, ())
     deciding = {
         name: value
         for name, value in config.to_dict().items()
-        if name not in WITHOUT_EFFECT and not any(part in name for part in ONLY_IN_TRAINING)
+        if name in counted or (name not in WITHOUT_EFFECT and not any(part in name for part in ONLY_IN_TRAINING))
         if name == "model_type" or name not in defaults or value != defaults[name]
     }
     return hashlib.sha256(json.dumps(deciding, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
@@ -41,6 +48,22 @@ def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
     """``cased`` if a tokenizer keeps capital letters, else ``uncased``."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
+
+
+def casing_warning(title: object, tokenizer: PreTrainedTokenizerBase) -> str:
+    """One line on words of a vocabulary that its tokenizer can never produce because of capitals; empty if there are few or none."""
+    special = set(tokenizer.get_added_vocab()) | set(tokenizer.all_special_tokens)
+    # Tokens of bytes write what is beyond ASCII as other letters.
+    of_bytes = type(tokenizer.backend_tokenizer.model).__name__ == "BPE"
+    words = [word for word in tokens_of(tokenizer) if word not in special and word[:1] not in "[<" and (word.isascii() or not of_bytes)]
+    capitals = [word for word in words if word.lower() != word]
+    if casing_of(tokenizer) == "uncased":
+        said = f"{len(capitals):,} words with capitals, such as {capitals[0] if capitals else ''}, that its tokenizer lower-cases"
+        lost, setting = len(capitals) > _FEW * len(words), "false"
+    else:
+        said = "no word with capitals, which its tokenizer keeps, so that such words are unknown"
+        lost, setting = not capitals and any("a" <= letter <= "z" for word in words for letter in word), "true"
+    return f"warning: the vocabulary of {title} has {said}: add tokenizer_config.json with do_lower_case {setting}" if lost else ""
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:

@@ -77,6 +77,10 @@ _DEBERTA = Parts(
 )
 
 
+#: Logit of a token that is no answer: so low that its probability is 0, and finite, so that sums over the vocabulary are numbers.
+NO_PLACE = -1e4
+
+
 class DecodingHead(nn.Module):
     """Linear(d, e), activation, LayerNorm, Linear(e, vocabulary) with bias.
 
@@ -138,6 +142,18 @@ def has_other_layout(config: PretrainedConfig, unexpected: Collection[str]) -> b
     return bool(getattr(config, "legacy", False)) and _DEBERTA.bias in unexpected
 
 
+@torch.no_grad()
+def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
+    """Gives an untied vocabulary the bias that its checkpoint holds under its other name; the name that is not ``missing`` any more."""
+    path = parts_of(model.config).vocabulary
+    names = {f"{path}.bias", f"{path.rpartition('.')[0]}.bias"}
+    here = {name: weight for name, weight in model.named_parameters(remove_duplicate=False) if name in names}
+    if len(here) == 2 and len(lacking := names & set(missing)) == 1:
+        here[min(lacking)].copy_(here[min(names - lacking)])
+        return lacking
+    return set()
+
+
 def layout_of(config: PretrainedConfig) -> dict[str, bool]:
     """The setting that a configuration read from the same checkpoint needs for the same head; empty for most."""
     return {} if getattr(config, "legacy", True) else {"legacy": False}
@@ -159,7 +175,18 @@ def own_head(model: PreTrainedModel) -> DecodingHead:
     if dense.out_features != matrix.weight.shape[1]:
         values = f"{dense.out_features} values, its vocabulary matrix takes {matrix.weight.shape[1]}"
         raise ModelError(f"the head of {model.config.model_type!r} gives {values}; expected equal numbers, as in transformers' own models")
-    return DecodingHead(dense, activation, attrgetter(parts.norm)(model), _linear(matrix.weight, bias))
+    usual = isinstance(matrix, nn.Linear | nn.Embedding)
+    weight: nn.Parameter = matrix.weight if usual else _effective(matrix, dense.out_features)  # type: ignore[assignment]
+    return DecodingHead(dense, activation, attrgetter(parts.norm)(model), _linear(weight, bias))
+
+
+@torch.no_grad()
+def _effective(wrapped: nn.Module, width: int) -> nn.Parameter:
+    """The (vocabulary, width) matrix that a wrapped one amounts to; the ``weight`` of one with an adapter (LoRA) lacks the adapter."""
+    # A copy, because an adapter's dropout must be off.
+    matrix, eye = copy.deepcopy(wrapped).eval(), torch.eye(width).to(next(wrapped.parameters()))
+    found = matrix(eye) - matrix(eye[:1] * 0)
+    return nn.Parameter(found.T.contiguous(), requires_grad=False)
 
 
 def _linear(weight: nn.Parameter, bias: nn.Parameter) -> nn.Linear:
@@ -187,6 +214,15 @@ def pretrained_head(model: PreTrainedModel) -> DecodingHead:
         ModelError: if the architecture is none of ``PARTS``.
     """
     return copy.deepcopy(own_head(model)).eval().requires_grad_(False)
+
+
+def with_places(head: DecodingHead, without: Collection[int], rows: int) -> DecodingHead:
+    """A head of ``rows`` tokens, of which those of the ids ``without`` are never an answer."""
+    old, kept = head.vocabulary, sorted(set(range(rows)) - set(without))
+    weight, bias = old.weight.new_zeros(rows, old.in_features), old.bias.new_full((rows,), NO_PLACE)
+    weight[kept], bias[kept] = old.weight.detach()[kept], old.bias.detach()[kept]
+    new = _linear(nn.Parameter(weight, requires_grad=False), nn.Parameter(bias, requires_grad=False))
+    return DecodingHead(head.dense, head.activation, head.norm, new).eval()
 
 
 def fresh_copy(head: DecodingHead, kind: str) -> DecodingHead:

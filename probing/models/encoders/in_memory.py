@@ -7,22 +7,24 @@ from collections.abc import Callable
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from probing.core.checkpoint.files import why_no_head
 from probing.core.errors import ModelError, NoOwnHead
 from probing.core.options import spelled
 from probing.core.provenance import LOCAL
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import computation_digest
-from probing.models.encoders.head import DecodingHead, pretrained_head
+from probing.models.encoders.head import pretrained_head
 from probing.models.encoders.load import Encoder, pick_device
 from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
     check_architecture,
     check_finite,
-    check_fits,
     check_layers,
     check_tokenizer,
+    lent_head,
     longest_input,
+    shape_of,
     with_offsets,
 )
 from probing.models.sources.weights import joint_weights_id
@@ -64,20 +66,22 @@ def encoder_of(
     check_layers(source, model.config)
     _check_weights(source, model)
     with broken_files_named(source):
-        own = _own_head(model)
-        lent = base() if own is None and base is not None else None
-        if own is None and lent is None:
-            raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used ({spelled('base')})")
-        if lent is not None:
-            check_fits(source, model.config, lent.name, lent.body.config)
+        names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
+        lacks = why_no_head(model.config.model_type, [type(model).__name__], names)
+        lent = base() if lacks and base is not None else None
+        if lacks and lent is None:
+            raise NoOwnHead(f"{source} {lacks} ({spelled('base')})")
         body = copy.deepcopy(model.base_model).to(chosen, torch.float32)
         assert isinstance(body, PreTrainedModel)
         body.eval().requires_grad_(False)
-        head = lent.head if lent is not None else own
-        assert head is not None
-        head = head.to(chosen, torch.float32)
         tokenizer = with_offsets(tokenizer)
-        check_tokenizer(source, tokenizer, head.vocabulary.out_features)
+        check_tokenizer(source, tokenizer, model.config.vocab_size)
+        if lent is None:
+            head = pretrained_head(model)
+        else:
+            own, theirs = shape_of(model.config, tokenizer), shape_of(lent.body.config, lent.tokenizer)
+            head = lent_head(source, own, lent.name, theirs, lent.head)
+        head = head.to(chosen, torch.float32)
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
@@ -102,14 +106,6 @@ def encoder_of(
             opens_base=base if lent is not None else None,
             base_source=lent.at_commit if lent is not None else "",
         )
-
-
-def _own_head(model: PreTrainedModel) -> DecodingHead | None:
-    """A copy of the model's masked-LM head; None if it has another task's head, or none."""
-    try:
-        return pretrained_head(model)
-    except AttributeError:
-        return None
 
 
 def _check_weights(source: str, model: PreTrainedModel) -> None:

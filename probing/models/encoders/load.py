@@ -11,21 +11,24 @@ from typing import Any
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from probing.core.checkpoint.cases import said_of_sizes
+from probing.core.checkpoint.files import ModelFiles
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.options import spelled
 from probing.core.registry import name_of_model
 from probing.models.encoders.configuration import casing_of, computation_digest
-from probing.models.encoders.head import DecodingHead, has_other_layout, pretrained_head
+from probing.models.encoders.head import DecodingHead, give_bias, has_other_layout, pretrained_head
 from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
     check_finite,
-    check_fits,
     check_no_spare_weights,
     check_stored_as_floats,
     check_tokenizer,
+    lent_head,
     longest_input,
     read_configuration,
+    shape_of,
     with_offsets,
 )
 from probing.models.runtime.quiet_loading import quiet_loading
@@ -194,23 +197,28 @@ def load_encoder(
             base_weights_id = base_found.weights_id if base_found else ""
         else:
             model, missing = _load(found, dtype, lent_head=base is not None)
-            lacks_head = _lacks_head(source, model, missing)
+            lacks_head = _lacks_head(source, found.folder, model, missing)
         head_source: PreTrainedModel = model
         if lacks_head:
             if base is None:
-                raise NoOwnHead(f"{source} has no own masked-LM head; name its base model, whose complete head is used ({spelled('base')})")
+                raise NoOwnHead(f"{source} {ModelFiles(found.folder).why_no_head} ({spelled('base')})")
             base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
-                head_source = _load_base(base_found, dtype, source, model)
+                head_source = _load_base(base_found, dtype)
             base_weights_id = base_found.weights_id
             _check_base(source, base, base_weights_id)
             used_base = base.name or name_of_model(base.source)
             same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
             opens_base = partial(_open_base, same_base, source, device, dtype)
-        tokenizer = _load_tokenizer(tokenizer_source if not found.has_tokenizer else found)
-        check_tokenizer(tokenizer_source.title, tokenizer, head_source.config.vocab_size)
+        tokenizer_source = found if found.has_tokenizer else tokenizer_source
+        tokenizer = _load_tokenizer(tokenizer_source)
+        check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size)
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
+        if lacks_head and base_found is not None:
+            theirs = tokenizer if tokenizer_source is base_found else _load_tokenizer(base_found) if base_found.has_tokenizer else None
+            own, lent = shape_of(model.config, tokenizer if theirs else None), shape_of(head_source.config, theirs)
+            head = lent_head(source, own, used_base, lent, head)
         check_finite(source, body, head)
         body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
@@ -269,18 +277,19 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
         )
 
 
-def _lacks_head(source: str | Path, model: PreTrainedModel, missing: set[str]) -> bool:
-    """Whether a checkpoint is a body only; ``missing`` are the names of the weights that it lacks."""
+def _lacks_head(source: str | Path, folder: Path, model: PreTrainedModel, missing: set[str]) -> bool:
+    """Whether a checkpoint has no masked-LM head; ``missing`` are the names of the weights that it lacks."""
     inside = f"{model.base_model_prefix}."
     body_missing = sorted(key for key in missing if key.startswith(inside) and not any(part in key for part in _READ_BY_NO_LAYER))
     if body_missing:
         got = f"{source} lacks {len(body_missing)} weights of its body, such as {body_missing[0]}"
         raise ModelError(f"{got}; it is not a usable encoder")
-    head_missing = {key for key in missing if not key.startswith(inside)}
-    if head_missing and _head_parameters(model) - head_missing:
+    if ModelFiles(folder).why_no_head:
+        return True
+    if head_missing := {key for key in missing if not key.startswith(inside)}:
         lacking = ", ".join(sorted(head_missing))
         raise HeadError(f"the masked-LM head of {source} lacks {lacking}; expected a complete head, or none")
-    return bool(head_missing)
+    return False
 
 
 def _locate_base(source: str | Path, base: BaseSource) -> Located:
@@ -301,13 +310,12 @@ def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -
     return model, not changed & _head_parameters(model)
 
 
-def _load_base(base: Located, dtype: torch.dtype, source: str | Path, model: PreTrainedModel) -> PreTrainedModel:
-    """The model whose head is used on the body ``model``, checked to fit it."""
+def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
+    """The model whose head is used on another body."""
     found, missing = _load(base, dtype)
     if missing:
         lacking = ", ".join(sorted(missing)[:3])
         raise HeadError(f"the base {base.title} lacks {lacking}; it must have a complete masked-LM head")
-    check_fits(source, model.config, base.title, found.config)
     return found
 
 
@@ -315,18 +323,26 @@ def _load(found: Located, dtype: torch.dtype, *, lent_head: bool = False) -> tup
     """A masked language model, and the names of the weights that its checkpoint lacks."""
     with broken_files_named(found.title):
         config = read_configuration(found.title, found.folder, lent_head=lent_head)
-        options = {"config": config, "dtype": dtype, "trust_remote_code": False, "output_loading_info": True}
+        # Sizes that do not fit are named below; transformers' own error names none.
+        options = {
+            "config": config,
+            "dtype": dtype,
+            "trust_remote_code": False,
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        }
         with quiet_loading():
             # From a folder: of a hub id, transformers would ask a public service to convert the owner's weights.
             model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
             if has_other_layout(config, info["unexpected_keys"]):
                 config.legacy = False
                 model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
-    if info["mismatched_keys"]:
-        raise ModelError(f"weights of {found.title} do not fit its config: {sorted(map(str, info['mismatched_keys']))[:3]}")
+    # A vocabulary of another size is the usual cause.
+    if other := min(info["mismatched_keys"], default=None, key=lambda one: ("embeddings" not in one[0], one[0])):
+        raise ModelError(f"{found.title} {said_of_sizes(*other)}")
     check_no_spare_weights(found.title, model, info["unexpected_keys"])
     check_stored_as_floats(found.title, found.weights)
-    return model.eval(), set(info["missing_keys"])
+    return model.eval(), set(info["missing_keys"]) - give_bias(model, info["missing_keys"])
 
 
 def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:

@@ -1,6 +1,7 @@
 """Checks before a model is used: its architecture is known, its files can be loaded, its weights are finite, and its body has a parameter
 for each. ESM's tokenizer is made usable: it gets character offsets."""
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,9 +20,15 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from probing.core.checkpoint.cases import CAUSAL, SLOW, said_of_mask, said_of_surplus
+from probing.core.checkpoint.files import why_no_head
+from probing.core.checkpoint.fit import Shape, added_tokens, unlike
 from probing.core.errors import HeadError, ModelError, ProbingError
-from probing.models.encoders.head import PARTS
+from probing.core.options import spelled
+from probing.models.encoders.configuration import casing_warning, tokens_of
+from probing.models.encoders.head import PARTS, DecodingHead, with_places
 
+_log = logging.getLogger(__name__)
 #: The column ``layer`` holds at most the embeddings, layer 0, and this many layers.
 MAX_LAYERS = 255
 #: A mask between two special tokens.
@@ -30,6 +37,10 @@ SHORTEST = 3
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
 #: Prefixes of floating-point formats, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
 _FLOATS = ("F", "BF")
+#: In what libraries advise.
+_ADVICE = re.compile(
+    "weights_only|trust_remote_code|allow_pickle|ignore_mismatched|above report|torch.load|arbitrary code|only if you trust"
+)
 
 
 @contextmanager
@@ -49,7 +60,10 @@ def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder")
 
 
 def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+    # Terminals' colours, and advice to switch a check off or to read a report that is not shown, are no reason.
+    sentences = re.split(r"(?<=[.!?])\s+|\n", re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
+    text = "\n".join(sentences) if not _ADVICE.search(str(error)) else "\n".join(one for one in sentences if not _ADVICE.search(one))
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     # A line that ends in a colon introduces the next one.
     said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
     # A message that is only a key or a number needs the name of the class.
@@ -86,11 +100,10 @@ def check_architecture(source: str | Path, config: PretrainedConfig, *, lent_hea
         lent_head: whether the head of a base reads the model, so that it needs none.
     """
     kind = config.model_type
-    if not lent_head and "ElectraForPreTraining" in (config.architectures or ()):
-        raise ModelError(
-            f"{source} is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release, "
-            "such as google/electra-small-generator"
-        )
+    if not lent_head and config.architectures == ["ElectraForPreTraining"]:
+        raise ModelError(f"{source} {why_no_head(kind, config.architectures, ())}")
+    if getattr(config, "is_decoder", False):
+        raise ModelError(f"{source} {CAUSAL}")
     if kind in PARTS:
         return
     if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not config.is_encoder_decoder:
@@ -155,12 +168,21 @@ def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
                 raise ModelError(f"{name} of {source} holds values that are not finite; its training has diverged or its file is damaged")
 
 
-def check_fits(source: str | Path, config: PretrainedConfig, base: str | Path, lent: PretrainedConfig) -> None:
-    """Raises a ``HeadError`` if the head of ``base``, whose configuration is ``lent``, does not fit the body of ``source``."""
-    for part, what in (("hidden_size", "hidden values"), ("vocab_size", "tokens in the vocabulary")):
-        theirs, ours = getattr(lent, part), getattr(config, part)
-        if theirs != ours:
-            raise HeadError(f"the base {base} has {theirs} {what}, {source} has {ours}; it is not this model's base")
+def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None) -> Shape:
+    """What a model must have in common with its base."""
+    tokens = None if tokenizer is None else tuple(tokens_of(tokenizer))
+    return Shape(config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size, tokens)
+
+
+def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> DecodingHead:
+    """The head of ``base`` for the body of ``source``; raises a ``HeadError`` if the base does not belong to the model."""
+    if why := unlike(own, lent, base):
+        raise HeadError(f"{source} {why} ({spelled('base')})")
+    without, said = added_tokens(str(source), own, base, lent)
+    if said:
+        _log.warning("%s", said)
+    tokens = len(own.tokens or ())
+    return with_places(head, without, tokens) if without or tokens < len(lent.tokens or ()) else head
 
 
 def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
@@ -190,22 +212,26 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
 
 
 def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
-    """Raises a ``ModelError`` if a tokenizer has no character offsets or no mask token, or is another model's.
+    """Raises a ``ModelError`` if a tokenizer has no character offsets or no mask token, or is another model's; warns of a wrong casing.
 
     Args:
         source: the model, for the message.
         tokenizer: its tokenizer.
-        vocabulary: number of tokens of the model's head.
+        vocabulary: number of rows of the model's vocabulary matrix.
     """
     if not tokenizer.is_fast:
-        raise ModelError(f"the tokenizer of {source} returns no character offsets; convert it to a tokenizer.json")
+        raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
     if tokenizer.mask_token_id is None:
-        raise ModelError(f"the tokenizer of {source} has no mask token; only masked language models can be asked")
+        raise ModelError(f"{source} {said_of_mask(tokenizer.get_vocab())}")
+    if len(tokenizer) > vocabulary:
+        raise ModelError(f"{source} {said_of_surplus(len(tokenizer), vocabulary)}")
     # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
-    if not vocabulary // 2 < len(tokenizer) <= vocabulary:
+    if not vocabulary // 2 < len(tokenizer):
         raise ModelError(
             f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong together"
         )
+    if said := casing_warning(source, tokenizer):
+        _log.warning("%s", said)
 
 
 def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from probing.core.checkpoint.cases import check_files
+from probing.core.checkpoint.files import ModelFiles, has_tokenizer
 from probing.core.errors import ModelError
 from probing.core.provenance import LOCAL
 from probing.models.sources.snapshot import open_snapshot
-from probing.models.sources.weights import has_tokenizer, identity_of, weight_files
+from probing.models.sources.weights import identity_of, weight_files
 
 #: Whether this thread loads local models only.
 _LOCAL_ONLY: ContextVar[bool] = ContextVar("local_only", default=False)
@@ -78,15 +80,20 @@ def locate(source: str | Path, revision: str | None, check: Callable[[str, Path]
             that cannot be used.
 
     Raises:
-        ModelError: if there is no such folder or hub id, a download fails, or a file is damaged.
+        ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case of
+            ``core.checkpoint.cases``.
     """
     folder = Path(source)
     if not folder.is_dir():
         if folder.is_absolute():
             raise ModelError(f"no folder {source}; expected a model folder")
         snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
+        check_files(source, ModelFiles(snapshot.folder, complete=False))
         check(str(source), snapshot.folder)
-        return Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
+        found = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
+        check_files(source, ModelFiles(snapshot.folder))
+        return found
+    check_files(source, ModelFiles(folder))
     check(str(source), folder)
     return Located(str(source), folder)
 

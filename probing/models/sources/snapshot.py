@@ -13,10 +13,10 @@ from huggingface_hub import HfApi, constants, get_cached_repo_tree, hf_hub_downl
 from huggingface_hub.errors import CachedRepoTreeNotFoundError, RemoteEntryNotFoundError
 from huggingface_hub.utils import tqdm
 
+from probing.core.checkpoint.files import chosen_weights
 from probing.core.errors import ModelError
 from probing.core.files.checksums import file_sha256
 from probing.models.sources.reasons import HUB_ERRORS, in_words, patiently
-from probing.models.sources.weights import chosen_weights
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -1,33 +1,10 @@
 """The files of a model that hold its weights, and the identity of the weights."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from probing.core.errors import ModelError
-
-#: Weights as transformers stores them, in the order in which it looks for them: in one file, or as a list of shards.
-LAYOUTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
-_VOCABULARIES = ("tokenizer.json", "vocab")
-
-
-def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
-    """Names of the weight files that are loaded; none if there are no weights.
-
-    Args:
-        names: of all files.
-        shards: the names of the shards that the file of that name lists.
-    """
-    there = set(names)
-    for layout in LAYOUTS:
-        if layout in there:
-            return list(shards(layout)) if layout.endswith(".index.json") else [layout]
-    return []
-
-
-def has_tokenizer(names: Iterable[str]) -> bool:
-    """Whether a vocabulary is among the files."""
-    return any(name.endswith(".model") or name.startswith(_VOCABULARIES) for name in names)
 
 
 def weight_files(folder: str | Path) -> list[Path]:

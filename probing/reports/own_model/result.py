@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from probing.core.checkpoint.fit import said_of_drift
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
 from probing.core.stats.baselines import MIN_FACTS
@@ -17,6 +18,7 @@ from probing.reports.knowledge.precision import by_layer
 from probing.reports.runs import choose
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
+from probing.store.knowledge.forgetting_queries import weight_drift
 
 TREX = "trex"
 #: What is listed, in this order.
@@ -38,6 +40,7 @@ class OwnResult:
         changed: the facts by outcome with both ranks; empty without a base.
         trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low, high``.
         back: of ``reports.forgetting.outcome.outcome``, if lost facts were asked for again.
+        doubt: why the base is perhaps not the model's; empty if there is no reason.
     """
 
     model: str
@@ -52,6 +55,7 @@ class OwnResult:
     changed: pd.DataFrame
     trex: pd.DataFrame
     back: pd.DataFrame
+    doubt: str = ""
 
     @property
     def small(self) -> bool:
@@ -78,6 +82,8 @@ class OwnResult:
         """The result in one or two sentences."""
         last = self.layers.iloc[-1].to_dict()
         said = self._compared(last) if self.base else [self._alone(last)]
+        if self.doubt:
+            said.insert(0, f"Warning: {self.doubt}")
         if self.small:
             said.append(
                 f"These are {self.n} facts, fewer than {MIN_FACTS}: read them one by one, and draw no conclusion about the model from the "
@@ -188,6 +194,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         changed=changed,
         trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
         back=outcome(db, forgetting_runs),
+        doubt="" if base is None else said_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
     )
 
 

@@ -1,6 +1,5 @@
 """Models kept in memory for questions. Only this part of the pages loads torch, and only when a model is asked."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from probing.core.checkpoint.files import ARCHITECTURES, NO_HEAD, ModelFiles
 from probing.core.errors import ModelError, PromptError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS, TIED
@@ -129,11 +129,8 @@ def lacks_head(choice: Choice) -> bool:
     """Whether a model was saved without a masked-LM head and has no recorded base, as with models fine-tuned elsewhere."""
     if described(choice) or base_of(choice):
         return False
-    try:
-        kinds = json.loads((Path(choice.location) / "config.json").read_text(encoding="utf-8"))["architectures"]
-        return not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in kinds)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    files = ModelFiles(Path(choice.location))
+    return files.folder.is_dir() and files.kind in ARCHITECTURES and files.why_no_head == NO_HEAD
 
 
 def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:

@@ -65,8 +65,8 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
     for number, text in enumerate(typed[:MAX_OTHERS]):
         if not (one := _named(text.strip(), public, f"other.{number}")):
             continue
-        if base and one.model and base.model and (unlike := one.model.unlike(base.model)):
-            st.warning(filled("{why}", why=unlike), icon=":material/report:")
+        if base and one.model and base.model and (unlike := one.model.unlike(base.model, base.name)):
+            st.warning(filled("{name} {why}.", name=one.name, why=unlike), icon=":material/report:")
             one = Named(one.text, one.name, one.model)
         found.append(one)
     return found
@@ -95,12 +95,10 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
         )
         base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
     if model and model.model and not model.model.has_head and not base:
-        st.warning(
-            "Your model was saved without a masked-LM head, so the head of its base reads it: name the base.", icon=":material/help:"
-        )
+        st.warning(filled("{name} {why}.", name=model.name, why=model.model.why_no_head), icon=":material/help:")
         return Named(model.text, model.name, model.model), base
-    if model and base and model.model and base.model and (unlike := model.model.unlike(base.model)):
-        st.warning(filled("{why}", why=unlike), icon=":material/report:")
+    if model and base and model.model and base.model and (unlike := model.model.unlike(base.model, base.name)):
+        st.warning(filled("{name} {why}.", name=model.name, why=unlike), icon=":material/report:")
         return Named(model.text, model.name, model.model), base
     return model, base
 
@@ -126,7 +124,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
         folder, here, size = _located(text, entry.hub_id, entry.revision, entry.location, field)
         if folder is None:
             return Named(text, entry.name)
-        model = check_model_folder(folder)
+        model = check_model_folder(folder, complete=here)
     except ProbingError as error:
         blocks.problem(error)
         return Named(text, text)

@@ -1,0 +1,144 @@
+"""What a user may name instead of a model: each case says what it is and the way out."""
+
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import pytest
+
+from probing.core.checkpoint.cases import CASES
+from probing.core.errors import ModelError
+from probing.core.own_model.model_check import check_model_folder
+from probing.core.registry import name_of_model
+
+CONFIG = {
+    "model_type": "bert", "architectures": ["BertForMaskedLM"], "num_hidden_layers": 2, "hidden_size": 4, "intermediate_size": 8,
+    "vocab_size": 3,
+}  # fmt: skip
+NAMES = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+
+
+def weights(folder, shapes=None):
+    header = {name: {"dtype": "F32", "shape": [3], "data_offsets": [0, 0]} for name in NAMES} if shapes is None else shapes
+    content = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(content)) + content)
+
+
+def model(folder: Path, **changed) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG | changed))
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[MASK]\n")
+    weights(folder)
+    return folder
+
+
+def named(begin, shape=(3, 4)):
+    """Weights whose names begin otherwise."""
+    tail = NAMES[0].removeprefix("bert.") if begin.endswith("bare.") else NAMES[0]
+    return lambda folder: weights(folder, {begin.removesuffix("bare.") + tail: {"shape": shape}})
+
+
+def file(name, content: bytes | str | object = b"x", *gone):
+    """Another file, without those that are gone."""
+
+    def put(folder):
+        for one in gone:
+            (folder / one).unlink()
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+    return put
+
+
+def bin_of(content):
+    return file("pytorch_model.bin", pickle.dumps(content, 2), "model.safetensors")
+
+
+def only(*made):
+    """Nothing but folders with models, or files."""
+
+    def put(folder):
+        for one in folder.iterdir():
+            one.unlink()
+        for name in made:
+            if name.endswith("/"):
+                model(folder / name)
+            else:
+                file(name, b"main-commit" if name == "refs/main" else b"x")(folder)
+
+    return put
+
+
+MINE = dict.fromkeys(NAMES, 1.0)
+WAYS = {
+    "a pointer to weights": (file("model.safetensors", POINTER), "git-lfs pointer in place of model.safetensors.*git lfs pull"),
+    "a pointer to a pickle": (file("pytorch_model.bin", POINTER, "model.safetensors"), "git-lfs pointer in place of pytorch_model.bin"),
+    "a pointer to a tokenizer": (file("tokenizer.json", POINTER), "git-lfs pointer in place of tokenizer.json"),
+    "a pointer to a configuration": (file("config.json", POINTER), "git-lfs pointer in place of config.json"),
+    "an adapter": (
+        file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"), "PEFT for some/base.*merge_and_unload",
+    ),
+    "an adapter beside a model": (file("adapter_config.json", {}), "adapter of PEFT for another model.*save_pretrained"),
+    "a run": (only("checkpoint-500/", "checkpoint-1000/", "trainer_state.json"), "has one inside: name .*checkpoint-1000$"),
+    "an old sentence transformer": (only("0_Transformer/", "modules.json"), "has one inside: name .*0_Transformer$"),
+    "the hub's cache": (only("snapshots/main-commit/", "snapshots/old/", "refs/main"), "has one inside: name .*main-commit$"),
+    "a state of accelerate": (only("model.safetensors", "random_states_0.pkl"), r"state of a training.*unwrap_model\(model\)"),
+    "TensorFlow": (file("tf_model.h5", b"x", "model.safetensors"), "but tf_model.h5.*from_tf"),
+    "TensorFlow's checkpoint": (only("bert_config.json", "bert_model.ckpt.index"), "but bert_model.ckpt.index.*TensorFlow"),
+    "Flax": (file("flax_model.msgpack", b"x", "model.safetensors"), "but flax_model.msgpack.*from_flax"),
+    "ONNX": (file("model.onnx", b"x", "model.safetensors"), "but model.onnx"),
+    "DeepSpeed": (only("global_step9/x", "zero_to_fp32.py"), r"but global_step9.*zero_to_fp32\.py"),
+    "another name": (file("weights.pth", b"x", "model.safetensors"), "but weights.pth.*save_pretrained"),
+    "nothing": (only(), "no config.json; expected a model in the format of transformers"),
+    "code of its own": (lambda folder: model(folder, auto_map={"AutoModel": "own.Model"}), "code of its own .*own.Model.*take auto_map"),
+    "code of a new kind": (
+        lambda folder: model(folder, model_type="mine", auto_map={"AutoConfig": "own.Config"}), "code of its own .*own.Config",
+    ),
+    "a decoder": (lambda folder: model(folder, is_decoder=True), "is a decoder"),
+    "a whole model": (bin_of({**MINE, "made": Path("x")}), r"objects of Python \(pathlib.*save_pretrained"),
+    "a nested state": (bin_of({"epoch": 3, "model_state_dict": MINE}), "under the key 'model_state_dict'.*load_state_dict"),
+    **{
+        f"names that begin with {begin}": (named(begin), f"begin with '{begin.removesuffix('bare.')}'.*save_pretrained")
+        for begin in ("module.", "_orig_mod.", "_orig_mod.module.", "model.", "anything.at.all.", "bert_model.bare.", "encoder.bare.")
+    },
+    "names of a pickle": (bin_of({f"module.{name}": 1.0 for name in NAMES}), "begin with 'module.'"),
+    "no values": (named("", (0,)), r"ZeRO-3.*zero_to_fp32\.py"),
+    "another size": (named("", (5, 4)), "size 5 x 4, its config.json says 3 x 4"),
+    "a slow tokenizer": (file("tokenizer_config.json", {"tokenizer_class": "PhobertTokenizer"}), "Python only.*cannot be used"),
+    "a slow tokenizer of the configuration": (
+        lambda folder: model(folder, tokenizer_class="BertJapaneseTokenizer"), "Python only .BertJapaneseTokenizer",
+    ),
+    "more tokens than rows": (file("added_tokens.json", {"[E1]": 3, "[E2]": 4}), "has 5 tokens.*2 more than the 3.*resize_token"),
+    "an undeclared mask": (
+        file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}), r'put "mask_token": "\[MASK\]" into',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WAYS)
+def test_a_case_says_what_it_is_and_the_way_out_on_the_page_as_in_the_commands(case, tmp_path):
+    from probing.models.encoders.load import load_encoder
+
+    change, words = WAYS[case]
+    change(model(tmp_path / "mine"))
+    with pytest.raises(ModelError, match=f"mine {'.*' if not words.startswith('is') else ''}{words}") as page:
+        check_model_folder(tmp_path / "mine")
+    with pytest.raises(ModelError) as loaded:
+        load_encoder(tmp_path / "mine", device="cpu")
+    assert str(loaded.value) == str(page.value) and "\n" not in str(page.value)
+
+
+def test_a_usual_folder_is_no_case(tmp_path):
+    assert len(WAYS) > len(CASES) and check_model_folder(model(tmp_path / "mine")).tokens == ("[PAD]", "[UNK]", "[MASK]")
+    torch_like = bin_of({"bert.embeddings.position_ids": 1, **MINE})
+    torch_like(model(tmp_path / "pickled", architectures=["BertModel"]))
+    assert check_model_folder(tmp_path / "pickled").has_head
+
+
+def test_a_snapshot_of_the_hubs_cache_is_called_by_its_repository_and_commit():
+    assert name_of_model(f"/cache/models--some-one--a--model/snapshots/{'1a' * 20}") == "some-one/a--model@1a1a1a1a1a1a"
+    assert name_of_model("/cache/models--bert/snapshots/abc") == "bert@abc"
+    assert name_of_model("/cache/mine/snapshots/abc") == "abc"
