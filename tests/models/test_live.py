@@ -78,13 +78,17 @@ def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
         assert 0 <= layer.entropy <= math.log(len(layer.tokens))
 
 
-def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encoder_of):
+def test_the_last_layer_is_that_of_transformers_for_the_filled_sentence_with_the_mask_put_in(architecture, folder_of, encoder_of):
     encoder = encoder_of(architecture)
     answer = load_live(encoder, "logit_lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
     model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).eval()
-    row = encoder.tokenizer(PROMPT.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
+    (word,) = answer.layers[-1].watched
+    row = encoder.tokenizer(PROMPT.replace("[MASK]", "Philadelphia"))["input_ids"]
+    assert row[answer.mask_position] == word.id
+    row[answer.mask_position] = encoder.tokenizer.mask_token_id
     with torch.inference_mode():
         wanted = model(input_ids=torch.tensor([row])).logits[0, answer.mask_position].softmax(0)
+    assert word.rank == 1 + int((wanted > wanted[word.id]).sum())
     assert [token.id for token in answer.layers[-1].tokens] == wanted.topk(5).indices.tolist()
     assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(wanted.topk(5).values.tolist(), abs=1e-5)
     assert len(answer.layers) == encoder.layers

@@ -29,7 +29,9 @@ NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
 DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
-LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG)
+SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
+OTHER_PROMPT = "object changes the tokens around it"
+LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG, SUBJECT_UNKNOWN, OTHER_PROMPT)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ from probing.core.tokens.text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
