@@ -91,6 +91,13 @@ class FactSet:
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
 
+    @property
+    def left_out_in_words(self) -> str:
+        """The counts by reason, and how a gap is written if most prompts lack one."""
+        words = ", ".join(f"{n:,} {reason}" for reason, n in sorted(self.left_out.items())) or "none"
+        most = 2 * self.left_out.get(NOT_ONE_MASK, 0) > self.n_read
+        return f"{words}; a gap is written [MASK], <mask> or ___, once in each prompt" if most else words
+
 
 def contains_words(text: str, words: str) -> bool:
     """Whether ``words`` occurs in ``text`` as whole words, ignoring case."""

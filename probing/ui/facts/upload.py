@@ -117,10 +117,9 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
 
 
 def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
-    left = ", ".join(f"{n:,} {reason}" for reason, n in sorted(facts.left_out.items()))
     st.markdown(
         filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
-        + (filled("; left out: {left}.", left=left) if left else filled("."))
+        + (filled("; left out: {left}.", left=facts.left_out_in_words) if facts.left_out else filled("."))
     )
     left_out_rows(facts)
     if len(facts.facts) > MAX_FACTS:
