@@ -93,6 +93,7 @@ class Answer:
         layers: 0 is the embeddings.
         of_best: (layers,) probabilities of the last layer's best token.
         vocabulary: number of tokens that each layer's probabilities are over.
+        notes: sentences on what the model reads otherwise than the user may think: unknown pieces, special tokens that were typed.
     """
 
     model: str
@@ -105,6 +106,7 @@ class Answer:
     layers: tuple[LayerAnswer, ...]
     of_best: tuple[float, ...]
     vocabulary: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -200,6 +200,53 @@ def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
                 live.ask(prompt, watch=[word])
 
 
+@pytest.mark.parametrize(
+    ("name", "prompt", "token"),
+    [
+        ("bert", "It is [MASK].", "##s"),
+        ("bert", "It is 19[MASK].", "##4"),
+        ("roberta", "It is [MASK].", "ĠBerlin"),
+        ("roberta", "It is one[MASK].", "ĠBerlin"),
+        ("roberta", "[MASK] is it.", "ĠBerlin"),
+        ("albert", "It is [MASK]ed.", "▁berlin"),
+    ],
+)
+def test_a_token_can_be_followed_as_the_vocabulary_writes_it(name, prompt, token, encoder_of):
+    live = load_live(encoder_of(name), "logit_lens", None)
+    wanted = live.encoder.tokenizer.vocab[token]
+    answer = live.ask(prompt, top=len(live.encoder.tokenizer), watch=[token])
+    for layer in answer.layers:
+        (followed,) = layer.watched
+        assert followed.id == wanted and layer.tokens[followed.rank - 1].id == wanted
+    assert not answer.notes
+
+
+def test_a_token_that_cannot_stand_there_as_a_word_is_followed_with_a_note(encoder_of):
+    live = load_live(encoder_of("roberta"), "logit_lens", None)
+    assert shown(live.encoder.tokenizer, live.encoder.tokenizer.vocab["aris"]) == "aris", "shown among the best tokens like a word"
+    answer = live.ask("It is [MASK].", watch=["aris"])
+    assert answer.layers[0].watched[0].id == live.encoder.tokenizer.vocab["aris"]
+    assert answer.notes == ("aris is not one token as a word here; the token aris of the vocabulary is followed.",)
+
+
+def test_a_word_that_merges_with_letters_beside_the_gap_is_not_taken_for_another_token(bert):
+    live = load_live(bert, "logit_lens", None)
+    for prompt, word in (("It is ber[MASK].", "in"), ("It is [MASK]rlin.", "be"), ("It is on[MASK].", "e")):
+        assert word == "be" or word in bert.tokenizer.vocab
+        with pytest.raises(UnknownWord):
+            live.ask(prompt, watch=[word])
+
+
+def test_unknown_pieces_and_special_tokens_that_were_typed_are_said(live):
+    (note,) = live.ask("☃ is in [MASK].").notes
+    assert "reads [CLS] [UNK] is in [MASK] . [SEP]" in note and "[UNK] stands for" in note
+    (note,) = live.ask("[CLS] It is in [MASK]. [SEP]").notes
+    assert note.startswith("The sentence has [CLS] and [SEP];")
+    (note,) = live.ask("<s>It is in [MASK].</s>").notes
+    assert note.startswith("The sentence has <s> and </s>;")
+    assert not live.ask(PROMPT).notes
+
+
 @pytest.mark.parametrize("top", [0, -3, 10_000])
 def test_a_senseless_number_of_tokens_is_refused(top, live):
     with pytest.raises(PromptError, match="got top"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import ProbingError, PromptError
+from probing.core.errors import ProbingError
 from probing.core.facts.custom import COLUMNS, SUFFIXES, facts_of_table, own_table
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
@@ -152,14 +152,13 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     live_models.load(model, head, fetch=True)
     model = replace(model, here=True)
     rows = []
-    for number, fact in enumerate(facts):
+    reasons = live_models.left_out(model, head, facts)
+    for number, (fact, reason) in enumerate(zip(facts, reasons, strict=True)):
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
-        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS}
-        try:
+        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": reason}
+        if not reason:
             got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
-            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers} | {"note": ""}
-        except PromptError as error:
-            row["note"] = str(error)
+            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers}
         rows.append(row)
     bar.empty()
     table = pd.DataFrame(rows)
