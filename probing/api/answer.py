@@ -72,9 +72,9 @@ class Answer(SentenceShown[EveryLayer]):
         return for_notebook(token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer)), dark)
 
     def __repr__(self) -> str:
-        best, notes = self._answer.layers[-1].tokens[0], "".join(f" {note}" for note in self.notes)
+        best = self._answer.layers[-1].tokens[0]
         said = f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
-        return said + notes
+        return " ".join([said, *self.notes])
 
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         return self.figure(), self.table

@@ -7,7 +7,8 @@ from probing.core.questions import with_masks
 
 
 @pytest.mark.parametrize(
-    "gap", ["[MASK]", "[mask]", "[Mask]", "<mask>", "<MASK>", "___", "_______", "＿＿＿", "[ MASK ]", "[BLANK]", "[MASK\u200b]", "< mask >"]
+    "gap",
+    ["[MASK]", "[mask]", "[Mask]", "<mask>", "<MASK>", "___", "_______", "＿＿＿", "[BLANK]", "[MASK\u200b]", "[ MASK ]", "< mask >"],
 )
 def test_a_gap_can_be_written_in_several_ways(gap):
     assert with_masks(f"The capital of France is {gap}.") == "The capital of France is [MASK]."

@@ -79,17 +79,9 @@ def test_an_answer_after_which_the_sentence_is_cut_otherwise_is_left_out(bert):
     assert token(bert, "It is [MASK]ing.", "-") == OTHER_PROMPT
 
 
-@pytest.mark.parametrize(
-    ("subject", "prompt"),
-    [
-        ("☃", "☃ is in [MASK]."),
-        ("the ☃ hotel", "It is The ☃ Hotel of [MASK]."),
-        ("", "☃ is in [MASK]."),
-        ("the snowman", "☃ is in [MASK]."),
-        ("\u200b", "\u200b is in [MASK]."),
-    ],
-)
-def test_a_fact_about_what_is_unknown_is_left_out_and_counted(subject, prompt, bert):
+@pytest.mark.parametrize("subject", ["☃", "the ☃", "", "snowman", "\u200b"])
+def test_a_fact_about_what_is_unknown_is_left_out_and_counted(subject, bert):
+    prompt = "It is in \u200b [MASK]" if subject == "\u200b" else "The ☃ is in [MASK]."
     facts = [Fact("own", "r", subject, "Paris", prompt, prompt), Fact("own", "r", "Rocky", "Paris", "Rocky [MASK]", "Rocky [MASK]")]
     kept, ids = askable(select("own", facts), bert)
     assert kept.left_out == {SUBJECT_UNKNOWN: 1} and kept.dropped == ((facts[0], SUBJECT_UNKNOWN),)

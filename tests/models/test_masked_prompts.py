@@ -107,10 +107,6 @@ def test_each_of_several_gaps_takes_the_same_answer(gap, encoder):
     assert one_token_ids(["It is [MASK] and [MASK] and it."], ["Paris"], encoder, [gap]) == alone
 
 
-def test_a_text_without_a_gap_is_read_as_it_is(encoder):
-    assert tokenize(["It is red."], encoder) == [encoder.tokenizer("It is red.")["input_ids"]]
-
-
 def test_a_gap_whose_every_word_merges_keeps_its_mask(bert):
     # Nothing is known about the letters beside it, so they would swallow any word.
     assert bert.tokenizer.convert_ids_to_tokens(tokenize(["☃[MASK] it"], bert)[0]) == ["[CLS]", "[UNK]", "[MASK]", "it", "[SEP]"]

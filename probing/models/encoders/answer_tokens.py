@@ -18,6 +18,9 @@ from probing.core.facts.fact import (
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.masked_prompts import Filled, fill_gaps, masked_rows
 
+#: A word's token id or the reason why it has none, its prompt's token ids, and the filled sentence.
+_Answer = tuple[int | str, list[int], Filled]
+
 
 def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:
     """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
@@ -32,19 +35,16 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
         encoder: its tokenizer is used.
         gaps: index of the ``[MASK]`` of each prompt that has several, from 0; the others stay masks.
     """
-    chosen = list(gaps or [0] * len(prompts))
-    return [token for token, *_ in _answers(prompts, words, encoder, chosen)]
+    return [token for token, *_ in _answers(prompts, words, encoder, gaps or [0] * len(prompts))]
 
 
-def _answers(
-    prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int]
-) -> list[tuple[int | str, list[int], Filled]]:
-    """Of each prompt: the word's token id or the reason why it has none, the prompt's token ids, and the filled sentence."""
+def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int]) -> list[_Answer]:
+    """What each word is in its prompt."""
     rows, tokenizer = masked_rows(prompts, encoder), encoder.tokenizer
     inserted = [[other] * prompt.count(MASK) for prompt, (_, other) in zip(prompts, rows, strict=True)]
     for given, word, gap in zip(inserted, words, gaps, strict=True):
         given[gap] = word
-    found: list[tuple[int | str, list[int], Filled]] = []
+    found: list[_Answer] = []
     for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
         pieces = filled.own_pieces(gap)
         answer: int | str

@@ -148,15 +148,18 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     Raises:
         ModelError, HeadError: if the model cannot be loaded.
     """
+    from probing.models.encoders.answer_tokens import answer_ids
+
     bar = st.progress(0.0, text="Loading the model …")
-    live_models.load(model, head, fetch=True)
+    found = answer_ids(facts, live_models.load(model, head, fetch=True).encoder)
     model = replace(model, here=True)
     rows = []
-    reasons = live_models.left_out(model, head, facts)
-    for number, (fact, reason) in enumerate(zip(facts, reasons, strict=True)):
+    for number, (fact, answer) in enumerate(zip(facts, found, strict=True)):
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
-        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": reason}
-        if not reason:
+        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": ""}
+        if isinstance(answer, str):
+            row["note"] = answer
+        else:
             got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
             row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers}
         rows.append(row)

@@ -12,7 +12,6 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.core.errors import ModelError, PromptError
-from probing.core.facts.fact import Fact
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import finetuning_note
@@ -355,13 +354,6 @@ def gaps(choice: Choice, question: Question) -> int:
         PromptError: if the sentence cannot be asked.
     """
     return load(choice, question.head).gaps(question.prompt)
-
-
-def left_out(choice: Choice, head: str, facts: tuple[Fact, ...]) -> list[str]:
-    """Why a model cannot be asked each fact, as ``probe`` leaves it out; empty if it can."""
-    from probing.models.encoders.answer_tokens import answer_ids
-
-    return [answer if isinstance(answer, str) else "" for answer in answer_ids(facts, load(choice, head).encoder)]
 
 
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
