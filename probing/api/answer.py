@@ -32,6 +32,11 @@ class Answer(SentenceShown[EveryLayer]):
         return self._answer.prompt
 
     @property
+    def notes(self) -> list[str]:
+        """What the model reads otherwise than the sentence looks: unknown pieces, special tokens that were typed; usually empty."""
+        return list(self._answer.notes)
+
+    @property
     def table(self) -> pd.DataFrame:
         """The best tokens: ``layer, rank, token, probability``, one row per layer and token, (layers * top) rows."""
         return tokens_of(self._answer).rename(columns={"place": "rank"})[["layer", "rank", "token", "probability"]]
@@ -68,7 +73,8 @@ class Answer(SentenceShown[EveryLayer]):
 
     def __repr__(self) -> str:
         best = self._answer.layers[-1].tokens[0]
-        return f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
+        said = f"Answer({self.sentence!r}, model={self.model!r}, head={self.head!r}, last layer: {best.token!r} {best.probability:.1%})"
+        return " ".join([said, *self.notes])
 
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         return self.figure(), self.table

@@ -41,6 +41,14 @@ def test_an_answer_has_the_numbers_of_the_command(nesia, run):
 def test_a_word_alone_is_watched_as_one_word(nesia):
     pd.testing.assert_frame_equal(nesia.ask(PROMPT, watch="paris").watched, nesia.ask(PROMPT, watch=["paris"]).watched)
     assert nesia.ask(PROMPT).watched.empty
+    assert nesia.ask(PROMPT, watch="##s").watched["token"].unique().tolist() == ["##s"]
+
+
+def test_an_answer_says_what_the_model_cannot_read(nesia):
+    assert nesia.ask(PROMPT).notes == []
+    answer = nesia.ask("☃ is in [MASK].")
+    (note,) = answer.notes
+    assert "[CLS] [UNK] is in [MASK] . [SEP]" in note and repr(answer).endswith(note)
 
 
 def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers(nesia):

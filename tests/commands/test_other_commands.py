@@ -19,7 +19,7 @@ from tests.store.planted import plant_runs
 def test_ask_prints_json_in_the_documented_form(run, cache, tiny_model):
     words = ("ask", "Rocky was born in [MASK].", "--model", tiny_model, "--head", "logit_lens", "--top", 4, "--json")
     answer = json.loads(run(*words, "--watch", "Philadelphia").stdout)
-    assert set(answer) == {"model", "head", "layers"}
+    assert set(answer) == {"model", "head", "layers", "notes"} and answer["notes"] == []
     assert (answer["model"], answer["head"]) == ("tiny-bert", "logit_lens")
     assert [layer["layer"] for layer in answer["layers"]] == [0, 1, 2]
     for layer in answer["layers"]:

@@ -6,18 +6,48 @@ from probing.core.perturb import rules
 from probing.core.questions import with_masks
 
 
-@pytest.mark.parametrize("gap", ["[MASK]", "[mask]", "[Mask]", "<mask>", "<MASK>", "___", "_______"])
+@pytest.mark.parametrize(
+    "gap",
+    ["[MASK]", "[mask]", "[Mask]", "<mask>", "<MASK>", "___", "_______", "＿＿＿", "[BLANK]", "[MASK\u200b]", "[ MASK ]", "< mask >"],
+)
 def test_a_gap_can_be_written_in_several_ways(gap):
     assert with_masks(f"The capital of France is {gap}.") == "The capital of France is [MASK]."
     assert with_masks(f"{gap} is in {gap}") == "[MASK] is in [MASK]"
     assert with_masks(gap) == "[MASK]"
 
 
+@pytest.mark.parametrize("gap", ["___", "____", "＿＿＿"])
+@pytest.mark.parametrize(
+    "text",
+    ["柏林是{}的首都。", "ベルリンは{}の首都です。", "เบอร์ลินอยู่ใน{}ครับ", "ເບີລິນຢູ່{}ນະ", "ប៊ែរឡាំង{}ជា", "ဘာလင်{}သည်", "1989{}年", "在{}Berlin"],
+)
+def test_a_gap_needs_no_blanks_in_scripts_that_write_none(text, gap):
+    assert with_masks(text.format(gap)) == text.format("[MASK]")
+
+
 def test_a_gap_may_touch_a_word_and_several_spellings_may_meet():
     assert with_masks("It is___, not <mask> or [mask]") == "It is[MASK], not [MASK] or [MASK]"
 
 
-@pytest.mark.parametrize("text", ["snake_case", "__init__", "a _ b", "a __ b", "one___two", "mask", "<masked>", "[masks]", "", "Ünï___ço"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "snake_case",
+        "__init__",
+        "a _ b",
+        "a __ b",
+        "one___two",
+        "mask",
+        "<masked>",
+        "[masks]",
+        "",
+        "Ünï___ço",
+        "мир___дом",
+        "서울___도",
+        "a＿＿＿b",
+        "(mask)",
+    ],
+)
 def test_other_underscores_and_words_stay(text):
     assert with_masks(text) == text
 

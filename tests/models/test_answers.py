@@ -1,7 +1,7 @@
 import pytest
 from transformers import RobertaTokenizer
 
-from probing.core.facts.fact import NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, select
+from probing.core.facts.fact import NOT_ONE_MASK, OTHER_PROMPT, SEVERAL_TOKENS, SUBJECT_UNKNOWN, TOO_LONG, UNKNOWN, Fact, select
 from probing.models.encoders.answer_tokens import answer_ids, askable, one_token_ids
 from probing.models.encoders.load import load_encoder
 from tests.models import tiny_models
@@ -35,13 +35,6 @@ def test_albert_takes_the_underscore_into_the_token(encoder_of):
         assert token(encoder, prompt, "Paris") == "▁paris"
 
 
-def test_albert_tokenizes_differently_after_a_mask_which_decides_nothing(encoder_of):
-    # The reason why rows with and without the mask are not compared token by token.
-    tokenizer = encoder_of("albert").tokenizer
-    assert tokenizer.tokenize("in [MASK].") == ["▁in", "[MASK]", "▁", "."]
-    assert tokenizer.tokenize("in Paris.") == ["▁in", "▁paris", "."]
-
-
 def test_every_architecture_knows_a_word_of_its_vocabulary(architecture, encoder_of):
     encoder = encoder_of(architecture)
     found = token(encoder, "The capital of France is [MASK].", "Paris")
@@ -71,8 +64,33 @@ def test_a_split_word_is_several_tokens(bert):
     assert token(bert, "It is [MASK].", "red green") == SEVERAL_TOKENS
 
 
-def test_a_word_that_melts_into_its_neighbours_is_several_tokens(bert):
-    assert token(bert, "It is in [MASK]is.", "Par") == SEVERAL_TOKENS
+@pytest.mark.parametrize(("prompt", "word"), [("It is in [MASK]is.", "Par"), ("It is in Par[MASK].", "is"), ("It is in P[MASK]s.", "ari")])
+def test_a_word_that_melts_into_its_neighbours_is_several_tokens(prompt, word, bert):
+    assert token(bert, prompt, word) == SEVERAL_TOKENS
+
+
+def test_a_word_beside_letters_that_it_does_not_melt_into_is_asked(bert):
+    assert token(bert, "It is 1[MASK].", "9") == "##9"
+    assert token(bert, "It is [MASK]ed.", "Paris") == "paris"
+
+
+def test_an_answer_after_which_the_sentence_is_cut_otherwise_is_left_out(bert):
+    # "-ing" is "-", "i", "##n", "##g"; after a word it is "##i", "##n", "##g".
+    assert token(bert, "It is [MASK]ing.", "-") == OTHER_PROMPT
+
+
+@pytest.mark.parametrize("subject", ["☃", "the ☃", "", "snowman", "\u200b"])
+def test_a_fact_about_what_is_unknown_is_left_out_and_counted(subject, bert):
+    prompt = "It is in \u200b [MASK]" if subject == "\u200b" else "The ☃ is in [MASK]."
+    facts = [Fact("own", "r", subject, "Paris", prompt, prompt), Fact("own", "r", "Rocky", "Paris", "Rocky [MASK]", "Rocky [MASK]")]
+    kept, ids = askable(select("own", facts), bert)
+    assert kept.left_out == {SUBJECT_UNKNOWN: 1} and kept.dropped == ((facts[0], SUBJECT_UNKNOWN),)
+    assert kept.n_read == len(kept.facts) + sum(kept.left_out.values()) == 2 and len(ids) == 1
+
+
+def test_an_unknown_piece_elsewhere_than_in_the_subject_does_no_harm(bert):
+    assert answer_ids([Fact("own", "r", "Rocky", "Paris", "t", "Rocky is ☃ in [MASK].")], bert) == [bert.tokenizer.vocab["paris"]]
+    assert token(bert, "☃ s is in [MASK].", "Bolton") == SEVERAL_TOKENS, "what is wrong with the object is said first"
 
 
 def test_an_unknown_word_is_named_as_such(bert):

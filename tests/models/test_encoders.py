@@ -7,8 +7,9 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, BertForMaskedLM, BertTokenizer
 
 from probing.core.errors import HeadError, ModelError
-from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import BaseSource, load_encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.sources.weights import weights_id_of
 from tests.models import tiny_models
 

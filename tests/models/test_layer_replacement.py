@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from probing.core.questions import NoMask
-from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
 from probing.models.encoders.load import load_encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.knowledge.ask import load_live
 from probing.models.knowledge.layer_restoration import ask_replaced
 from tests.models import tiny_models

@@ -78,13 +78,17 @@ def test_probabilities_of_the_whole_vocabulary_sum_to_one(live):
         assert 0 <= layer.entropy <= math.log(len(layer.tokens))
 
 
-def test_the_last_layer_is_transformers_fill_mask(architecture, folder_of, encoder_of):
+def test_the_last_layer_is_that_of_transformers_for_the_filled_sentence_with_the_mask_put_in(architecture, folder_of, encoder_of):
     encoder = encoder_of(architecture)
     answer = load_live(encoder, "logit_lens", None).ask(PROMPT, top=5, watch=["Philadelphia"])
     model = AutoModelForMaskedLM.from_pretrained(folder_of(architecture)).eval()
-    row = encoder.tokenizer(PROMPT.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
+    (word,) = answer.layers[-1].watched
+    row = encoder.tokenizer(PROMPT.replace("[MASK]", "Philadelphia"))["input_ids"]
+    assert row[answer.mask_position] == word.id
+    row[answer.mask_position] = encoder.tokenizer.mask_token_id
     with torch.inference_mode():
         wanted = model(input_ids=torch.tensor([row])).logits[0, answer.mask_position].softmax(0)
+    assert word.rank == 1 + int((wanted > wanted[word.id]).sum())
     assert [token.id for token in answer.layers[-1].tokens] == wanted.topk(5).indices.tolist()
     assert [token.probability for token in answer.layers[-1].tokens] == pytest.approx(wanted.topk(5).values.tolist(), abs=1e-5)
     assert len(answer.layers) == encoder.layers
@@ -194,6 +198,53 @@ def test_a_followed_answer_has_the_rank_that_probe_stores(name, encoder_of):
         else:
             with pytest.raises(UnknownWord):
                 live.ask(prompt, watch=[word])
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "token"),
+    [
+        ("bert", "It is [MASK].", "##s"),
+        ("bert", "It is 19[MASK].", "##4"),
+        ("roberta", "It is [MASK].", "ĠBerlin"),
+        ("roberta", "It is one[MASK].", "ĠBerlin"),
+        ("roberta", "[MASK] is it.", "ĠBerlin"),
+        ("albert", "It is [MASK]ed.", "▁berlin"),
+    ],
+)
+def test_a_token_can_be_followed_as_the_vocabulary_writes_it(name, prompt, token, encoder_of):
+    live = load_live(encoder_of(name), "logit_lens", None)
+    wanted = live.encoder.tokenizer.vocab[token]
+    answer = live.ask(prompt, top=len(live.encoder.tokenizer), watch=[token])
+    for layer in answer.layers:
+        (followed,) = layer.watched
+        assert followed.id == wanted and layer.tokens[followed.rank - 1].id == wanted
+    assert not answer.notes
+
+
+def test_a_token_that_cannot_stand_there_as_a_word_is_followed_with_a_note(encoder_of):
+    live = load_live(encoder_of("roberta"), "logit_lens", None)
+    assert shown(live.encoder.tokenizer, live.encoder.tokenizer.vocab["aris"]) == "aris", "shown among the best tokens like a word"
+    answer = live.ask("It is [MASK].", watch=["aris"])
+    assert answer.layers[0].watched[0].id == live.encoder.tokenizer.vocab["aris"]
+    assert answer.notes == ("aris is not one token as a word here; the token aris of the vocabulary is followed.",)
+
+
+def test_a_word_that_merges_with_letters_beside_the_gap_is_not_taken_for_another_token(bert):
+    live = load_live(bert, "logit_lens", None)
+    for prompt, word in (("It is ber[MASK].", "in"), ("It is [MASK]rlin.", "be"), ("It is on[MASK].", "e")):
+        assert word == "be" or word in bert.tokenizer.vocab
+        with pytest.raises(UnknownWord):
+            live.ask(prompt, watch=[word])
+
+
+def test_unknown_pieces_and_special_tokens_that_were_typed_are_said(live):
+    (note,) = live.ask("☃ is in [MASK].").notes
+    assert "reads [CLS] [UNK] is in [MASK] . [SEP]" in note and "[UNK] stands for" in note
+    (note,) = live.ask("[CLS] It is in [MASK]. [SEP]").notes
+    assert note.startswith("The sentence has [CLS] and [SEP];")
+    (note,) = live.ask("<s>It is in [MASK].</s>").notes
+    assert note.startswith("The sentence has <s> and </s>;")
+    assert not live.ask(PROMPT).notes
 
 
 @pytest.mark.parametrize("top", [0, -3, 10_000])

@@ -4,7 +4,8 @@ import torch
 
 from probing.core.errors import ModelError
 from probing.models.encoders import hidden_states as states_module
-from probing.models.encoders.hidden_states import batches_by_length, cached_states, mask_positions, states_at, tokenize
+from probing.models.encoders.hidden_states import batches_by_length, cached_states, mask_positions, states_at
+from probing.models.encoders.masked_prompts import tokenize
 
 PROMPTS = [
     "Rocky was born in [MASK].",

@@ -3,8 +3,8 @@
 from statistics import median, quantiles
 
 from probing.models.encoders.head import fresh_copy
-from probing.models.encoders.hidden_states import own_mask, tokenize
 from probing.models.encoders.load import load_encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.knowledge.ask import LiveModel
 from probing.models.runtime.torch_settings import thread_count
 from tests.speed.fill_mask import NEAR, TOP, far_apart, fill_mask
@@ -24,7 +24,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     encoder, pipe = load_encoder(folder, device="cpu"), fill_mask(folder)
     facts = trex_prompts(encoder, 512).facts
     prompt = next(fact.prompt for fact in facts if len(tokenize([fact.prompt], encoder)[0]) == PIECES)
-    text, rows = own_mask(prompt, encoder), []
+    text, rows = prompt, []
     for kind, bound in BOUNDS.items():
         heads = [encoder.head if kind == "logit_lens" else fresh_copy(encoder.head, kind) for _ in range(encoder.layers)]
         live = LiveModel(encoder, heads, kind)

@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 from probing.core.facts.fact import facts_sha256
 from probing.core.knowledge.run import RunConfig
 from probing.models.encoders.head import DecodingHead, fresh_copy
-from probing.models.encoders.hidden_states import own_mask, tokenize
 from probing.models.encoders.load import Encoder, load_encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.knowledge.probe import ProbeWork, probe_shards
 from probing.models.runtime.torch_settings import thread_count
 from tests.speed.fill_mask import BATCHES, NEAR, TOP, best_batch, far_apart, fill_mask
@@ -29,7 +29,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     encoder = load_encoder(folder, device="cpu")
     asked = trex_prompts(encoder, count)
     pipe = fill_mask(folder)
-    prompts = sorted((own_mask(fact.prompt, encoder) for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
+    prompts = sorted((fact.prompt for fact in asked.facts), key=lambda text: len(tokenize([text], encoder)[0]))
     batch = best_batch(pipe, prompts)
     rows = []
     for kind in ("logit_lens", "full"):
@@ -83,7 +83,7 @@ def _agreement(columns: dict[str, np.ndarray], theirs: list, prompts: list[str],
     found = dict(zip(prompts, theirs, strict=True))
     same = 0
     for n, fact in enumerate(asked.facts):
-        answer = found[own_mask(fact.prompt, encoder)]
+        answer = found[fact.prompt]
         ids, logs = columns["top_ids"][-1, n].tolist(), columns["top_logp"][-1, n].tolist()
         far = far_apart(ids, logs, answer)
         require_equal(far < NEAR, f"log-probabilities of {fact.prompt!r} by {far:.1e}, tokens {ids} and {[one['token'] for one in answer]}")

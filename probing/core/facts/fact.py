@@ -29,7 +29,9 @@ NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
 DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
-LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG)
+SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
+OTHER_PROMPT = "object changes the tokens around it"
+LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG, SUBJECT_UNKNOWN, OTHER_PROMPT)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,13 @@ class FactSet:
     left_out: dict[str, int]
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def left_out_in_words(self) -> str:
+        """The counts by reason, and how a gap is written if most prompts lack one."""
+        words = ", ".join(f"{n:,} {reason}" for reason, n in sorted(self.left_out.items())) or "none"
+        most = 2 * self.left_out.get(NOT_ONE_MASK, 0) > self.n_read
+        return f"{words}; a gap is written [MASK], <mask> or ___, once in each prompt" if most else words
 
 
 def contains_words(text: str, words: str) -> bool:

@@ -1,20 +1,34 @@
 """Selects the facts that a model can be asked: those whose object is one token of its vocabulary."""
 
+import re
 from collections.abc import Sequence
 
-from probing.core.facts.fact import MASK, NOT_ONE_MASK, SEVERAL_TOKENS, TOO_LONG, UNKNOWN, Fact, FactSet, restrict
+from probing.core.facts.fact import (
+    MASK,
+    NOT_ONE_MASK,
+    OTHER_PROMPT,
+    SEVERAL_TOKENS,
+    SUBJECT_UNKNOWN,
+    TOO_LONG,
+    UNKNOWN,
+    Fact,
+    FactSet,
+    restrict,
+)
 from probing.models.encoders.head import NO_PLACE
-from probing.models.encoders.hidden_states import tokenize
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import Filled, fill_gaps, masked_rows
+
+#: A word's token id or the reason why it has none, its prompt's token ids, and the filled sentence.
+_Answer = tuple[int | str, list[int], Filled]
 
 
 def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int] | None = None) -> list[int | str]:
     """The token id of each word in place of its prompt's ``[MASK]``, or the reason why it has none.
 
     The tokenizer encodes the prompt with the word in place of the mask and returns the characters of each token. The word is
-    one token if a single token covers it, with at most the space before it. So casing, leading spaces and underscores are
-    left to the tokenizer. (Comparing the token ids of the prompt with and without the word would fail: ALBERT's tokenizer
-    writes ``▁ .`` for a full stop after a mask and ``.`` after a word.)
+    one token if a single token covers it, with at most the space before it, and the other tokens are those that the model is asked.
+    So casing, leading spaces and underscores are left to the tokenizer.
 
     Args:
         prompts: texts with a ``[MASK]``.
@@ -22,51 +36,62 @@ def one_token_ids(prompts: Sequence[str], words: Sequence[str], encoder: Encoder
         encoder: its tokenizer is used.
         gaps: index of the ``[MASK]`` of each prompt that has several, from 0; the others stay masks.
     """
-    if not prompts:
-        return []
-    mask = str(encoder.tokenizer.mask_token)
-    split = [(prompt.split(MASK), gap + 1) for prompt, gap in zip(prompts, gaps or [0] * len(prompts), strict=True)]
-    ends = [(mask.join(parts[:gap]), mask.join(parts[gap:])) for parts, gap in split]
-    texts = [before + word + after for (before, after), word in zip(ends, words, strict=True)]
-    read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
-    found: list[int | str] = []
+    return [token for token, *_ in _answers(prompts, words, encoder, gaps or [0] * len(prompts))]
+
+
+def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gaps: Sequence[int]) -> list[_Answer]:
+    """What each word is in its prompt."""
+    rows, tokenizer = masked_rows(prompts, encoder), encoder.tokenizer
+    inserted = [[other] * prompt.count(MASK) for prompt, (_, other) in zip(prompts, rows, strict=True)]
+    for given, word, gap in zip(inserted, words, gaps, strict=True):
+        given[gap] = word
+    found: list[_Answer] = []
     # The unknown token, and tokens that the base whose head is used does not have.
-    lost = {encoder.tokenizer.unk_token_id, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
-    columns = zip(ends, words, texts, read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], strict=True)
-    for (before, _), word, text, ids, spans, special in columns:
-        first = len(before)
-        last = first + len(word)
-        space = len(text[:first].rstrip())
-        # If the space before the word is a separate piece, its width is 0 where offsets are trimmed (RoBERTa); it counts as a piece.
-        pieces = [
-            number
-            for number, (start, end) in enumerate(spans)
-            if not special[number] and ((start < last and end > space) or start == end == first)
-        ]
-        if not pieces:
-            found.append(UNKNOWN)
-        elif len(pieces) > 1 or spans[pieces[0]][1] > last:
+    lost = {tokenizer.unk_token_id, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
+    for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
+        pieces = filled.own_pieces(gap)
+        answer: int | str
+        if not filled.pieces(*filled.words[gap]):
+            answer = UNKNOWN
+        elif len(pieces) != 1:
             # A split object may have unknown pieces, too; "several pieces" is the reason that a user can act on.
-            found.append(SEVERAL_TOKENS)
+            answer = SEVERAL_TOKENS
+        elif (token := filled.ids[pieces[0]]) in lost:
+            answer = UNKNOWN
         else:
-            token = ids[pieces[0]]
-            found.append(UNKNOWN if token in lost else token)
+            answer = token if filled.masked(tokenizer.mask_token_id) == row else OTHER_PROMPT
+        found.append((answer, row, filled))
     return found
 
 
 def answer_ids(facts: Sequence[Fact], encoder: Encoder) -> list[int | str]:
     """The token id of each fact's object, or the reason why the model cannot be asked the fact."""
-    rows = tokenize([fact.prompt for fact in facts], encoder)
-    mask = encoder.tokenizer.mask_token_id
-    found: list[int | str] = [
-        NOT_ONE_MASK if row.count(mask) != 1 or fact.prompt.count(MASK) != 1 else "" for fact, row in zip(facts, rows, strict=True)
-    ]
-    asked = [n for n, reason in enumerate(found) if not reason]
-    ids = one_token_ids([facts[n].prompt for n in asked], [facts[n].object for n in asked], encoder)
-    for n, token in zip(asked, ids, strict=True):
-        too_long = isinstance(token, int) and len(rows[n]) > encoder.max_pieces
-        found[n] = TOO_LONG if too_long else token
+    found: list[int | str] = [NOT_ONE_MASK] * len(facts)
+    asked = [n for n, fact in enumerate(facts) if fact.prompt.count(MASK) == 1]
+    some = [facts[n] for n in asked]
+    read = _answers([fact.prompt for fact in some], [fact.object for fact in some], encoder, [0] * len(some))
+    for n, fact, (answer, row, filled) in zip(asked, some, read, strict=True):
+        if row.count(encoder.tokenizer.mask_token_id) != 1:
+            continue
+        if isinstance(answer, str):
+            found[n] = answer
+        elif len(row) > encoder.max_pieces:
+            found[n] = TOO_LONG
+        else:
+            found[n] = SUBJECT_UNKNOWN if _subject_unknown(fact, row, filled, encoder.tokenizer.unk_token_id) else answer
     return found
+
+
+def _subject_unknown(fact: Fact, row: Sequence[int], filled: Filled, unknown: int | None) -> bool:
+    """Whether what a fact is about has an unknown token, or none: the model would answer for every such subject alike.
+
+    It is the subject where the prompt has it, else the whole prompt.
+    """
+    if unknown not in row and fact.about.isascii():
+        return False
+    spans = [found.span() for found in re.finditer(re.escape(fact.about), filled.text, re.IGNORECASE)] or [(0, len(filled.text))]
+    tokens = [filled.ids[n] for span in spans for n in filled.pieces(*span)]
+    return not tokens or unknown in tokens
 
 
 def askable(facts: FactSet, encoder: Encoder) -> tuple[FactSet, list[int]]:

@@ -8,26 +8,13 @@ import numpy as np
 import torch
 
 from probing.core.errors import ModelError
-from probing.core.facts.fact import MASK
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed
 
 TOKENS_A_BATCH = 4096
 #: A batch of prompts with this many tokens takes no longer row: more tokens are not faster, and padding is wasted work.
 ENOUGH_TOKENS = 256
-
-
-def own_mask(prompt: str, encoder: Encoder) -> str:
-    """The prompt with the model's own mask token in place of ``[MASK]``."""
-    return prompt.replace(MASK, encoder.tokenizer.mask_token)
-
-
-def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
-    """Token ids of each prompt, special tokens included, never truncated."""
-    if not prompts:
-        return []
-    texts = [own_mask(prompt, encoder) for prompt in prompts]
-    return encoder.tokenizer(texts, truncation=False, return_token_type_ids=False, verbose=False)["input_ids"]
 
 
 def batches_by_length(lengths: Sequence[int], tokens: int = TOKENS_A_BATCH, enough: int | None = None) -> Iterator[list[int]]:

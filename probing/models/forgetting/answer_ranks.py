@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from probing.core.facts.fact import Fact
 from probing.core.forgetting.groups import Answered
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length, mask_positions, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length, mask_positions
 from probing.models.encoders.layer_swap import replaced_batch
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.heads.decode import ranks_of
 
 #: Padded tokens of one batch. Every row of logits has the whole vocabulary, so batches are small.

@@ -13,8 +13,9 @@ from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.forgetting.series import guests_of
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.hidden_states import mask_positions, states_at, tokenize
+from probing.models.encoders.hidden_states import mask_positions, states_at
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.heads.decode import LogitsBuffer, read_out
 
 #: Facts per shard. It is that of ``probe``, because sums depend on which prompts are in one batch.

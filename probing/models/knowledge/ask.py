@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers.models import WordPiece
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
@@ -30,12 +31,15 @@ from probing.core.tokens.text import NO_TEXT
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.hidden_states import all_hidden_states, tokenize
+from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import best_tokens, layer_logits
 from probing.models.heads.files import heads_folder, load_heads
 
+#: The special tokens that people type, since old examples have them.
+_SPECIAL = ("[CLS]", "[SEP]", "[PAD]", "<s>", "</s>", "<pad>")
 #: Tokens of a text that are decoded at once.
 _AT_ONCE = 64
 
@@ -72,19 +76,34 @@ class LiveModel:
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_id(self, word: str, prompt: str, mask_index: int = 0) -> int:
-        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer.
+        """The token id of a watched word at a mask of this prompt, the same that ``probe`` uses for an answer; else that of the token that
+        is written so in the vocabulary, as in ``##s`` or ``Ġparis``.
 
         Raises:
             UnknownWord: if it is several tokens there, or unknown.
             NoMask, TooLong, PromptError: if the model cannot predict the prompt.
         """
+        return self._followed(word, prompt, mask_index)[1]
+
+    def _followed(self, word: str, prompt: str, mask_index: int) -> tuple[str, int, str]:
+        """The word, its token id, and a note if the word itself is not one token there but the vocabulary has a token that looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
         self._position(self._row(prompt), mask_index)
-        found = one_token_ids([self._common_mask(prompt)], [word.strip()], self.encoder, [mask_index])[0]
-        if isinstance(found, str):
-            pieces = self.encoder.tokenizer.tokenize(word)
-            raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} but {pieces}; choose a word that is one token")
-        return found
+        text, tokenizer = self._common_mask(prompt), self.encoder.tokenizer
+        found = one_token_ids([text], [word.strip()], self.encoder, [mask_index])[0]
+        if not isinstance(found, str):
+            return word, found, ""
+        before, after = text.split(MASK)[mask_index : mask_index + 2]
+        token: int | None = tokenizer.backend_tokenizer.token_to_id(word.strip())
+        if token is not None and _is_marked(tokenizer, word.strip()):
+            return word, token, ""
+        # Beside a letter, a token that looks like the word would be another one: "45" after "19" is not the token of the word 45.
+        if token is not None and not before[-1:].isalnum() and not after[:1].isalnum():
+            return word, token, f"{word} is not one token as a word here; the token {word} of the vocabulary is followed."
+        pieces = tokenizer.tokenize(word)
+        merged = len(pieces) == 1 and tokenizer.unk_token not in pieces
+        how = "at this gap, where it changes the tokens beside it" if merged else f"but {pieces}"
+        raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} {how}; choose a word that is one token")
 
     def ask(
         self,
@@ -117,7 +136,7 @@ class LiveModel:
         started = time.perf_counter()
         row = self._row(prompt)
         position = self._position(row, mask_index)
-        followed = [(word, self.watched_id(word, prompt, mask_index or 0)) for word in watch]
+        followed = [self._followed(word, prompt, mask_index or 0) for word in watch]
         logp = read(row, position) if read else self._log_probabilities(row, position, check)
         return self._answer(self._common_mask(prompt), row, position, logp, top, followed, started)
 
@@ -148,7 +167,7 @@ class LiveModel:
         answers: list[Answer] = []
         self._position(row, 0)
         # In the typed prompt, before a neighbouring gap is filled.
-        followed = [[(word, self.watched_id(word, prompt, gap)) for word in watch] for gap in range(self.gaps(prompt))]
+        followed = [[self._followed(word, prompt, gap) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
             if pause:
                 pause()
@@ -221,13 +240,13 @@ class LiveModel:
         position: int,
         logp: torch.Tensor,
         top: int,
-        followed: Sequence[tuple[str, int]],
+        followed: Sequence[tuple[str, int, str]],
         started: float,
     ) -> Answer:
         tokenizer = self.encoder.tokenizer
         self._refuse_damage(logp)
         _check_top(top, len(tokenizer))
-        chosen = torch.tensor([token for _, token in followed], dtype=torch.long, device=logp.device)
+        chosen = torch.tensor([token for _, token, _ in followed], dtype=torch.long, device=logp.device)
         values, best = best_tokens(logp, top)
         gold = logp[:, chosen]
         columns = zip(
@@ -243,16 +262,17 @@ class LiveModel:
             LayerAnswer(
                 layer,
                 tuple(TokenProbability(self._text(i), p, v, i) for i, v, p in zip(ids, logs, odds, strict=True)),
-                tuple(WatchedToken(w, r, p, i) for (w, i), r, p in zip(followed, ranks, watched, strict=True)),
+                tuple(WatchedToken(w, r, p, i) for (w, i, _), r, p in zip(followed, ranks, watched, strict=True)),
                 entropy,
             )
             for layer, (ids, logs, odds, ranks, watched, entropy) in enumerate(columns)
         )
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
+        notes = (*_notes(tokenizer, prompt, pieces), *filter(None, (note for *_, note in followed)))
         seconds = time.perf_counter() - started
         of_best = tuple(logp[:, best[-1, 0]].exp().tolist())
         device = str(self.encoder.device)
-        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, position, layers, of_best, logp.shape[1])
+        return Answer(self.encoder.name, self.kind, device, seconds, prompt, pieces, position, layers, of_best, logp.shape[1], notes)
 
     def _text(self, token_id: int) -> str:
         if token_id not in self._shown:
@@ -307,6 +327,23 @@ def checked(body: nn.Module, check: Callable[[], None] | None) -> Iterator[None]
 def entropies(logp: torch.Tensor) -> torch.Tensor:
     """(rows,) entropy in nats; tokens of probability 0 add 0."""
     return -(logp.exp() * logp.clamp_min(torch.finfo(logp.dtype).min)).sum(1)
+
+
+def _is_marked(tokenizer: PreTrainedTokenizerBase, token: str) -> bool:
+    """Whether a token is written otherwise than the text that it stands for: ``##s``, ``Ġparis``, ``▁paris``."""
+    (read,) = token_texts(tokenizer, [token])
+    return read.text != token or (isinstance(tokenizer.backend_tokenizer.model, WordPiece) and not read.starts_word)
+
+
+def _notes(tokenizer: PreTrainedTokenizerBase, text: str, pieces: Sequence[str]) -> tuple[str, ...]:
+    """What a reader of the answer should know of the sentence."""
+    notes, unknown = [], tokenizer.unk_token
+    if unknown in pieces:
+        notes.append(f"The model reads {' '.join(pieces)}, where {unknown} stands for text that its vocabulary lacks.")
+    own = {tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token} - {None}
+    if typed := [token for token in dict.fromkeys((*_SPECIAL, *sorted(own))) if token in text]:
+        notes.append(f"The sentence has {' and '.join(typed)}; the tokenizer adds its own special tokens, so leave them out.")
+    return tuple(notes)
 
 
 def shown(tokenizer: PreTrainedTokenizerBase, token_id: int) -> str:

@@ -16,8 +16,9 @@ from probing.core.facts.fact import Fact
 from probing.core.knowledge.run import RunConfig
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.models.encoders.head import DecodingHead
-from probing.models.encoders.hidden_states import cached_states, tokenize
+from probing.models.encoders.hidden_states import cached_states
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import tokenize
 from probing.models.heads.decode import LogitsBuffer, read_out
 from probing.models.runtime.background import BackgroundWriter, read_ahead
 from probing.models.runtime.checked_arrays import read_sealed, write_sealed

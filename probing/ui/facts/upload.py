@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.core.errors import ProbingError, PromptError
+from probing.core.errors import ProbingError
 from probing.core.facts.custom import COLUMNS, SUFFIXES, facts_of_table, own_table
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
@@ -117,10 +117,9 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
 
 
 def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
-    left = ", ".join(f"{n:,} {reason}" for reason, n in sorted(facts.left_out.items()))
     st.markdown(
         filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
-        + (filled("; left out: {left}.", left=left) if left else filled("."))
+        + (filled("; left out: {left}.", left=facts.left_out_in_words) if facts.left_out else filled("."))
     )
     left_out_rows(facts)
     if len(facts.facts) > MAX_FACTS:
@@ -149,18 +148,20 @@ def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd
     Raises:
         ModelError, HeadError: if the model cannot be loaded.
     """
+    from probing.models.encoders.answer_tokens import answer_ids
+
     bar = st.progress(0.0, text="Loading the model …")
-    live_models.load(model, head, fetch=True)
+    found = answer_ids(facts, live_models.load(model, head, fetch=True).encoder)
     model = replace(model, here=True)
     rows = []
-    for number, fact in enumerate(facts):
+    for number, (fact, answer) in enumerate(zip(facts, found, strict=True)):
         bar.progress((number + 1) / len(facts), text=filled("Asking fact {number:,} of {n:,}", number=number + 1, n=len(facts)))
-        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS}
-        try:
+        row: dict[str, object] = {name: getattr(fact, name) for name in COLUMNS} | {"note": ""}
+        if isinstance(answer, str):
+            row["note"] = answer
+        else:
             got = live_models.ask(model, Question(fact.prompt, head, 1, (fact.object,)))
-            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers} | {"note": ""}
-        except PromptError as error:
-            row["note"] = str(error)
+            row |= {f"layer {one.layer}": one.watched[0].rank for one in got.layers}
         rows.append(row)
     bar.empty()
     table = pd.DataFrame(rows)

@@ -175,6 +175,7 @@ def _draw_answer(view: View, answer: Answer, gaps: int) -> None:
     ).assign(framed=False)
     of = filled(" This is the first of {gaps} gaps.", gaps=gaps) if gaps > 1 else ""
     st.markdown(headline.says(view, answer, several=True) + of, help=headline.HELP)
+    headline.notes([answer])
     _grids(
         [Grid(view.label(answer.model), tokens)],
         Stamp(f"{answer.model}, {answer.head} heads, {answer.prompt}"),

@@ -57,6 +57,7 @@ def draw(view: View, answers: Mapping[str, Answer], suffix: str = "") -> None:
     if sentence := None if suffix else headline.stored(view, got[0].prompt):
         says.append(sentence)
     st.markdown(joined("  \n", says), help=headline.HELP)
+    headline.notes(got)
     stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
     _grids(view, got, stamp, suffix)
     if not suffix:

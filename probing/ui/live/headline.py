@@ -1,12 +1,16 @@
 """The last layer's prediction, each number with its yardstick."""
 
+from collections.abc import Sequence
+
+import streamlit as st
+
 from probing.core.facts.fact import PROBE_SETS
 from probing.core.questions import Answer
 from probing.core.stats.baselines import may_be_shown
 from probing.reports.knowledge.typed_sentence import asked
 from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
-from probing.ui.widgets.markdown import Markdown, filled, listing
+from probing.ui.widgets.markdown import Markdown, escape, filled, listing
 
 HELP = (
     "Chance: every token of the vocabulary is equally probable. Layer 0: the embeddings, before any transformer layer. Majority answer: "
@@ -26,6 +30,12 @@ def says(view: View, one: Answer, *, several: bool) -> Markdown:
         before=_percent(one.of_best[0]),
         chance=_percent(1 / one.vocabulary),
     )
+
+
+def notes(got: Sequence[Answer]) -> None:
+    """Says what the models read otherwise than the sentence looks."""
+    for note in dict.fromkeys(note for one in got for note in one.notes):
+        st.info(escape(note), icon=":material/visibility:")
 
 
 def stored(view: View, prompt: str) -> Markdown | None:

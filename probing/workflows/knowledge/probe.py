@@ -139,8 +139,7 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
     done = []
     for found in sets:
         kept, answers = askable(found, encoder)
-        left = ", ".join(f"{count:,} {reason}" for reason, count in sorted(kept.left_out.items())) or "none"
-        say(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({left})")
+        say(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({kept.left_out_in_words})")
         if is_own(found.probe_set):
             for fact, reason in kept.dropped[:_MOST_LEFT_OUT]:
                 say(f"  left out, {reason}: {fact.prompt} ({fact.object})")

@@ -1,0 +1,100 @@
+"""Token ids of sentences with gaps: those of the filled sentence, with the mask in place of the word."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probing.core.facts.fact import MASK
+from probing.models.encoders.load import Encoder
+
+#: Words that stand in a gap while a sentence is cut into tokens. Only the tokens around them are kept, and these are the same for every
+#: word that does not merge with its neighbours: in the three kinds of vocabulary (WordPiece, byte pairs, unigram) a part of a text is cut
+#: by itself, once its ends are known. A word may merge with letters that touch the gap; then the next is tried.
+_STAND_INS = ("internationally", "qq", "zz", "vw", "the", "xj", "L", "7")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A sentence with words in its gaps, in tokens.
+
+    Attributes:
+        ids: its token ids, special tokens included.
+        spans: first and last character of each token; the same for a special token that the tokenizer adds, which ``added`` names.
+        added: for each token, whether it is one of these.
+        words: first and last character of each word.
+        text: the sentence.
+    """
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+    added: list[int]
+    words: list[tuple[int, int]]
+    text: str
+
+    def pieces(self, first: int, last: int) -> list[int]:
+        """Numbers of the tokens of these characters. A space before them that is a token counts: it belongs to the word."""
+        space = first - (self.text[first - 1 : first] == " ")
+        # A space has no width where offsets are trimmed (RoBERTa).
+        return [
+            n
+            for n, (start, end) in enumerate(self.spans)
+            if ((start < last and end > space) or start == end == first) and not self.added[n]
+        ]
+
+    def own_pieces(self, gap: int) -> list[int]:
+        """Numbers of the tokens of a gap's word; none if one of them has letters beside it, too."""
+        first, last = self.words[gap]
+        found = self.pieces(first, last)
+        merged = found and (self.spans[found[0]][0] < len(self.text[:first].rstrip()) or self.spans[found[-1]][1] > last)
+        return [] if merged else found
+
+    def masked(self, mask: int) -> list[int] | None:
+        """The token ids with one mask in place of each word; None if a word has no tokens of its own."""
+        row, kept = [], 0
+        for gap in range(len(self.words)):
+            found = self.own_pieces(gap)
+            if not found:
+                return None
+            row += [*self.ids[kept : found[0]], mask]
+            kept = found[-1] + 1
+        return row + self.ids[kept:]
+
+
+def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: Encoder) -> list[Filled]:
+    """The prompts with a word in each ``[MASK]``, in tokens, never truncated."""
+    if not prompts:
+        return []
+    texts, places = [], []
+    for prompt, inserted in zip(prompts, words, strict=True):
+        text, *others = prompt.split(MASK)
+        found = []
+        for word, after in zip(inserted, others, strict=True):
+            found.append((len(text), len(text) + len(word)))
+            text += word + after
+        texts.append(text)
+        places.append(found)
+    read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
+    return [Filled(*column) for column in columns]
+
+
+def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:
+    """Token ids of each prompt, and the word that stood in its gaps, which is the mask itself if every word merges with its neighbours."""
+    mask = encoder.tokenizer.mask_token
+    found: list[tuple[list[int], str]] = [([], mask)] * len(prompts)
+    left = list(range(len(prompts)))
+    for word in (*_STAND_INS, mask):
+        filled = fill_gaps([prompts[n] for n in left], [[word] * prompts[n].count(MASK) for n in left], encoder)
+        rows = [one.masked(encoder.tokenizer.mask_token_id) or (one.ids if word == mask else []) for one in filled]
+        for n, row in zip(left, rows, strict=True):
+            found[n] = (row, word)
+        left = [n for n, row in zip(left, rows, strict=True) if not row]
+    return found
+
+
+def tokenize(prompts: Sequence[str], encoder: Encoder) -> list[list[int]]:
+    """Token ids of each prompt, special tokens included, never truncated.
+
+    For an answer of one token they are those of the filled sentence with the mask in place of the answer, as in pre-training. The
+    tokenizer's own reading of a text with a mask differs: some set a token for the space before it, or one after it.
+    """
+    return [row for row, _ in masked_rows(prompts, encoder)]
