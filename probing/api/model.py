@@ -126,9 +126,9 @@ class Model:
         A second call with the same facts reads the stored predictions. After an interruption, another call resumes.
 
         Args:
-            facts: a table or a list of dicts with ``subject, relation, object, prompt``, where the prompt has one gap (``[MASK]`` or
-                ``___``); the path of a JSONL or CSV file with the same columns, or of a folder in LAMA's layout; or the name of shipped
-                facts: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
+            facts: a DataFrame, an Arrow table or a list of dicts with ``subject, relation, object, prompt``, where the prompt has one
+                gap (``[MASK]`` or ``___``); the path of a file with such a table (CSV, TSV, JSON or Parquet), or of a folder in LAMA's
+                layout; or the name of shipped facts: ``trex``, ``google_re``, ``common_sense``, ``questions`` or ``all``.
             called: name of your own facts in results; by default the name of the file, or ``own-facts``.
             templates: name of a template set; by default that of the LAMA folder, else ``default``.
             out: folder of the runs; by default the folder ``runs`` of the cache, which ``probing.results()`` and the pages read.
@@ -138,7 +138,7 @@ class Model:
             The stored predictions: one row per fact and layer, layer curves, and the number of facts that were left out.
 
         Raises:
-            FactsError: if the facts do not exist, lack a column or a cell, or have a column twice.
+            FactsError: if the facts do not exist, lack a column or have it twice, or a cell is no text.
             OptionError: if another argument has another type.
             CacheError: if the cache or the folder ``out`` cannot be written, or the disk is full.
             ModelError: if there are stored runs of another model with this model's name.

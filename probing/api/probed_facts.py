@@ -1,7 +1,7 @@
 """Probed facts: the stored predictions of every layer as a table, layer curves and total knowledge."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,9 +12,9 @@ import pandas as pd
 from probing.api.arguments import in_a_notebook, readable
 from probing.api.display import Shown, for_notebook
 from probing.api.stored.argument_checks import checked
-from probing.core.errors import FactsError, OptionError
-from probing.core.facts.custom import COLUMNS, own_facts, own_probe_set
-from probing.core.facts.fact import PROBE_SETS, FactSet
+from probing.core.errors import OptionError
+from probing.core.facts.custom import own_facts, own_probe_set
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.metrics import METRICS, RANKS
@@ -219,7 +219,7 @@ class Probed(Shown):
 
 def probe_facts(
     model: "Model",
-    facts: "str | Path | pd.DataFrame | Iterable[Mapping[str, Any]]",
+    facts: Any,
     *,
     called: str | None = None,
     templates: str | None = None,
@@ -231,7 +231,8 @@ def probe_facts(
         readable("facts", str(facts))
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
     else:
-        sets = [_given(facts, called)]
+        # A name from the user is checked like the name of a file.
+        sets = [own_facts(facts, "the given table", own_probe_set(Path(OWN_FACTS), called))]
         named = sets[0].probe_set
     request = ProbeRequest(
         model.source or "",
@@ -244,20 +245,6 @@ def probe_facts(
         progress=progress,
     )
     return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))
-
-
-def _given(facts: "pd.DataFrame | Iterable[Mapping[str, Any]]", called: str | None) -> FactSet:
-    """Facts from a table or from rows."""
-    if isinstance(facts, pd.DataFrame):
-        if double := [column for column in COLUMNS if list(facts.columns).count(column) > 1]:
-            raise FactsError(f"the given table has the column {double[0]!r} twice; expected each of {', '.join(COLUMNS)} once")
-        facts = facts.loc[:, ~facts.columns.duplicated()]
-    rows = facts.to_dict("records") if isinstance(facts, pd.DataFrame) else facts
-    listed = list(rows) if isinstance(rows, Iterable) else [rows]
-    if not all(isinstance(row, Mapping) for row in listed):
-        raise FactsError(f"got facts as {type(facts).__name__}; expected a table, a list of dicts, a path or the name of shipped facts")
-    # A name from the user is checked like the name of a file.
-    return own_facts(listed, "the given table", own_probe_set(Path(OWN_FACTS), called))
 
 
 def _refuse_others(k: int, average: str) -> None:

@@ -42,7 +42,7 @@ def test_a_file_is_a_users_own_facts(repo_root, ours, name):
     assert (found.probe_set, found.n_read) == ("sample_facts", 6)
 
 
-@pytest.mark.parametrize("name", ["wikidata", "facts.json", "/absent/folder"])
+@pytest.mark.parametrize("name", ["wikidata", "facts.xlsx", "/absent/folder"])
 def test_anything_else_is_an_error_that_says_what_would_do(ours, name):
     with pytest.raises(FactsError, match=rf"{name}'; expected one of {', '.join(NAMES)}, a folder in LAMA's layout"):
         read_facts(name, ours)

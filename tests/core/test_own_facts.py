@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts.custom import COLUMNS, NO_RELATION, own_probe_set, own_table, parse_own_facts, read_own_facts
+from probing.core.facts.custom import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
 from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK, Fact
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -19,27 +19,25 @@ CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
 @pytest.mark.parametrize(("content", "name"), [(JSONL, "my.jsonl"), (CSV, "my.csv"), (CSV, "MY.CSV")])
 def test_both_formats_give_the_same_fact(content, name):
     expected = Fact("own", "place of birth", "Rocky Balboa", "Philadelphia", PROMPT, PROMPT)
-    assert parse_own_facts(content, name).facts == (expected,)
-    assert parse_own_facts(content.encode(), name).facts == (expected,)
+    assert own_facts(content, name).facts == (expected,)
+    assert own_facts(content.encode(), name).facts == (expected,)
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize(("content", "name"), [(JSONL + "\n", "my.jsonl"), (CSV, "my.csv")])
 def test_windows_and_spreadsheets_may_have_written_it(content, name, ending):
     written = ("\ufeff" + content.replace("\n", ending)).encode()
-    assert len(parse_own_facts(written, name).facts) == 1
+    assert len(own_facts(written, name).facts) == 1
 
 
 def test_columns_may_stand_in_any_order_and_there_may_be_more():
     text = f"note,Prompt, object,relation,subject\nx,{PROMPT},Philadelphia,place of birth,Rocky Balboa\n"
-    assert parse_own_facts(text, "my.csv").facts == parse_own_facts(CSV, "my.csv").facts
+    assert own_facts(text, "my.csv").facts == own_facts(CSV, "my.csv").facts
 
 
 def test_a_cell_in_quotes_may_hold_commas_and_lines():
-    text = f'{HEADER}\nFrance,capital,Paris,"The capital of France,\na country, is [MASK]."\n\nOnly,three,cells\n'
-    with pytest.raises(FactsError, match="line 5: got 3 cells, expected 4"):
-        parse_own_facts(text, "my.csv")
-    (fact,) = parse_own_facts(text.rsplit("\n\n", 1)[0], "my.csv").facts
+    text = f'{HEADER}\nFrance,capital,Paris,"The capital of France,\na country, is [MASK]."\n'
+    (fact,) = own_facts(text, "my.csv").facts
     assert fact.prompt == "The capital of France,\na country, is [MASK]."
 
 
@@ -50,21 +48,21 @@ def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
         {**ROCKY, "subject": "A", "prompt": "No gap."},
         {**ROCKY, "subject": "B", "prompt": "[MASK] [MASK]"},
     ]
-    found = parse_own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
     assert found.left_out == {DUPLICATE: 1, NOT_ONE_MASK: 2}
     assert found.n_read == 4 == len(found.facts) + 1 + 2
 
 
 @pytest.mark.parametrize("gap", ["[mask]", "<mask>", "____"])
 def test_a_gap_may_be_written_as_on_the_live_page(gap):
-    assert parse_own_facts(CSV.replace("[MASK]", gap), "my.csv").facts == parse_own_facts(CSV, "my.csv").facts
+    assert own_facts(CSV.replace("[MASK]", gap), "my.csv").facts == own_facts(CSV, "my.csv").facts
 
 
 def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
-    assert parse_own_facts(JSONL, "my.jsonl", "questions").facts[0].probe_set == "questions"
+    assert own_facts(JSONL, "my.jsonl", "questions").facts[0].probe_set == "questions"
     for name in ("trex", "google_re", "conceptnet", "squad", " "):
         with pytest.raises(FactsError, match="own facts cannot be called"):
-            parse_own_facts(JSONL, "my.jsonl", name)
+            own_facts(JSONL, "my.jsonl", name)
 
 
 @pytest.mark.parametrize(
@@ -72,37 +70,30 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
     [
         (JSONL + "\n{", "my.jsonl", "my.jsonl, line 2: not JSON"),
         (JSONL + '\n"text"', "my.jsonl", "line 2: got str, expected a JSON object"),
-        ('{"subject": "A"}', "my.jsonl", r"line 1: 'object' is missing, got \['subject'\]; expected text in each of"),
-        (f'{JSONL}\n{{"subject": "A"}}', "my.jsonl", r"line 2: 'relation' is missing, got \['subject'\]"),
-        (json.dumps({**ROCKY, "object": 1941}), "my.jsonl", "line 1: 'object' is 1941; expected text"),
-        ('{"answer": 1941, "question": "[MASK]"}', "my.jsonl", "line 1: 'answer' is 1941; expected text in each of answer, question"),
+        ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
         ("\n\n", "my.csv", "my.csv holds no facts"),
         (HEADER + "\n", "my.csv", "holds no facts"),
         ("subject;relation;object;prompt\n", "my.csv", "my.csv holds no facts"),
-        ("subject;relation;object\nA;b;c\n", "my.csv", r"line 1: the columns are .* expected each of object \(or answer, obj_label\)"),
-        ("One [MASK] two,Paris,Rome\n", "my.csv", "line 1: the columns are .* subject and relation are read if they are there"),
-        ("subject,subject,relation,object,prompt\n", "my.csv", "expected each of .* once"),
-        (f'{HEADER}\nA,b,c,"[MASK]', "my.csv", "line 2: not CSV"),
+        ("subject;relation;object\nA;b;c\n", "my.csv", r"the columns are .* expected each of object \(or answer, obj_label"),
+        ("One [MASK] two,Paris,Rome\n", "my.csv", "the columns are .* subject and relation are read if they are there"),
+        ("subject,subject,relation,object,prompt\n", "my.csv", "the column 'subject' twice .*; expected it once"),
         (f"{HEADER}\nA,b,c,One, two [MASK]\n", "my.csv", "line 2: got 5 cells, expected 4 .* in double quotes"),
         (JSONL.encode() + b"\n\xe4", "my.jsonl", "line 2: byte 0xe4 is not UTF-8"),
-        (JSONL, "my.json", r"ends in '\.json', expected \.jsonl or \.csv"),
-        (JSONL, "facts", "ends in '', expected"),
         ("[" * 100_000, "my.jsonl", "line 1: not JSON"),
-        (f"{HEADER}\n{'x' * 200_000},b,c,[MASK]\n", "my.csv", "line 2: not CSV"),
     ],
     ids=lambda value: None if len(value) < 60 else "long",
 )
 def test_what_is_wrong_is_named_with_its_line(content, name, message):
     with pytest.raises(FactsError, match=message):
-        parse_own_facts(content, name)
+        own_facts(content, name)
 
 
 @pytest.mark.parametrize("cell", ["", " ", None])
 def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
     rows = [{**ROCKY, "object": cell}, {**ROCKY, "prompt": cell}, {**ROCKY, "subject": cell, "relation": cell}]
-    found = parse_own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
+    found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
     assert found.left_out == {NO_ANSWER: 1, NOT_ONE_MASK: 1}
     assert [(fact.object, reason) for fact, reason in found.dropped] == [("", NO_ANSWER), ("Philadelphia", NOT_ONE_MASK)]
     assert [(fact.subject, fact.relation) for fact in found.facts] == [("", NO_RELATION)]
@@ -111,7 +102,6 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
 @pytest.mark.parametrize(
     ("content", "name", "form", "columns"),
     [
-        (CSV.replace(",", ";"), "my.csv", "semicolons", dict(zip(COLUMNS, COLUMNS, strict=True))),
         (
             "Question;Answer\nRocky Balboa was born in ___.;Philadelphia\n",
             "my.csv",
@@ -122,7 +112,7 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
         (
             '{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}',
             "p.txt",
-            "JSONL",
+            "JSON lines",
             {"object": "answer", "prompt": "question"},
         ),
         ("Rocky, he was born in [MASK].;Philadelphia\n", "pasted.txt", "semicolons", {"prompt": "column 1", "object": "column 2"}),
@@ -136,28 +126,26 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
     ],
 )
 def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, name, form, columns):
-    table = own_table(content, name)
-    assert (table.form, table.columns) == (form, columns)
-    assert all(f"{ours} = {theirs}" in table.said for ours, theirs in columns.items())
-    (fact,) = parse_own_facts(content, name).facts
+    found = own_facts(content, name)
+    assert all(part in found.said for part in (form, *(f"{ours} = {theirs}" for ours, theirs in columns.items())))
+    (fact,) = found.facts
     assert fact.object == "Philadelphia" and fact.prompt.endswith("born in [MASK].")
     assert bool(fact.subject) == ("subject" in columns) and fact.relation == ("facts" if "relation" not in columns else fact.relation)
 
 
-def test_our_own_column_wins_over_another_name_of_it():
-    table = own_table(f"question,{HEADER}\nWho?,A,b,c,[MASK]\n", "my.csv")
-    assert not table.guessed and table.rows == ((2, {"subject": "A", "relation": "b", "object": "c", "prompt": "[MASK]"}),)
+def test_of_a_table_with_our_columns_nothing_is_said():
+    assert own_facts(CSV, "my.csv").said == own_facts(JSONL, "my.jsonl").said == ""
 
 
 def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
-    found = parse_own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
+    found = own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
     assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}
     assert [fact.about for fact in found.facts] == ["One is [MASK].", "Two is [MASK]."]
 
 
 def test_markup_and_emoji_are_text_like_any_other():
     text = json.dumps({**ROCKY, "subject": "<b>🥊</b>"}, ensure_ascii=False)
-    assert parse_own_facts(text, "my.jsonl").facts[0].subject == "<b>🥊</b>"
+    assert own_facts(text, "my.jsonl").facts[0].subject == "<b>🥊</b>"
 
 
 @pytest.mark.parametrize(

@@ -180,11 +180,11 @@ def test_a_configured_folder_is_offered(ask, tmp_path, monkeypatch):
 
 
 def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
-    from probing.core.facts.custom import parse_own_facts
+    from probing.core.facts.custom import own_facts
     from probing.ui.facts.upload import SAMPLE, ask_all
     from probing.ui.frame.live_models import Choice
 
-    facts = parse_own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
+    facts = own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3
     table = ask_all(facts, Choice("own", str(save("bert", tmp_path / "own")), ""), "logit_lens")
     assert list(table.columns[4:-1]) == [f"layer {n}" for n in range(LAYERS + 1)]

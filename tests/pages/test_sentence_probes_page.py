@@ -279,7 +279,7 @@ def test_of_a_long_file_as_much_is_taken_as_the_page_says(upload, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("mine.csv", "text,label\na,b\n", "sentence"),
+        ("mine.csv", "words,label\na,b\n", "sentence"),
         ("mine.tsv", "sentence\tlabel\na b\tone\nc d\ttwo\n", "at least 40"),
     ],
 )

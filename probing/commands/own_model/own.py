@@ -4,7 +4,7 @@ import typer
 
 from probing.commands.options import command
 from probing.core.errors import FactsError
-from probing.core.facts.custom import own_probe_set, parse_own_facts
+from probing.core.facts.custom import own_facts, own_probe_set
 from probing.core.own_model.background import OwnRun, carry_out, find_run, prepare
 from probing.core.own_model.wish import Wish, placed
 from probing.workflows.requests.own_model import OwnRequest
@@ -34,7 +34,8 @@ def _prepared(request: OwnRequest) -> OwnRun:
         content = request.facts.expanduser().read_bytes()
     except OSError as error:
         raise FactsError(f"cannot read {request.facts}: {error}; expected a file of facts") from error
-    parse_own_facts(content, str(request.facts), called)
+    if said := own_facts(content, str(request.facts), called).said:
+        typer.echo(f"{request.facts}: {said}")
     wish = Wish(
         model=placed(request.model),
         base=placed(request.base) if request.base else "",

@@ -1,30 +1,65 @@
-"""Reader of a user's own facts: JSONL, or a table with subject, relation, object and prompt.
+"""Reader of a user's own facts: a table with object and prompt, and possibly subject and relation, in any form that ``tables`` reads.
 
 One fact per line is all that is needed::
 
     {"subject": "Germany", "relation": "capital", "object": "Berlin", "prompt": "The capital of Germany is [MASK]."}
 
-A table has the same columns, named in its first line; ``own_table`` guesses other names. Subject and relation may be missing. Further
-columns are ignored. A gap may be written ``<mask>`` or ``___`` too.
+Headings are guessed, because tables of questions and answers rarely have ours; the prompt is the column whose cells have one gap. A gap
+may be written ``<mask>`` or ``___`` too. Several prompts of one fact are several questions.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.core.characters import refuse_half_characters
 from probing.core.errors import FactsError
-from probing.core.facts.fact import PROBE_SETS, Fact, FactSet, select
+from probing.core.facts.fact import MASK, PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets
-from probing.core.facts.own_table import COLUMNS as COLUMNS
-from probing.core.facts.own_table import NEEDED, OwnTable, named_columns, read_table_of_facts, refused
-from probing.core.facts.own_table import SUFFIXES as SUFFIXES
+from probing.core.files.tables import SUFFIXES as SUFFIXES
+from probing.core.files.tables import Kind, Table, one_text, read_table
 from probing.core.questions import with_masks
 
+COLUMNS = ("subject", "relation", "object", "prompt")
+#: Without them there is no fact; the others may be missing.
+NEEDED = ("object", "prompt")
 #: The relation of facts whose table names none.
 NO_RELATION = "facts"
 _LONGEST_NAME = 60
+
+
+def _unnamed(cells: Sequence[str]) -> dict[str, int]:
+    """Our column -> its number in a table without headings, by its first row; empty if that is no fact, or has a heading."""
+    gaps = [place for place, cell in enumerate(cells) if _has_gap(cell)]
+    if len(gaps) != 1 or KIND.known(cells):
+        return {}
+    if len(cells) == 2:
+        return {"prompt": gaps[0], "object": 1 - gaps[0]}
+    return {ours: place for place, ours in enumerate(COLUMNS)} if len(cells) == 4 and gaps == [3] else {}
+
+
+def _has_gap(cell: Any) -> bool:
+    text = one_text(cell, joined=True)
+    return isinstance(text, str) and with_masks(text).count(MASK) == 1
+
+
+KIND = Kind(
+    FactsError,
+    "facts",
+    {
+        "subject": ("subject", "sub_label", "subj", "sub", "entity", "topic", "head"),
+        "relation": ("relation", "predicate", "predicate_id", "pred", "property", "prop", "rel", "property_label", "category"),
+        "object": ("object", "answer", "obj_label", "obj", "gold", "target", "expected", "answers", "label", "tail"),
+        "prompt": (
+            *("prompt", "question", "sentence", "masked_sentence", "masked_sentences", "cloze", "statement", "text"),
+            *("context", "query", "questions"),
+        ),
+    },
+    _unnamed,
+    joined="prompt",
+    missed=("subject", "relation"),
+)
 
 
 def own_probe_set(path: Path, name: str | None = None) -> str:
@@ -58,127 +93,78 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
     """Reads a file of facts.
 
     Args:
-        path: a file that ends in one of ``SUFFIXES``.
+        path: a file of one of the forms that ``tables`` reads.
         probe_set: name the facts are shown under.
 
     Returns:
         The facts; one without an answer, a prompt without exactly one ``[MASK]`` and a duplicate are left out and counted.
 
     Raises:
-        FactsError: naming file and line, if the file cannot be read, or a cell is missing or no text.
+        FactsError: naming file and line, if the file cannot be read, or a cell is no text.
     """
-    return parse_own_facts(_content(path), str(path), probe_set)
-
-
-def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        raise FactsError(f"cannot read {path}: {error}; expected a file of facts, {' or '.join(SUFFIXES)}") from error
+        raise FactsError(f"cannot read {path}: {error.strerror or error}; expected a file of facts, {' or '.join(SUFFIXES)}") from error
+    return own_facts(content, str(path), probe_set)
 
 
-def parse_own_facts(content: str | bytes, name: str, probe_set: str = "own") -> FactSet:
-    """Reads facts from the content of a file, such as an upload.
+def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
+    """Reads facts from the content of a file, such as an upload, or from a table.
 
     Args:
-        content: text, or bytes in UTF-8.
-        name: the file's name; its ending decides the format, and errors name it.
+        given: what ``read_table`` takes.
+        name: the file's name, or what errors call the table.
         probe_set: name the facts are shown under.
 
     Returns:
         As ``read_own_facts``.
 
     Raises:
-        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's.
+        FactsError: as ``read_own_facts``, or if the probe set has the name of one of LAMA's: they would be compared with the papers'
+            numbers.
     """
-    return facts_of_table(own_table(content, name), name, probe_set)
-
-
-def facts_of_table(table: OwnTable, name: str, probe_set: str = "own") -> FactSet:
-    """The facts of a table that was read; ``name`` and ``probe_set`` as for ``parse_own_facts``.
-
-    Raises:
-        FactsError: as ``parse_own_facts``.
-    """
-    refuse_known_set(probe_set)
-    return _read_rows(((f"{name}, line {number}", row) for number, row in table.rows), name, probe_set, table.columns)
-
-
-def own_table(content: str | bytes, name: str) -> OwnTable:
-    """How the content of a file of facts is read: what separates its cells, and which column is which.
-
-    Args:
-        content, name: as for ``parse_own_facts``.
-
-    Raises:
-        FactsError: as ``parse_own_facts``.
-    """
-    return read_table_of_facts(_decoded(content, name), name)
-
-
-def said_of_table(path: Path) -> str:
-    """How a file of facts is read, in words, if its columns are not called as ours; else nothing.
-
-    Raises:
-        FactsError: as ``read_own_facts``.
-    """
-    table = own_table(_content(path), str(path))
-    return table.said if table.guessed else ""
-
-
-def own_facts(rows: Iterable[Mapping[str, Any]], name: str, probe_set: str = "own") -> FactSet:
-    """Reads facts from rows, such as those of a table.
-
-    Args:
-        rows: the cells of each by column; further columns are ignored.
-        name: what errors call the rows; they are counted from 1.
-        probe_set: name the facts are shown under.
-
-    Returns:
-        As ``read_own_facts``.
-
-    Raises:
-        FactsError: as ``parse_own_facts``.
-    """
-    refuse_known_set(probe_set)
-    table = named_columns(enumerate(rows, 1), name)
-    return _read_rows(((f"{name}, row {number}", row) for number, row in table.rows), name, probe_set, table.columns)
-
-
-def refuse_known_set(probe_set: str) -> None:
-    """Raises a ``FactsError`` if own facts have the name of LAMA's: they would be compared with the papers' numbers."""
     if not probe_set.strip() or probe_set in known_probe_sets():
         raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
-
-
-def _read_rows(rows: Iterable[tuple[str, Mapping[str, Any]]], name: str, probe_set: str, theirs: Mapping[str, str]) -> FactSet:
-    """The facts of rows, each of which comes with its name in errors; these call the columns as the table does."""
-    facts = [_fact(row, where, probe_set, theirs) for where, row in rows]
-    if not facts:
+    table = read_table(given, name, KIND)
+    columns = table.unnamed or (_columns(table) if table.heads else {})
+    if not table.rows:
         raise FactsError(f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}")
-    return select(probe_set, facts)
+    rows, said = table.texts(columns)
+    found = select(probe_set, (_fact(row, probe_set) for _, row in rows), several_prompts=True)
+    if (n := len({(fact.relation, fact.about, fact.object) for fact in found.facts})) < len(found.facts):
+        said = f"{said}; {len(found.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
+    return replace(found, said=said)
 
 
-def _decoded(content: str | bytes, name: str) -> str:
-    try:
-        text = content.decode("utf-8") if isinstance(content, bytes) else content
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise FactsError(f"{name}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8; save it as UTF-8") from None
-    # Spreadsheets write a byte order mark before the first column's name.
-    return text.removeprefix("\ufeff")
+def _columns(table: Table) -> dict[str, int]:
+    """Our column -> its number. The prompt is ours or one with a known name if half of its cells have one gap, else the one with most.
+
+    Raises:
+        FactsError: if a column that is needed is missing, or is there twice.
+    """
+    found = table.kind.columns(table.heads, table.name)
+    known = found.get("prompt", [])
+    called_ours = [place for place in known if table.heads[place].strip().lower() == "prompt"]
+    for group in (called_ours, known, [*known, *(place for place in range(len(table.heads)) if place not in known)]):
+        gaps = {place: sum(_has_gap(cells[place]) for _, cells in table.rows) for place in group}
+        best = max(group, key=gaps.__getitem__, default=-1)
+        if gaps.get(best) and (2 * gaps[best] >= len(table.rows) or len(group) == len(table.heads)):
+            found["prompt"] = [best]
+            break
+    taken = found.get("prompt", [])[:1]
+    free = {ours: [place for place in places if ours == "prompt" or [place] != taken] for ours, places in found.items()}
+    columns = {ours: free[ours][0] for ours in COLUMNS if free.get(ours)}
+    if not set(NEEDED) <= set(columns):
+        wanted = " and ".join(f"{ours} (or {', '.join(KIND.names[ours][1:4])}, ...)" for ours in NEEDED)
+        raise FactsError(
+            f"{table.name}: the columns are {list(table.heads)}, expected each of {wanted}, "
+            "with commas, semicolons or tabs between; subject and relation are read if they are there"
+        )
+    return columns
 
 
-def _fact(row: Mapping[str, Any], where: str, probe_set: str, theirs: Mapping[str, str]) -> Fact:
-    cells = {"subject": "", "relation": NO_RELATION}
-    for column in COLUMNS:
-        if column not in row:
-            continue
-        value = row[column]
-        if value is not None and not isinstance(value, str):
-            wanted = ", ".join(theirs.get(one, one) for one in row)
-            raise FactsError(f"{where}: {theirs.get(column, column)!r} {refused(value)}; expected text in each of {wanted}")
-        refuse_half_characters(value or "", f"{where}: {theirs.get(column, column)!r}", FactsError)
-        cells[column] = (value or "").strip()
+def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
+    cells = {column: row.get(column, "").strip() for column in COLUMNS}
     prompt = with_masks(cells["prompt"])
     return Fact(probe_set, cells["relation"] or NO_RELATION, cells["subject"], cells["object"], prompt, prompt)

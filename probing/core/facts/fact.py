@@ -82,6 +82,7 @@ class FactSet:
 
     Attributes:
         dropped: the left-out facts, each with its reason, except for those that the reader of a data set has left out.
+        said: how the user's table was read, in words; empty if its columns are called as ours and nothing else is to be said.
     """
 
     probe_set: str
@@ -90,6 +91,7 @@ class FactSet:
     left_out: dict[str, int]
     template_set: str = "default"
     dropped: tuple[tuple[Fact, str], ...] = field(default=(), repr=False, compare=False)
+    said: str = field(default="", repr=False, compare=False)
 
     @property
     def left_out_in_words(self) -> str:
@@ -110,7 +112,9 @@ def fill(template: str, subject: str) -> str:
     return re.sub(r"\[[XY]\]", lambda found: subject if found[0] == "[X]" else MASK, template)
 
 
-def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None, template_set: str = "default") -> FactSet:
+def select(
+    probe_set: str, read: Iterable[Fact], left_out: Counter | None = None, template_set: str = "default", several_prompts: bool = False
+) -> FactSet:
     """De-duplicates facts and drops those without an answer and prompts without exactly one mask, counting all three.
 
     Two facts are the same if relation, subject and object agree as raw strings with spaces stripped, before any
@@ -121,15 +125,16 @@ def select(probe_set: str, read: Iterable[Fact], left_out: Counter | None = None
         read: facts in file order.
         left_out: counts by reason of what the reader has already left out.
         template_set: name of the template set the prompts were made with.
+        several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact once.
     """
     counts: Counter = Counter(left_out or {})
     n_read = sum(counts.values())
     dropped: list[tuple[Fact, str]] = []
-    kept: dict[tuple[str, str, str], Fact] = {}
+    kept: dict[tuple[str, ...], Fact] = {}
     for fact in read:
         n_read += 1
         # Facts without their own subject (SQuAD) are distinguished by their prompt.
-        key = (fact.relation, fact.about, fact.object)
+        key = (fact.relation, fact.about, fact.object, fact.prompt if several_prompts else "")
         if not fact.object:
             dropped.append((fact, NO_ANSWER))
         elif fact.prompt.count(MASK) != 1:

@@ -9,6 +9,7 @@ from probing.core.characters import refuse_half_characters
 from probing.core.errors import FactsError
 from probing.core.facts.fact import JUDGED_WRONG, PROBE_SETS, Fact, FactSet, fill, select
 from probing.core.facts.templates import Relation, read_lama_relations
+from probing.core.files.tables import json_objects
 
 #: LAMA spells its folders in several ways; the first that exists is read.
 FOLDERS = {
@@ -29,23 +30,10 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FactsError(f"cannot read {path}: {error}; expected UTF-8 text with one JSON object per line") from error
-    yield from parse_json_lines(text, str(path))
-
-
-def parse_json_lines(text: str, where: str) -> Iterator[tuple[int, dict]]:
-    """As ``json_lines``, of a text that came from ``where``."""
-    # Not splitlines: labels may hold U+2028 and its like, which JSON allows inside a string.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise FactsError(f"{where}, line {number}: not JSON ({error}); expected one JSON object per line") from error
-        if not isinstance(row, dict):
-            raise FactsError(f"{where}, line {number}: got {type(row).__name__}, expected a JSON object")
-        if "\\ud" in line.lower():
-            refuse_half_characters(json.dumps(row, ensure_ascii=False), f"{where}, line {number}", FactsError)
+    halves = "\\ud" in text.lower()
+    for number, row in json_objects(text, str(path), FactsError):
+        if halves:
+            refuse_half_characters(json.dumps(row, ensure_ascii=False), f"{path}, line {number}", FactsError)
         yield number, row
 
 

@@ -28,8 +28,8 @@ def read_facts(
     """Reads the facts that ``name_or_path`` names.
 
     Args:
-        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts that ends in one of ``SUFFIXES``.
-            A folder with such a name is written ``./name``.
+        name_or_path: one of ``NAMES``; else a folder in LAMA's layout or a file of own facts. A folder with such a name is
+            written ``./name``.
         ours: the project's own relations.
         template_set: name of a template set. None takes ``default`` for shipped facts; for a folder, see
             ``read_lama``. Sets without templates have only the prompts they come with.
@@ -66,9 +66,9 @@ def read_facts(
 
 
 def is_own_file(name_or_path: str | Path) -> bool:
-    """Whether this names a file of own facts, which need not exist."""
+    """Whether this names a file of own facts, which need not exist if it ends in one of ``SUFFIXES``."""
     path = Path(name_or_path).expanduser()
-    return name_or_path not in NAMES and path.suffix.lower() in SUFFIXES and not path.is_dir()
+    return name_or_path not in NAMES and (path.is_file() or (path.suffix.lower() in SUFFIXES and not path.is_dir()))
 
 
 def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:

@@ -52,12 +52,14 @@ class SentenceData:
         protocol: of ``PROTOCOLS``.
         parts: train, dev, test -> examples in a fixed order. A smaller sample is the beginning of the larger one, class by class.
         dropped: reason -> number of examples that were left out.
+        said: how the user's table was read, in words; empty if nothing is to be said.
     """
 
     task: str
     protocol: str
     parts: Mapping[str, tuple[Example, ...]]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    said: str = field(default="", compare=False)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

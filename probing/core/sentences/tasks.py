@@ -114,7 +114,7 @@ def read_task(name: str, downloads: Path, protocol: str = OURS) -> tuple[Sentenc
     """A task and its data.
 
     Args:
-        name: of a task, or the path of a TSV, CSV or JSONL file.
+        name: of a task, or the path of a file of sentences.
         downloads: the folder with the fetched data sets, each in a folder of its name.
         protocol: of ``PROTOCOLS``.
 
@@ -152,14 +152,14 @@ def _own_task(given: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
     path = Path(given).expanduser()
     if path.name in _BROKEN:
         raise SentenceDataError(_BROKEN_REASON)
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise OptionError(
             f"got the task {given!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file ({', '.join(SUFFIXES)})"
         )
     return _own(read_own_file(path), path, protocol)
 
 
-def _own(rows: Sequence[Labelled], path: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
+def _own(read: tuple[Sequence[Labelled], Mapping[str, int], str], path: Path, protocol: str) -> tuple[SentenceTask, SentenceData]:
     """The task of a file's rows, called by the file's name without its ending."""
     name = path.stem
     if name.casefold() in {"all", *SENTENCE_TASKS}:
@@ -168,10 +168,12 @@ def _own(rows: Sequence[Labelled], path: Path, protocol: str) -> tuple[SentenceT
         raise SentenceDataError(
             f"got the file name {path.name!r} for a task; expected letters, digits, '.', '_' and '-' only: rename the file"
         )
+    rows, incomplete, said = read
     kept, dropped = cleaned(rows)
-    check_classes(kept, path.name, dropped)
+    check_classes(kept, path.name, {**incomplete, **dropped})
     task = SentenceTask(name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True)
-    return task, split(name, rows, protocol)
+    data = split(name, rows, protocol)
+    return task, replace(data, dropped={**incomplete, **data.dropped}, said=said)
 
 
 def _fetched(task: SentenceTask, downloads: Path, protocol: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.facts.custom import COLUMNS, SUFFIXES, facts_of_table, own_table
+from probing.core.facts.custom import COLUMNS, SUFFIXES, own_facts
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
@@ -33,7 +33,7 @@ def show(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
     st.markdown(
         filled(
-            "Upload a table with the columns {names}: JSONL, or cells separated by commas, semicolons or tabs. Other headings, such as "
+            "Upload a table with the columns {names}: CSV, TSV, JSON or Parquet. Other headings, such as "
             "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
             "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored: "
             "reloading the page drops it.",
@@ -76,12 +76,12 @@ def show(view: View) -> None:
         return
     content = file.getvalue()
     try:
-        table = own_table(content, file.name)
-        facts = facts_of_table(table, file.name)
+        facts = own_facts(content, file.name)
     except ProbingError as error:
         blocks.problem(error)
         return
-    st.caption(filled("Read as {how}.", how=table.said))
+    if facts.said:
+        st.caption(filled("Read as {how}.", how=facts.said))
     _summary(facts, asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.facts.custom import SUFFIXES, facts_of_table, own_probe_set, own_table
+from probing.core.facts.custom import SUFFIXES, own_facts, own_probe_set
 from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
@@ -103,7 +103,8 @@ def _facts() -> Given | None:
     """Draws the fields of the facts with what was read; None if there are none, or they cannot be read."""
     st.caption(
         "One fact per line: a sentence with `[MASK]` and the right word, under headings such as `question` and `answer`, or `prompt` and "
-        "`object`; `subject` and `relation` may be added. Columns are separated by commas, semicolons or tabs, or lines are JSON."
+        "`object`; `subject` and `relation` may be added. Columns are separated by commas, semicolons or tabs; JSON and "
+        "Parquet are read, too."
     )
     left, right = st.columns(2)
     with left:
@@ -121,8 +122,7 @@ def _facts() -> Given | None:
     usual = background.free_name(own_probe_set(Path(name)), content)
     called = st.text_input("Name of the probe set", usual, key=f"own_model.called.{name}", max_chars=60)
     try:
-        table = own_table(content, name)
-        facts = facts_of_table(table, name, own_probe_set(Path(name), called))
+        facts = own_facts(content, name, own_probe_set(Path(name), called))
     except ProbingError as error:
         blocks.problem(error)
         return None
@@ -139,8 +139,8 @@ def _facts() -> Given | None:
         return None
     st.caption(
         filled(
-            "Read as {how}. {facts} read, {asked:,} can be asked; the models may leave out more, such as answers of several tokens.",
-            how=table.said,
+            "{how}{facts} read, {asked:,} can be asked; the models may leave out more, such as answers of several tokens.",
+            how=filled("Read as {how}. ", how=facts.said) if facts.said else "",
             facts=count(facts.n_read, "fact"),
             asked=len(facts.facts),
         )

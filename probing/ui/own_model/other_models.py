@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from probing.core.errors import ProbingError
-from probing.core.facts.custom import facts_of_table, own_table
+from probing.core.facts.custom import own_facts
 from probing.core.own_model.background import OwnRun
 from probing.reports.own_model.side_by_side import not_asked, side_by_side
 from probing.ui.frame import selection
@@ -45,7 +45,7 @@ def draw(view: View, run: OwnRun) -> None:
     )
     facts = Path(run.state.wish.facts)
     try:
-        read = facts_of_table(own_table(facts.read_bytes(), facts.name), facts.name, called)
+        read = own_facts(facts.read_bytes(), facts.name, called)
     except (OSError, ProbingError):
         # The copy of the facts was deleted or replaced; the numbers stay.
         return

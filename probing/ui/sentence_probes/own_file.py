@@ -12,6 +12,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
+from probing.core.sentences.readers.own_files import SUFFIXES
 from probing.core.sentences.splits import MAX_AT_ONCE, cut_to
 from probing.core.stats.baselines import SMALL_SET
 from probing.figures import theme
@@ -30,7 +31,6 @@ from probing.ui.widgets.markdown import code, count, filled, joined
 if TYPE_CHECKING:
     from probing.models.sentences.training.curve import Curve
 
-ENDINGS = ("tsv", "csv", "jsonl")
 SAMPLE = "sentence\tlabel\nThe dogs are barking .\tplural\nThe dog is barking .\tsingular\n"
 
 
@@ -54,9 +54,9 @@ def draw(view: View) -> None:
     view.contents.section("A file of your own")
     st.markdown(
         filled(
-            "A TSV, CSV or JSONL file with the columns {names}, and optionally {more}. Probes are trained to predict the labels from every "
-            "layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored: reloading the "
-            "page drops it.",
+            "A table (CSV, TSV, JSON or Parquet) with the columns {names}, and optionally {more}. Probes are trained to predict the labels "
+            "from every layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored: "
+            "reloading the page drops it.",
             names=joined(" and ", map(code, ("sentence", "label"))),
             more=joined(", ", map(code, ("pair", "part", "group"))),
             most=MAX_AT_ONCE,
@@ -74,7 +74,7 @@ def draw(view: View) -> None:
     offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
     left, right = st.columns(2)
     with left:
-        file = st.file_uploader("Your sentences", type=list(ENDINGS), key="own-sentences.file")
+        file = st.file_uploader("Your sentences", type=[suffix[1:] for suffix in SUFFIXES], key="own-sentences.file")
     with right:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = selection.bound(
@@ -124,6 +124,8 @@ def read_upload(content: bytes, name: str) -> Upload:
 
 def _summary(upload: Upload, choice: live_models.Choice) -> None:
     data = upload.data
+    if data.said:
+        st.caption(filled("Read as {how}.", how=data.said))
     train, dev, test = (len(data.parts[part]) for part in PARTS)
     left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
     st.markdown(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.core.facts.custom import is_own, said_of_table
+from probing.core.facts.custom import is_own
 from probing.core.facts.fact import FactSet, facts_sha256
-from probing.core.facts.sources import is_own_file, read_facts
+from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
 from probing.core.head_kinds import LOGIT_LENS
@@ -108,8 +108,6 @@ def probe(request: ProbeRequest, say: Say = print) -> list[str]:
         ProbingError: if facts, model, heads or base are missing or not usable, or the name is another model's.
     """
     assert request.model, "a model in memory is given to probe_sets"
-    if is_own_file(request.facts) and (read := said_of_table(Path(request.facts).expanduser())):
-        say(f"{request.facts}: {read}")
     sets = read_facts(request.facts, shipped_relations(), request.templates, own_name=request.called)
     set_threads(request.threads)
     encoder = open_encoder(request.model, request.base, request.device, number_format(request.dtype), request.name, request.revision)
@@ -138,6 +136,8 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
     asked, drift = _opened(request, encoder, entry, say)
     done = []
     for found in sets:
+        if found.said:
+            say(f"{found.probe_set}: {found.said}")
         kept, answers = askable(found, encoder)
         say(f"{found.probe_set}: read {kept.n_read:,} = probed {len(kept.facts):,} + left out ({kept.left_out_in_words})")
         if is_own(found.probe_set):

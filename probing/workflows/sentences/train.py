@@ -100,6 +100,8 @@ def _read_all(request: SentencesRequest, downloads: Path, say: Say) -> dict[str,
         parts = ", ".join(f"{part} {len(examples):,}" for part, examples in data.parts.items())
         dropped = ", ".join(f"{number:,} {reason}" for reason, number in data.dropped.items())
         say(f"{data.task}: {parts} sentences; {len(data.labels)} labels" + (f"; left out: {dropped}" if dropped else ""))
+        if data.said:
+            say(f"{data.task}: {data.said}")
         stamps[data.task] = data.sha256
     return stamps
 

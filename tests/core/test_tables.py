@@ -1,0 +1,189 @@
+"""Tables that users bring: every form gives the same rows, no row is swallowed, and what was read how is said."""
+
+import csv
+import gzip
+import io
+import json
+
+import pandas as pd
+import pyarrow
+import pytest
+
+from probing.core.errors import FactsError
+from probing.core.facts.custom import own_facts
+
+FRAME = pd.DataFrame(
+    {
+        "subject": ["Ada", "Hamlet", "Rome"],
+        "relation": ["birth", "author", ""],
+        "object": ["London", "Shakespeare", "Italy"],
+        "prompt": ["Ada, a writer, was born in [MASK].", '"Hamlet" was written by [MASK].', 'Rome; the "eternal" city; is in [MASK].'],
+    }
+)
+
+
+def asked(given, name="my.csv"):
+    """Subject, relation, object and prompt of every fact; an empty relation is ``facts``."""
+    return [(one.subject, one.relation, one.object, one.prompt) for one in own_facts(given, name).facts]
+
+
+EXPECTED = [("Ada", "birth"), ("Hamlet", "author"), ("Rome", "facts")]
+EXPECTED = [(*one, *rest) for one, rest in zip(EXPECTED, FRAME[["object", "prompt"]].itertuples(index=False, name=None), strict=True)]
+
+
+def parquet() -> bytes:
+    """The table as a Parquet file."""
+    stream = io.BytesIO()
+    FRAME.to_parquet(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (FRAME.to_csv(index=False), "a.csv"),
+        (FRAME.to_csv(index=False).encode("utf-8-sig"), "a.txt"),
+        (FRAME.to_csv(index=False).encode("utf-16"), "a.csv"),
+        (FRAME.to_csv(sep="\t"), "with an index.tsv"),
+        (FRAME.to_csv(sep="\t", index=False, quoting=csv.QUOTE_ALL), "a.csv"),
+        (FRAME.to_csv(sep=";", index=False, lineterminator="\r\n"), "a.csv"),
+        (FRAME.to_csv(sep=";", index=False, lineterminator="\r").encode(), "a.csv"),
+        (FRAME.to_csv(sep="\t", index=False, quoting=csv.QUOTE_NONE, quotechar="'"), "a.tsv"),
+        ("sep=|\r\n" + FRAME.to_csv(sep="|", index=False, lineterminator="\r\n"), "a.csv"),
+        (FRAME.to_csv(index=False) + "\x1a", "a.csv"),
+        (FRAME.to_csv(index=False).replace(',"', ', "'), "a.csv"),
+        (FRAME.to_json(orient="records"), "a.json"),
+        (FRAME.to_json(orient="records", indent=1), "a.txt"),
+        (FRAME.to_json(orient="records", lines=True), "a.json"),
+        (FRAME.to_json(orient="records", lines=True).replace("\n", "\r").encode(), "a.jsonl"),
+        (FRAME.to_json(), "a.json"),
+        (json.dumps(FRAME.to_dict("list")), "a.json"),
+        (json.dumps({"data": FRAME.to_dict("records")}), "a.json"),
+        (parquet(), "a.parquet"),
+        (FRAME, "frame"),
+        (FRAME.set_index("subject"), "with a named index"),
+        (FRAME.astype({"subject": "category", "object": "string"}), "frame"),
+        (pyarrow.Table.from_pandas(FRAME), "arrow"),
+        (FRAME.to_dict("records"), "rows"),
+        (FRAME.to_dict("list"), "columns"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else type(value).__name__,
+)
+def test_every_form_of_a_table_gives_the_same_facts(given, name):
+    assert asked(given, name) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("lines", "prompts"),
+    [
+        # A title in quotation marks, and one whose mark is closed two rows later: the first reader swallowed what is between.
+        (['"Emma" is by [MASK].\tAusten', "Ada was born in [MASK].\tLondon"], ['"Emma" is by [MASK].', "Ada was born in [MASK]."]),
+        (
+            ['"Emma is by [MASK].\tAusten', "I know [MASK].\tx", 'Ada was "born" in [MASK]."\tLondon'],
+            ['"Emma is by [MASK].', "I know [MASK].", 'Ada was "born" in [MASK]."'],
+        ),
+        (['"Emma is by [MASK].\tAusten', "", "short", 'Ada is in [MASK]."\tLondon'], ['"Emma is by [MASK].', 'Ada is in [MASK]."']),
+        (['5" wide is [MASK].\tx', 'A "b" is [MASK].\ty'], ['5" wide is [MASK].', 'A "b" is [MASK].']),
+    ],
+)
+def test_a_quotation_mark_that_is_text_swallows_no_row(lines, prompts):
+    found = own_facts("\n".join(["prompt\tobject", *lines]), "my.tsv")
+    assert [fact.prompt for fact in found.facts] == prompts
+    assert found.n_read == sum(map(bool, lines))
+    assert ("quotation marks are text, as in line 2" in found.said) == lines[0].startswith('"')
+
+
+def test_a_row_of_several_lines_is_one_row_and_named():
+    found = own_facts('object,prompt\nItaly,"Rome, they say,\nis in [MASK]."\n\nSpain,Madrid is in [MASK].\n', "my.csv")
+    assert [fact.prompt for fact in found.facts] == ["Rome, they say,\nis in [MASK].", "Madrid is in [MASK]."]
+    assert "line 2: a row of 2 lines" in found.said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('prompt,object\n"Emma is by [MASK].,Austen\nAda is in [MASK].",London\n', "lines 2 to 3: one cell in quotation marks, or 2 rows"),
+        (
+            'prompt,object\n"Emma" is by [MASK].,Austen\n"Ada, a writer, is [MASK].",x\n',
+            "line 2: a cell begins .* line 3 is no row of 2 cells",
+        ),
+        (
+            "prompt,object\nAda, a writer, is [MASK].,x\n",
+            "line 2: got 4 cells, expected 2 .*; put a cell that holds one of the commas in double",
+        ),
+        (gzip.compress(b"prompt,object"), "compressed with gzip; unpack it"),
+        (b"PK\x03\x04rest", "spreadsheet workbook .* export the sheet as CSV"),
+        ("prompt,object\nÉmile is [MASK].,x".encode("cp1252"), r"line 2: byte 0xc9 is not UTF-8 \(.* Windows-1252 .*\); save it as UTF-8"),
+        ("prompt,object\n".encode("utf-16-le"), "UTF-16 without a byte order mark; save it as UTF-8"),
+        (parquet()[:99], "cannot be read as Parquet"),
+        ("[1, 2]", "expected an array of objects, or one object per line"),
+        ('[{"prompt": true, "object": "x"}]', "row 1: 'prompt' is True; expected one text or number"),
+        ('{"prompt": "[MASK]", "answers": ["x", "y"]}', r"line 1: 'answers' is \['x', 'y'\]; expected one text"),
+    ],
+    ids=range(11),
+)
+def test_what_can_be_read_in_two_ways_or_in_none_is_refused_with_its_line_and_a_way_out(text, said):
+    with pytest.raises(FactsError, match=said):
+        own_facts(text, "my.json" if str(text)[0] in "[{" else "my.csv")
+
+
+def test_missing_cells_at_the_end_are_empty_and_surplus_empty_ones_are_dropped():
+    text = "prompt,object,subject,relation\nAda was born in [MASK].,London,Ada,birth,,\nParis is the capital of [MASK].,France\n"
+    assert asked(text) == [
+        ("Ada", "birth", "London", "Ada was born in [MASK]."),
+        ("", "facts", "France", "Paris is the capital of [MASK]."),
+    ]
+    assert "rows with fewer cells than the first, the others empty: 1" in own_facts(text, "my.csv").said
+
+
+def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
+    rows = [{"object": "x", "prompt": "A [MASK]"}, {"subject": "s", "relation": "r", "object": "y", "prompt": "B [MASK]"}]
+    for order in (rows, rows[::-1]):
+        found = asked("\n".join(map(json.dumps, order)), "my.jsonl")
+        assert sorted(found) == [("", "facts", "x", "A [MASK]"), ("s", "r", "y", "B [MASK]")]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        (
+            "question,answer,cloze\nWhere?,London,Ada was born in [MASK].",
+            "object = answer, prompt = cloze; no subject, relation; not used: question",
+        ),
+        (
+            "sentence,answer,mine\nAda was born in London.,London,Ada was born in [MASK].",
+            "prompt = mine; no subject, relation; not used: sentence",
+        ),
+        ("prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].", "prompt = prompt; no subject, relation; not used: cloze"),
+        ('"Cloze (with [MASK])",Answer\nIn [MASK].,London', "object = Answer, prompt = Cloze (with [MASK])"),
+        ("masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada", "relation = predicate_id, object = expected"),
+        ("maskedSentence;obj;prop;sub\nIn [MASK].;London;P19;Ada", "subject = sub, relation = prop, object = obj, prompt = maskedSentence"),
+        ('{"masked_sentences": ["In [MASK]."], "obj_label": "London", "pred": "P19"}', "relation = pred, object = obj_label"),
+    ],
+)
+def test_the_prompt_is_the_column_with_the_gap_and_what_was_used_or_not_is_said(text, columns):
+    found = own_facts(text, "my.txt")
+    assert columns in found.said
+    assert [(fact.object, fact.prompt.count("[MASK]")) for fact in found.facts] == [("London", 1)]
+
+
+def test_control_characters_become_blanks_and_are_counted():
+    found = own_facts(b"prompt,object\nA\x08b is [MASK].,Lon\x00don\n", "my.csv")
+    assert [(fact.object, fact.prompt) for fact in found.facts] == [("Lon don", "A b is [MASK].")]
+    assert "control characters read as blanks: 2" in found.said
+
+
+def test_what_pandas_makes_of_a_file_gives_the_same_facts_as_the_file():
+    text = "subject,object,prompt\nApollo 11,1969,It landed in [MASK].\n,1912,It sank in [MASK].\nNo one,,It was [MASK].\n"
+    found, read = own_facts(text, "my.csv"), own_facts(pd.read_csv(io.StringIO(text)), "table")
+    assert found.facts == read.facts and found.left_out == read.left_out == {"no answer": 1}
+    assert [fact.object for fact in read.facts] == ["1969", "1912"] and "numbers such as 1.0 read as 1: 2" in read.said
+    again = pd.read_csv(io.StringIO(text)).to_csv(index=False)
+    assert "1969.0" in again and own_facts(again, "my.csv").facts == found.facts
+
+
+def test_several_prompts_of_a_fact_are_asked_and_counted():
+    text = "subject,relation,object,prompt\nAda,birth,London,Ada was born in [MASK].\nAda,birth,London,Ada is from [MASK].\n"
+    found = own_facts(text + text.splitlines()[1], "my.csv")
+    assert len({fact.fact_id for fact in found.facts}) == 2 and found.left_out == {"duplicate": 1}
+    assert found.said == "2 prompts of 1 fact"
