@@ -49,10 +49,12 @@ def tagged(folder, text):
         ("1\tin\tO\n2\tRome\tB-LOC\n\n1\t7\tO\n", [[("in", "O"), ("Rome", "B-LOC")], [("7", "O")]]),
         ("d1 0 in O\nd1 1 Rome B-LOC\n\nd2 0 so O\n", [[("in", "O"), ("Rome", "B-LOC")], [("so", "O")]]),
         ("Rome B-LOC\nRome B-LOC\n", [[("Rome", "B-LOC"), ("Rome", "B-LOC")]]),
-        ("a\x07b NN O\nc NN O\n", "expected 3 columns"),
+        ("a\x07b NN O\nc NN O\n", [[("a b", "O"), ("c", "O")]]),
+        ("#\tnews.example [2005]\n1\tRome\tO\tO\n2\tas\tO\tB-X\n", [[("Rome", "O"), ("as", "B-X")]]),
+        ("#Rome NNP B-LOC\n#so NN X\n", "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag"),
         (
             "in IN O\nto TO O\nNew York NNP B-LOC\n",
-            "line 3: got 'New | York | NNP | B-LOC', expected 3 columns.*separate the columns by tabs",
+            "line 3: got 'New | York | NNP | B-LOC', expected 3 columns",
         ),
         ("in IN O\n".encode("utf-16"), "line 1: is not UTF-8 text"),
         ("in IN O\n".encode("utf-16-le"), "line 1: is not UTF-8 text but UTF-16"),
@@ -62,7 +64,7 @@ def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected,
     if isinstance(expected, list):
         assert tagged(tmp_path, text) == expected
     else:
-        with pytest.raises(FactsError, match=rf"eng\.train, (line \d: )?.*{expected}" if "line" not in expected else expected):
+        with pytest.raises(FactsError, match=re.escape(expected)):
             tagged(tmp_path, text)
 
 

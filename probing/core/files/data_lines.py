@@ -59,7 +59,8 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
 def warn_not_used(path: Path, what: str, named: Sequence[str]) -> None:
     """Logs what of a file or folder is not used: how many, and the first of them with their reasons."""
     if named:
-        _log.warning("%s: %s %s: %s", path, f"{len(named):,}", what, "; ".join([*named[:9], *["..."] * (len(named) > 9)]))
+        first = "; ".join([*named[:9], *["..."] * (len(named) > 9)])
+        _log.warning("%s: %d %s: %s", path, len(named), what, first)
 
 
 def _parted(stream: Iterable[bytes]) -> Iterator[bytes]:

@@ -14,6 +14,8 @@ from probing.core.tasks.data_files import first_of, lines_of
 
 _log = logging.getLogger(__name__)
 
+#: What a column of entities holds, and what stands between documents.
+_TAG, _MARK = re.compile("O|[BI]-.*"), "-DOCSTART-"
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -30,37 +32,35 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     """Sentences of a file in CoNLL-2003's layout: one word per line, its tag in the last column, IOB1 or IOB2.
 
     Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which count the words
-    or name the sentence, are skipped, and the log says so. Document marks only end sentences; comments begin with ``#`` and have
-    other columns than words.
+    or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
 
     Raises:
         FactsError: if it is missing, or a line has other columns or no tag.
     """
-    lines = [(number, without_controls(line).strip(" \t")) for number, line in lines_of(path)]
+    lines = [(number, line.strip(" \t")) for number, line in lines_of(path)]
     # Not str.split: a no-break space is part of a word.
     split = [(number, re.split(" *\t *" if "\t" in line else " +", line)) for number, line in lines]
-    widths = Counter(len(cells) for _, cells in split if any(cells) and not cells[0].startswith("-DOCSTART-"))
-    width = max(widths, key=lambda one: (widths[one], one), default=0)
+    widths = Counter(len(cells) for _, cells in split if _TAG.fullmatch(cells[-1]) and not cells[0].startswith(_MARK))
+    width = max(widths, key=lambda one: (widths[one], one), default=2)
     sentences: list[list[list[str]]] = [[]]
     for number, cells in split:
-        if not any(cells) or cells[0].startswith("-DOCSTART-"):
+        if not any(cells) or cells[0].startswith(_MARK):
             sentences.append([])
-        elif len(cells) != width and cells[0].startswith("#"):
-            continue
-        elif len(cells) != width or width < 2 or not (cells[-1] == "O" or cells[-1][:2] in ("B-", "I-")):
-            got = (
-                f"got {' | '.join(cells)!r}, expected {max(width, 2)} columns as in most lines, a word and, last, a tag such as O or I-PER"
-            )
-            raise FactsError(f"{path}, line {number}: {got}; separate the columns by tabs if words hold blanks")
-        else:
+        elif len(cells) == width > 1 and _TAG.fullmatch(cells[-1]):
             sentences[-1].append(cells)
+        elif cells[0][:2] not in ("#", "# "):
+            expected = f"expected {width} columns as in most lines, a word and, last, a tag such as O or I-PER"
+            raise FactsError(f"{path}, line {number}: got {' | '.join(cells)!r}, {expected}; tabs separate words with blanks")
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
     word = _word_column(sentences, width)
     if word:
         _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, width)
-    return [TaggedSentence(tuple(cells[word] for cells in one), tuple(iob2([cells[-1] for cells in one]))) for one in sentences]
+    return [
+        TaggedSentence(tuple(without_controls(cells[word]) for cells in one), tuple(iob2([cells[-1] for cells in one])))
+        for one in sentences
+    ]
 
 
 def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
