@@ -1,5 +1,6 @@
 """Characters that a text of a user cannot hold: half characters, and control characters."""
 
+import re
 import unicodedata
 
 from probing.core.errors import ProbingError
@@ -33,6 +34,23 @@ def control_character(text: str, spaces: bool = True) -> str | None:
     if text.isprintable():
         return None
     return next((sign for sign in text if unicodedata.category(sign) == "Cc" and not (spaces and sign.isspace())), None)
+
+
+#: Control characters but tabs and line ends, as they are and as JSON writes them.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:[bf]|u00(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f]))", re.IGNORECASE)
+
+
+def without_controls(text: str, *, json: bool = False) -> str:
+    r"""The text with a blank for every control character but tabs and line ends; ``json``: also for ``\u0007`` and ``\b``.
+
+    Data of others hold them by accident: one is no reason to refuse a file, and two words must not become one.
+
+    >>> without_controls("put \x08a picture"), without_controls(r'"a\u0007b"', json=True)
+    ('put  a picture', '"a b"')
+    """
+    text = CONTROL.sub(" ", text)
+    return _IN_JSON.sub(r"\1 ", text) if json else text
 
 
 def refuse_half_characters(text: str, what: str, error: type[ProbingError]) -> None:

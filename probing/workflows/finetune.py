@@ -75,7 +75,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         ready, recipe = prepared(request, task, entry)
         say(f"{place.name}: {len(ready.training.rows):,} training rows, scored on {ready.training.test_words}")
         for reason, number in ready.training.left_out.items():
-            say(f"  {number:,} training rows left out: {reason}")
+            say(f"  left out: {number:,} ({reason})")
         data = planned(ready, recipe)
         look = epoch_perplexity(request.perplexity_text, ready, place.work / "perplexity.json", say)
         kept = (

@@ -97,7 +97,7 @@ def test_a_whole_checkpoint_is_written_unless_a_difference_is_wanted(run, cache,
 def test_a_mean_pooled_model_has_a_name_and_an_objective_of_its_own_and_four_bits_are_noted(run, cache, tiny_model, data):
     more = ("--pooling", "mean", "--difference", "--bits", 4)
     output = tune(run, tiny_model, "cola", data("cola"), *more).output
-    assert "1 training rows left out: also scored" in output
+    assert "left out: 1 (also scored)" in output
     folder = cache / "models" / "tiny-bert-cola-mean"
     record = json.loads((folder / "finetuning.json").read_text())
     assert (record["objective"], record["recipe"]["objective"], record["recipe"]["pooling"]) == ("CoLA (mean)", "cola", "mean")

@@ -1,12 +1,13 @@
 """LAMA's own files, whole and in small."""
 
+import gzip
 import json
 
 import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK
-from probing.core.facts.lama import json_lines, known_probe_sets, read_lama
+from probing.core.facts.lama import folder_relations, json_lines, known_probe_sets, read_lama
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}
 ROCKY = {"sub_label": "Rocky Balboa", "obj_label": "Philadelphia"}
@@ -36,8 +37,88 @@ def test_trex_takes_our_templates_where_the_folder_has_none_or_we_ask_for_them(t
 
 def test_a_template_set_nobody_has_is_an_error(tmp_path, lines, ours):
     lines("TREx/P19.jsonl", [ROCKY])
-    with pytest.raises(FactsError, match=r"P19 has no template in set 'baroque'.*default"):
+    with pytest.raises(
+        FactsError, match=r"no template in the set baroque for the relations P19; P19 has .*default.*; write a line such as .*\"P19\""
+    ):
         read_lama(tmp_path, ours, "baroque")
+
+
+@pytest.mark.parametrize("named", ["TREx", "T-REx", "trex", "T_REX", "TREx/high_ranked", "data/TREx", "lama/data/TREx/a/b"])
+@pytest.mark.parametrize("file", ["P19.jsonl", "P19.json", "P19.jsonl.gz"])
+def test_a_part_is_found_in_any_case_and_nesting_and_templates_beside_it(named, file, tmp_path, ours):
+    path, above = tmp_path / named / file, tmp_path / named.lower().replace("-", "").replace("_", "").split("trex")[0]
+    path.parent.mkdir(parents=True)
+    text = "\ufeff" + json.dumps({"sub_label": "Rocky\x07 Balboa", "obj_label": "Philadelphia"}) + "\r\n"
+    path.write_bytes(gzip.compress(text.encode()) if file.endswith("gz") else text.encode())
+    (above / "relations.jsonl").write_text("\ufeff" + json.dumps(BORN))
+    (found,) = read_lama(tmp_path, ours)
+    assert (found.template_set, [fact.prompt for fact in found.facts]) == ("lama", ["Rocky  Balboa was born in [MASK]."])
+    assert set(folder_relations(tmp_path)) == {"P19"}
+
+
+def test_published_names_of_parts_are_read_and_all_else_is_named(tmp_path, lines, ours, caplog):
+    row = {"masked_sentences": ["He was a [MASK]."], "obj_label": "poet"}
+    lines("SQUAD/test.jsonl", [row])
+    lines("Concept_Net/test.jsonl", [row])
+    lines("GoogleRE/place_of_birth_test.jsonl", [ROCKY])
+    for name in (
+        "Wikidata/P1.jsonl",
+        "SQUAD/notes.txt",
+        "SQUAD/test.json",
+        "SQUAD/._test.jsonl",
+        "GoogleRE/date_of_birth_test.jsonl",
+        "a.txt",
+    ):
+        lines(name, [])
+    assert {found.probe_set: len(found.facts) for found in read_lama(tmp_path, ours)} == {"google_re": 1, "conceptnet": 1, "squad": 1}
+    (said,) = caplog.messages
+    assert said.partition("not read: ")[2].split("; ") == [
+        "SQUAD/notes.txt", "SQUAD/test.json", "Wikidata", "a.txt", "GoogleRE/date_of_birth_test.jsonl (empty)"
+    ]  # fmt: skip
+
+
+def test_a_folder_beside_the_parts_is_named(tmp_path, lines, ours):
+    lines("TREx/P19.jsonl", [])
+    with pytest.raises(FactsError, match=r"no fact in them; expected \.jsonl files that are not empty"):
+        read_lama(tmp_path, ours)
+    with pytest.raises(FactsError, match=rf"TREx is one part of LAMA; expected the folder that has the parts, {tmp_path}"):
+        read_lama(tmp_path / "TREx", ours)
+    (tmp_path / "a" / "Squad").mkdir(parents=True)
+    (tmp_path / "b" / "squad").mkdir(parents=True)
+    (tmp_path / "TREx" / "P19.jsonl").unlink()
+    (tmp_path / "TREx").rmdir()
+    with pytest.raises(FactsError, match=rf"parts in several folders; expected one of {tmp_path}/a, {tmp_path}/b"):
+        read_lama(tmp_path, ours)
+
+
+def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lines, ours, caplog):
+    second = {"relation": "P19", "template": "[X] is from [Y] ."}
+    lines("relations.jsonl", [BORN, BORN, second, {"relation": "P20", "template": "[X] died in [Y]"}])
+    lines("TREx/P19.jsonl", [ROCKY])
+    lines("TREx/P20.jsonl", [ROCKY])
+
+    def asked(template_set):
+        (found,) = read_lama(tmp_path, ours, template_set)
+        return found.template_set, [fact.prompt for fact in found.facts]
+
+    assert asked(None) == ("lama", ["Rocky Balboa was born in [MASK].", "Rocky Balboa died in [MASK]"])
+    assert "the templates lama-2 of relations.jsonl" in caplog.text
+    caplog.clear()
+    assert asked("lama-2") == ("lama-2", ["Rocky Balboa is from [MASK]."]) and "not read: TREx/P20.jsonl" in caplog.text
+    with pytest.raises(FactsError, match="no template in the set lama-3 for the relations P19, P20"):
+        asked("lama-3")
+
+
+@pytest.mark.parametrize(
+    "row", [{"pattern": "[X] is in [Y].", "tense": "present"}, {"template": "[X] in [Y]"}, {"relation": 3, "template": ""}]
+)
+def test_patterns_without_their_relation_are_refused_with_the_form_of_a_line(row, tmp_path, lines, ours):
+    lines("TREx/P19.jsonl", [ROCKY])
+    lines("relations.jsonl", [BORN, row])
+    with pytest.raises(
+        FactsError, match=r'line 2: got the keys .*; expected a line such as \{"relation": "P19", "template": .*for each template'
+    ):
+        read_lama(tmp_path, ours)
 
 
 def test_labels_lose_their_outer_spaces_before_duplicates_are_found(tmp_path, lines, ours):
@@ -77,7 +158,7 @@ def test_squads_facts_have_no_subject_and_their_prompt_is_their_template(tmp_pat
     assert (found.facts[0].subject, found.facts[0].template) == ("", "He was a [MASK].")
 
 
-def test_several_sentences_are_one_text_with_exactly_one_mask_or_left_out(tmp_path, lines, ours):
+def test_several_sentences_are_one_text_or_several_wordings(tmp_path, lines, ours):
     rows = [
         {"masked_sentences": ["It rained.", "The ground is [MASK]."], "obj_label": "wet"},
         {"masked_sentences": ["The sky is [MASK].", "So is the [MASK]."], "obj_label": "blue"},
@@ -85,8 +166,19 @@ def test_several_sentences_are_one_text_with_exactly_one_mask_or_left_out(tmp_pa
     ]
     lines("Squad/test.jsonl", rows)
     (found,) = read_lama(tmp_path, ours)
-    assert [f.prompt for f in found.facts] == ["It rained. The ground is [MASK]."]
-    assert (found.n_read, found.left_out) == (3, {NOT_ONE_MASK: 2})
+    assert [f.prompt for f in found.facts] == ["It rained. The ground is [MASK].", "The sky is [MASK].", "So is the [MASK]."]
+    assert (found.n_read, found.left_out) == (4, {NOT_ONE_MASK: 1})
+    assert {f.object for f in found.facts[1:]} == {"blue"}
+
+
+def test_a_fact_that_several_rows_word_is_read_once_by_its_first_and_by_each_further_wording(tmp_path, lines, ours):
+    def row(*sentences):
+        return {"masked_sentences": list(sentences), "obj_label": "solid", "sub": "rock"}
+
+    lines("ConceptNet/test.jsonl", [row("A rock is [MASK].", "Rocks are [MASK]."), row("[MASK] as a rock."), row("Stone is [MASK].")])
+    (found,) = read_lama(tmp_path, ours)
+    assert [f.prompt for f in found.facts] == ["A rock is [MASK].", "Rocks are [MASK]."]
+    assert (found.n_read, found.left_out) == (4, {DUPLICATE: 2})
 
 
 @pytest.mark.parametrize(
@@ -112,7 +204,7 @@ def test_a_malformed_line_is_named(tmp_path, ours, name, line, message):
 
 def test_a_file_that_is_no_utf8_is_an_error(tmp_path):
     (tmp_path / "x.jsonl").write_bytes(b'{"a": "\xff"}\n')
-    with pytest.raises(FactsError, match="expected UTF-8"):
+    with pytest.raises(FactsError, match="line 1: is not UTF-8 text"):
         list(json_lines(tmp_path / "x.jsonl"))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -31,8 +32,55 @@ def test_a_file_that_is_not_conll_is_named_with_its_line(text, words, tmp_path):
         conll.read_conll(tmp_path / "eng.train")
 
 
+def tagged(folder, text):
+    (folder / "eng.train").write_bytes(text.encode() if isinstance(text, str) else text)
+    return [list(zip(one.words, one.tags, strict=True)) for one in conll.read_conll(folder / "eng.train")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("in\tIN\tO\nNew York\tNNP\tB-LOC\n", [[("in", "O"), ("New York", "B-LOC")]]),
+        ("10\u00a0000 CD O\n\u2028x NN B-A\n", [[("10\u00a0000", "O"), ("\u2028x", "B-A")]]),
+        ("\ufeff-DOCSTART- -X- O\n\nEU NNP B-ORG\n", [[("EU", "B-ORG")]]),
+        ("\ufeffEU NNP B-ORG\r\n\r\nit PRP O\r\n", [[("EU", "B-ORG")], [("it", "O")]]),
+        ("EU NNP B-ORG\r\rit PRP O\r", [[("EU", "B-ORG")], [("it", "O")]]),
+        ("# id 7 domain=x\nEU _ _ B-ORG\n# _ _ O\n", [[("EU", "B-ORG"), ("#", "O")]]),
+        ("1\tin\tO\n2\tRome\tB-LOC\n\n1\t7\tO\n", [[("in", "O"), ("Rome", "B-LOC")], [("7", "O")]]),
+        ("d1 0 in O\nd1 1 Rome B-LOC\n\nd2 0 so O\n", [[("in", "O"), ("Rome", "B-LOC")], [("so", "O")]]),
+        ("Rome B-LOC\nRome B-LOC\n", [[("Rome", "B-LOC"), ("Rome", "B-LOC")]]),
+        ("a\x07b NN O\nc NN O\n", [[("a b", "O"), ("c", "O")]]),
+        ("#\tnews.example [2005]\n1\tRome\tO\tO\n2\tas\tO\tB-X\n", [[("Rome", "O"), ("as", "B-X")]]),
+        ("#Rome NNP B-LOC\n#so NN X\n", "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag"),
+        (
+            "in IN O\nto TO O\nNew York NNP B-LOC\n",
+            "line 3: got 'New | York | NNP | B-LOC', expected 3 columns",
+        ),
+        ("in IN O\n".encode("utf-16"), "line 1: is not UTF-8 text"),
+        ("in IN O\n".encode("utf-16-le"), "line 1: is not UTF-8 text but UTF-16"),
+    ],
+)
+def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected, tmp_path):
+    if isinstance(expected, list):
+        assert tagged(tmp_path, text) == expected
+    else:
+        with pytest.raises(FactsError, match=re.escape(expected)):
+            tagged(tmp_path, text)
+
+
+def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_blanks(tmp_path):
+    rows = "".join(f"{n}\t{word}\t_\t{{tag}}\t_\t_\t_\t_\t_\t_\n" for n, word in ((1, "10 000"), (2, "cats")))
+    (tmp_path / "en_ewt-ud-dev.conllu").write_bytes(b"\xef\xbb\xbf" + rows.replace("{tag}", "NOUN").encode())
+    assert conll.ewt_part(tmp_path, "dev") == [conll.TaggedSentence(("10 000", "cats"), ("NOUN", "NOUN"))]
+    (tmp_path / "en_ewt-ud-dev.conllu").write_text(rows.replace("{tag}", "_"))
+    with pytest.raises(FactsError, match="has no universal parts of speech"):
+        conll.ewt_part(tmp_path, "dev")
+    with pytest.raises(FactsError, match=r"none of en_ewt-ud-test\.conllu; .*--data"):
+        conll.ewt_part(tmp_path, "test")
+
+
 def test_missing_files_say_what_to_do(tmp_path):
-    for call in (conll.conll_parts, lambda folder: squad.squad_parts(folder / "no", True)):
+    for call in (conll.conll_parts, lambda folder: squad.squad_parts(folder / "no", True, Counter())):
         with pytest.raises(FactsError, match="probing fetch"):
             call(tmp_path)
     with pytest.raises(FactsError, match="qrels"):
@@ -40,19 +88,19 @@ def test_missing_files_say_what_to_do(tmp_path):
 
 
 def test_the_answerable_part_of_every_file_serves_as_squad_1(tmp_path):
-    train, test = squad.squad_parts(write_squad(tmp_path), impossible=False)
+    train, test = squad.squad_parts(write_squad(tmp_path), False, Counter())
     assert len(train) + len(test) == 24 - 12  # the second file repeats passages and questions of the first
     assert all(question.answers for question in train + test)
 
 
 def test_squad_2_takes_files_with_impossible_questions_only(tmp_path):
-    train, test = squad.squad_parts(write_squad(tmp_path), impossible=True)
+    train, test = squad.squad_parts(write_squad(tmp_path), True, Counter())
     assert len(train) + len(test) == 24
     assert sum(not question.answers for question in train + test) == 12
 
 
 def test_the_split_is_by_article_and_always_the_same(tmp_path):
-    parts = squad.squad_parts(write_squad(tmp_path), impossible=True)
+    parts = squad.squad_parts(write_squad(tmp_path), True, Counter())
     assert not {q.article for q in parts[0]} & {q.article for q in parts[1]}
     assert all(held_out.in_test_part(q.article) for q in parts[1])
     assert 0.17 < sum(held_out.in_test_part(str(n)) for n in range(5000)) / 5000 < 0.23
@@ -62,22 +110,96 @@ def test_official_squad_files_are_taken_as_they_are_split(tmp_path):
     source = json.loads((write_squad(tmp_path / "a") / "some-v1.1.json").read_text())
     for name, articles in (("train-v1.1.json", source["data"][:9]), ("dev-v1.1.json", source["data"][9:])):
         (tmp_path / name).write_text(json.dumps({"data": articles}))
-    train, test = squad.squad_parts(tmp_path, impossible=False)
+    train, test = squad.squad_parts(tmp_path, False, Counter())
     assert (len(train), len(test)) == (9, 3)
 
 
-def test_an_answer_that_does_not_stand_where_it_should_is_an_error(tmp_path):
-    paragraph = {"context": "Paris.", "qas": [{"id": "q7", "question": "?", "answers": [{"text": "Rome", "answer_start": 0}]}]}
-    (tmp_path / "x.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [paragraph]}]}))
-    with pytest.raises(FactsError, match="q7"):
-        squad.read_squad(tmp_path / "x.json")
+PASSAGE = "Ada was born in London in 1815."
+GOOD = {"id": "g", "question": "Where?", "answers": [{"text": "London", "answer_start": 16}]}
 
 
-@pytest.mark.parametrize("read", [squad.squad_texts, lambda folder: squad.squad_parts(folder, False)])
+def squad_file(folder, *asked, name="some.json", head=b"", passage=PASSAGE):
+    """A file with these questions about one passage."""
+    content = {"data": [{"paragraphs": [{"context": passage, "qas": list(asked)}]}]}
+    (folder / name).write_bytes(head + json.dumps(content).encode())
+    return folder / name
+
+
+def answers(*found):
+    return {"id": "b", "question": "Who?", "answers": [{"text": text, "answer_start": start} for text, start in found]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (answers(("Rome", 0)), "question b: 'Rome' is not at character 0"),
+        # Python counts places below 0 from the end.
+        (answers(("1815", -5)), "'1815' is not at character -5"),
+        (answers(("London", 16), ("Ada", 1)), "'Ada' is not at character 1"),
+        ({"id": "b", "question": "Who?", "answers": [{"text": "Ada"}]}, "'answer_start' is missing"),
+        ({"id": "b", "question": "Who?", "answers": "Ada"}, "question b: a value is of another kind"),
+        ({"id": "b", "question": "Who?", "answer": "Ada"}, "the key is 'answer', expected 'answers'"),
+        ({**answers(), "is_impossible": "perhaps"}, "'is_impossible' is 'perhaps', expected true or false"),
+        ({"question": 3, "answers": []}, "question 2: 'question' is 3, expected text"),
+        ("Who?", "question 2: "),
+    ],
+)
+def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(asked, said, tmp_path, caplog):
+    left_out = Counter()
+    (kept,) = squad.read_squad(squad_file(tmp_path, GOOD, asked), left_out)
+    assert kept.answers == (("London", 16),) and +left_out == {"malformed questions": 1} and said in caplog.text
+    with pytest.raises(FactsError, match=r"some\.json has no question in SQuAD's format: question") as refused:
+        squad.read_squad(squad_file(tmp_path, asked), Counter())
+    assert not re.search(r"Error|object|indices", str(refused.value))
+
+
+@pytest.mark.parametrize("asked", [answers(), answers(("", -1)), answers(("", 0)), answers((" ", 3)), {**answers(), "answers": None}])
+def test_an_answer_without_text_is_none_and_a_question_without_answers_serves_squad_2_alone(asked, tmp_path):
+    path, left_out = squad_file(tmp_path, GOOD, asked), Counter()
+    assert [found.answers for found in squad.read_squad(path, Counter())] == [(("London", 16),), ()]
+    assert sum(map(len, squad.squad_parts(tmp_path, False, left_out))) == 1 and +left_out == {"questions without an answer": 1}
+    left_out.clear()
+    assert sum(map(len, squad.squad_parts(tmp_path, True, left_out))) == 2 and not +left_out
+
+
+def test_is_impossible_may_be_text_and_a_file_without_any_answer_says_nothing(tmp_path):
+    flags = [{**GOOD, "is_impossible": flag} for flag in ("False", "true", 0, 1, False, True, None)]
+    found = squad.read_squad(squad_file(tmp_path, *flags), Counter())
+    assert [bool(one.answers) for one in found] == [True, False, True, False, True, False, True]
+    left_out = Counter()
+    assert squad.read_squad(squad_file(tmp_path, answers(), answers(("", -1))), left_out) == []
+    assert +left_out == {"questions whose answers are not recorded": 2}
+    with pytest.raises(FactsError, match=r"left out: 2 questions whose answers are not recorded\)"):
+        squad.squad_parts(tmp_path, True, Counter())
+
+
+def test_squad_is_read_with_a_mark_without_ids_with_control_characters_and_as_huggingface_exports_it(tmp_path):
+    bare = {key: value for key, value in GOOD.items() if key != "id"}
+    path = squad_file(tmp_path, bare, head=b"\xef\xbb\xbf", passage="\x00" + PASSAGE[:-1] + "\x85")
+    moved = {**bare, "answers": [{"text": "London", "answer_start": 17}]}
+    with pytest.raises(FactsError, match="is not at character 16"):
+        squad.read_squad(path, Counter())
+    (found,) = squad.read_squad(squad_file(tmp_path, moved, passage="\x00" + PASSAGE[:-1] + "\x85"), Counter())
+    assert (found.id, found.context, found.answers) == ("1", f" {PASSAGE[:-1]} ", (("London", 17),))
+    rows = [
+        {**bare, "context": PASSAGE, "title": "Ada", "answers": {"text": text, "answer_start": [16] * len(text)}}
+        for text in (["London"], [])
+    ]
+    for name, text in (
+        ("a.jsonl", "\r\n".join(map(json.dumps, rows))),
+        ("b.json", json.dumps(rows)),
+        ("c.json", json.dumps({"data": rows})),
+    ):
+        (tmp_path / name).write_text(text)
+        assert [one.answers for one in squad.read_squad(tmp_path / name, Counter())] == [(("London", 16),), ()]
+    assert squad.squad_texts(tmp_path)[0] == ("Ada", f"{PASSAGE} Where?")
+
+
+@pytest.mark.parametrize("read", [squad.squad_texts, lambda folder: squad.squad_parts(folder, False, Counter())])
 def test_a_question_that_is_no_text_is_named_with_its_file(read, tmp_path):
     asked = {"id": "1", "question": None, "answers": [{"text": "a", "answer_start": 0}]}
     (tmp_path / "odd.json").write_text(json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "a", "qas": [asked]}]}]}))
-    with pytest.raises(FactsError, match=r"odd\.json is not in SQuAD's format"):
+    with pytest.raises(FactsError, match=r"odd\.json (is not|has no question) in SQuAD's format.*'question' is None, expected text"):
         read(tmp_path)
 
 
@@ -107,13 +229,19 @@ def test_training_pairs_are_those_of_queries_outside_the_test_part(tmp_path):
 
 
 def test_msmarcos_own_tables_are_read(tmp_path):
-    (tmp_path / "top1000.dev.tsv").write_text('1\t10\twhat "is\tParis is\n1\t11\twhat "is\tRome is\n')
-    (tmp_path / "qrels.dev.small.tsv").write_text("1\t0\t11\t1\n")
-    (tmp_path / "triples.train.small.tsv").write_text("q\tgood\tbad\nr\tfine\tpoor\n")
+    (tmp_path / "top1000.dev.tsv").write_text('\ufeff1\t10\twhat "is\tParis is\n1\t11\twhat "is\tRome is\n')
+    (tmp_path / "qrels.dev.small.tsv").write_text("\ufeff1\t0\t11\t1\r\n")
+    (tmp_path / "triples.train.small.tsv").write_text("\ufeffq\tgood\tbad\nr\tfine\tpoor\n")
     pairs, lists = msmarco.ranking_parts(tmp_path)
     assert pairs == [("q", "good", True), ("q", "bad", False), ("r", "fine", True), ("r", "poor", False)]
     assert [passage.grade for passage in lists[0].passages] == [0, 1] and lists[0].relevant_from == 1
     assert lists[0].query == 'what "is'
+
+
+def test_lists_of_another_shape_are_refused_without_pythons_words(tmp_path):
+    (tmp_path / "lists.json").write_text('[{"query": "q"}]')
+    with pytest.raises(FactsError, match=r"lists\.json is not a list of queries with hits \('hits' is missing\)"):
+        msmarco.read_ranked_lists(tmp_path)
 
 
 def test_ranking_texts_join_the_query_with_ten_passages_at_a_time(tmp_path):
@@ -126,8 +254,8 @@ def test_ranking_texts_join_the_query_with_ten_passages_at_a_time(tmp_path):
 def test_the_real_data_sets_are_read_whole(shared_data):
     train, test = conll.conll_parts(shared_data / "conll2003")
     assert (len(train), len(test)) == (14_041, 3_453)
-    train_1, test_1 = squad.squad_parts(shared_data / "squad", impossible=False)
-    train_2, test_2 = squad.squad_parts(shared_data / "squad", impossible=True)
+    train_1, test_1 = squad.squad_parts(shared_data / "squad", False, Counter())
+    train_2, test_2 = squad.squad_parts(shared_data / "squad", True, Counter())
     # Of 6,078 and 3,168 six and three are doubled.
     assert len(train_2) + len(test_2) == 6_072 and sum(not q.answers for q in train_2 + test_2) == 3_165
     assert len(train_1) + len(test_1) > 3_700
@@ -183,7 +311,7 @@ def test_a_file_that_is_not_glues_is_named_with_its_line_and_what_to_do(read, te
 
 def test_a_glue_file_in_another_encoding_or_missing_is_named(tmp_path):
     (tmp_path / "train.tsv").write_bytes("gj04\t1\t\tcafé\n".encode("latin-1"))
-    with pytest.raises(FactsError, match=r"cannot read .*utf-8"):
+    with pytest.raises(FactsError, match=r"train\.tsv, line 1: is not UTF-8 text .*; save it as UTF-8"):
         glue.read_cola(tmp_path / "train.tsv")
     with pytest.raises(FactsError, match=r"none of dev\.tsv; fetch the data set first"):
         glue.cola_parts(glue_file(tmp_path, COLA).parent)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from probing.core.errors import FactsError
-from probing.core.facts.templates import read_lama_relations, read_relations
+from probing.core.facts.lama import read_lama_relations
+from probing.core.facts.templates import read_relations
 
 
 @pytest.fixture

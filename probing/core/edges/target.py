@@ -49,8 +49,8 @@ class Record:
 
     @property
     def text(self) -> str:
-        """The words, separated by blanks."""
-        return " ".join(self.words)
+        """The words, separated by blanks; a blank inside a word is a no-break space."""
+        return " ".join(word.replace(" ", "\u00a0") for word in self.words)
 
     @property
     def sha256(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.characters import refuse_half_characters
+from probing.core.characters import CONTROL, refuse_half_characters
 from probing.core.errors import ProbingError
 
 #: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
@@ -27,8 +27,6 @@ _NO_TEXT = {
     b"\x1f\x8b": "is compressed with gzip; unpack it",
 }
 _MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-#: Control characters other than tabs and line ends. Cells hold blanks in their place, as no tokenizer reads them.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _WHOLE = re.compile(r"-?\d+\.0")
 _JSON = re.compile(r"\s*(\[\s*)?\{")
 _MOST_NAMED = 3
@@ -146,7 +144,7 @@ class Table:
                 cell = str(cell)
             if not cell.isprintable():
                 refuse_half_characters(cell, f"{self.where(number)}: {self.heads[place]!r}", self.kind.error)
-                cell, n = _CONTROL.subn(" ", cell)
+                cell, n = CONTROL.subn(" ", cell)
                 if n:
                     counts["control characters read as blanks"] += n
             texts.append(cell)

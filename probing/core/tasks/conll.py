@@ -1,14 +1,21 @@
 """Words and their tags: entities of CoNLL-2003, parts of speech of UD English EWT."""
 
+import logging
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
+from probing.core.characters import without_controls
 from probing.core.errors import FactsError
 from probing.core.files.conllu import conllu_sentences
 from probing.core.tasks.data_files import first_of, lines_of
 
+_log = logging.getLogger(__name__)
+
+#: What a column of entities holds, and what stands between documents.
+_TAG, _MARK = re.compile("O|[BI]-.*"), "-DOCSTART-"
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -22,29 +29,50 @@ class TaggedSentence:
 
 
 def read_conll(path: Path) -> list[TaggedSentence]:
-    """Sentences of a CoNLL-2003 file: one word per line, its tag in the last column, IOB1 or IOB2; document marks only end sentences.
+    """Sentences of a file in CoNLL-2003's layout: one word per line, its tag in the last column, IOB1 or IOB2.
+
+    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word, which count the words
+    or name the sentence, are skipped, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
 
     Raises:
-        FactsError: if it is missing or a line has no tag.
+        FactsError: if it is missing, or a line has other columns or no tag.
     """
-    sentences: list[TaggedSentence] = []
-    words: list[str] = []
-    tags: list[str] = []
-    for number, line in enumerate(chain(lines_of(path), [""]), 1):
-        columns = line.split()
-        if not columns or columns[0] == "-DOCSTART-":
-            if words:
-                sentences.append(TaggedSentence(tuple(words), tuple(iob2(tags))))
-            words, tags = [], []
-            continue
-        tag = columns[-1]
-        if len(columns) < 2 or not (tag == "O" or tag[:2] in ("B-", "I-")):
-            raise FactsError(f"{path}, line {number}: got {line.strip()!r}, expected a word and a tag such as O or I-PER")
-        words.append(columns[0])
-        tags.append(tag)
+    lines = [(number, line.strip(" \t")) for number, line in lines_of(path)]
+    # Not str.split: a no-break space is part of a word.
+    split = [(number, re.split(" *\t *" if "\t" in line else " +", line)) for number, line in lines]
+    widths = Counter(len(cells) for _, cells in split if _TAG.fullmatch(cells[-1]) and not cells[0].startswith(_MARK))
+    width = max(widths, key=lambda one: (widths[one], one), default=2)
+    sentences: list[list[list[str]]] = [[]]
+    for number, cells in split:
+        if not any(cells) or cells[0].startswith(_MARK):
+            sentences.append([])
+        elif len(cells) == width > 1 and _TAG.fullmatch(cells[-1]):
+            sentences[-1].append(cells)
+        elif cells[0][:2] not in ("#", "# "):
+            expected = f"expected {width} columns as in most lines, a word and, last, a tag such as O or I-PER"
+            raise FactsError(f"{path}, line {number}: got {' | '.join(cells)!r}, {expected}; tabs separate words with blanks")
+    sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
-    return sentences
+    word = _word_column(sentences, width)
+    if word:
+        _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, width)
+    return [
+        TaggedSentence(tuple(without_controls(cells[word]) for cells in one), tuple(iob2([cells[-1] for cells in one])))
+        for one in sentences
+    ]
+
+
+def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
+    """The first column that in some sentence neither counts the words nor is the same for all; column 0 if there is none."""
+    for place in range(width - 1):
+        for sentence in sentences:
+            column = [cells[place] for cells in sentence]
+            first = int(column[0]) if column[0].isdecimal() else 0
+            counts = column == [str(first + step) for step in range(len(column))]
+            if len(set(column)) > 1 and not counts:
+                return place
+    return 0
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
@@ -70,15 +98,15 @@ def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
     """Sentences of a CoNLL-U file with the universal tag of every word.
 
     Raises:
-        FactsError: if it is missing, empty or not CoNLL-U.
+        FactsError: if it is missing, empty, not CoNLL-U, or without such tags.
     """
-    lines = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines_of(path), 1))
+    lines = ((number, without_controls(line)) for number, line in lines_of(path))
     sentences = [TaggedSentence(one.column(1), one.column(_UPOS)) for one in conllu_sentences(lines, path, FactsError)]
-    if not sentences:
-        raise FactsError(f"{path} has no sentences; expected CoNLL-U's columns")
+    if all(tag == "_" for one in sentences for tag in one.tags):
+        raise FactsError(f"{path} has no universal parts of speech; expected CoNLL-U's columns, with one in the fourth")
     return sentences
 
 
 def ewt_part(folder: Path, part: str) -> list[TaggedSentence]:
     """A part of the treebank, ``train``, ``dev`` or ``test``, in its folder."""
-    return read_parts_of_speech(folder / f"en_ewt-ud-{part}.conllu")
+    return read_parts_of_speech(first_of(folder, (f"en_ewt-ud-{part}.conllu",)))

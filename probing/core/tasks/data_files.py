@@ -1,18 +1,29 @@
 """Files of a task's data set: found and read with errors that say what to do."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from probing.core.errors import FactsError
+from probing.core.files.data_lines import numbered_lines
 
 #: What reading JSON raises if it is damaged or of another shape.
-MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError)
+MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+def in_words(error: Exception) -> str:
+    """Why JSON is malformed, without Python's names: one of ``MALFORMED``."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, TypeError | AttributeError):
+        return "a value is of another kind"
+    return f"{'not JSON: ' if isinstance(error, json.JSONDecodeError) else ''}{error}"
 
 
 def json_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise FactsError(f"no folder {folder}; fetch the data set first (python -m probing fetch) or name its folder (--data)")
-    return sorted(folder.glob("*.json"))
+    return sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jsonl") and not path.name.startswith("."))
 
 
 def first_of(folder: Path, names: Sequence[str]) -> Path:
@@ -24,9 +35,6 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
     )
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8") as stream:
-            yield from stream
-    except (OSError, UnicodeDecodeError) as error:
-        raise FactsError(f"cannot read {path}: {error}") from error
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines without their ends; raises a ``FactsError`` if the file cannot be read."""
+    return numbered_lines(path, FactsError)

@@ -40,7 +40,7 @@ def read_cola(path: Path) -> list[LabelledText]:
     Raises:
         FactsError: if it is missing, not UTF-8, empty, or a line has other columns.
     """
-    return list(_labelled(path, lines_of(path), ("source", "label", "mark", "sentence"), COLA_LABELS, first=1))
+    return list(_labelled(path, lines_of(path), ("source", "label", "mark", "sentence"), COLA_LABELS))
 
 
 def read_sst2(path: Path) -> list[LabelledText]:
@@ -74,25 +74,27 @@ def without_scored(train: Sequence[LabelledText], scored: Sequence[LabelledText]
 
 def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str]) -> list[LabelledText]:
     lines = lines_of(path)
-    header = next(lines, "").removeprefix("\ufeff").rstrip("\r\n").split("\t")
+    header = next(lines, (1, ""))[1].split("\t")
     if header != list(columns):
         raise FactsError(
             f"{path}, line 1: got the columns {', '.join(header)[:200]!r}, expected {', '.join(columns)}; "
             "take GLUE's train.tsv and dev.tsv (test.tsv has no labels)"
         )
-    return list(_labelled(path, lines, columns, labels, first=2))
+    return list(_labelled(path, lines, columns, labels))
 
 
-def _labelled(path: Path, lines: Iterator[str], columns: Sequence[str], labels: Mapping[str, str], first: int) -> Iterator[LabelledText]:
+def _labelled(path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[str], labels: Mapping[str, str]) -> Iterator[LabelledText]:
     """Examples of tab-separated lines; a quotation mark is an ordinary character.
+
+    Control characters stay as GLUE has them (a backspace in three of CoLA's lines): the checksums of stored results are of these texts.
 
     Raises:
         FactsError: if a line has other columns, an unknown label, or no text; or if there are no lines.
     """
     label_at, texts_at = columns.index("label"), [place for place, name in enumerate(columns) if name.startswith("sentence")]
-    number = first - 1
-    for number, line in enumerate(lines, first):
-        values = line.rstrip("\r\n").split("\t")
+    number = 0
+    for number, line in lines:
+        values = line.split("\t")
         if len(values) != len(columns):
             raise FactsError(
                 f"{path}, line {number}: got {len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)}); "
@@ -104,5 +106,5 @@ def _labelled(path: Path, lines: Iterator[str], columns: Sequence[str], labels: 
         if not all(texts):
             raise FactsError(f"{path}, line {number}: got an empty sentence, expected one; delete the line or take GLUE's own file")
         yield LabelledText(texts[0], labels[label], *texts[1:])
-    if number < first:
+    if not number:
         raise FactsError(f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set again")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.tasks.data_files import MALFORMED, lines_of
+from probing.core.files.data_lines import text_of
+from probing.core.tasks.data_files import MALFORMED, in_words, lines_of
 from probing.core.tasks.held_out import in_test_part
 
 #: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for relevant.
@@ -56,7 +57,7 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
         raise FactsError(f"{folder} has no ranked lists; expected top1000*.tsv with qrels*.tsv, or BM25 lists as .json with qrels*.txt")
     grades: dict[str, dict[str, int]] = {}
     for path in sorted([*folder.glob("qrels*.txt"), *folder.glob("qrels*.tsv")]):
-        for number, line in enumerate(lines_of(path), 1):
+        for number, line in lines_of(path):
             try:
                 query, _, passage, grade = line.split()
                 grades.setdefault(query, {})[passage] = int(grade)
@@ -73,12 +74,12 @@ def read_ranked_lists(folder: Path) -> list[RankedList]:
 
 def read_triples(path: Path, limit: int) -> Iterator[tuple[str, str, bool]]:
     """(query, passage, relevant) from MS MARCO's ``triples.train.small.tsv`` (query, relevant, irrelevant passage)."""
-    for number, line in enumerate(lines_of(path)):
-        if number * 2 >= limit:
+    for number, line in lines_of(path):
+        if 2 * (number - 1) >= limit:
             return
-        columns = line.rstrip("\n").split("\t")
+        columns = line.split("\t")
         if len(columns) != 3:
-            raise FactsError(f"{path}, line {number + 1}: got {len(columns)} columns, expected query, relevant and irrelevant passage")
+            raise FactsError(f"{path}, line {number}: got {len(columns)} columns, expected query, relevant and irrelevant passage")
         query, relevant, irrelevant = columns
         yield query, relevant, True
         yield query, irrelevant, False
@@ -126,8 +127,8 @@ def ranking_texts(folder: Path, passages_per_text: int = 10) -> list[tuple[str, 
 def _msmarco_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     lists: dict[str, tuple[str, list[tuple[str, str]]]] = {}
     for path in paths:
-        for number, line in enumerate(lines_of(path), 1):
-            row = line.rstrip("\r\n").split("\t")
+        for number, line in lines_of(path):
+            row = line.split("\t")
             if len(row) != 4:
                 raise FactsError(f"{path}, line {number}: got {len(row)} columns, expected query id, passage id, query, passage")
             lists.setdefault(row[0], (row[2], []))[1].append((row[1], row[3]))
@@ -138,9 +139,9 @@ def _msmarco_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple
 def _json_lists(paths: Sequence[Path]) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     for path in paths:
         try:
-            for entry in json.loads(path.read_text(encoding="utf-8")):
+            for entry in json.loads(text_of(path, FactsError)):
                 hits = sorted(entry["hits"], key=lambda hit: hit["rank"])
                 if hits:
                     yield str(hits[0]["qid"]), entry["query"], [(str(hit["docid"]), hit["content"]) for hit in hits]
         except MALFORMED as error:
-            raise FactsError(f"{path} is not a list of queries with hits ({error!r})") from error
+            raise FactsError(f"{path} is not a list of queries with hits ({in_words(error)})") from error

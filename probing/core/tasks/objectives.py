@@ -1,5 +1,6 @@
 """What a model can be fine-tuned for: one entry for each objective, which commands, training and reports read."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,7 +58,8 @@ class Task:
         label: its name in results and in the registry: the paper's.
         data_set: the fetched data set that it reads; empty if the user names a text file.
         kind: of examples.
-        read: (data folder, the LAMA folder of a base made here or None) -> training and test examples.
+        read: (data folder, the LAMA folder of a base made here or None, a counter of what is left out and why) -> training and test
+            examples.
         metrics: what it is scored by, the main one first.
         settings: default fields of ``FinetuneRecipe``.
         dev: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
@@ -68,7 +70,7 @@ class Task:
     label: str
     data_set: str
     kind: Kind
-    read: Callable[[Path, Path | None], Parts] = field(repr=False)
+    read: Callable[[Path, Path | None, Counter[str]], Parts] = field(repr=False)
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
     published: PublishedScore | None = None
@@ -146,48 +148,48 @@ _WALLAT, _MOSBACH = "Wallat et al. 2020, section 3.1", "Mosbach et al. 2020, Tab
 #: settings in the paper, ranking's learning rate is Nogueira and Cho's (2019), MLM-SQuAD's batch is MLM-MSMARCO's.
 _ALL = (
     Task(
-        "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, _: conll_parts(data),
+        "ner-conll", "NER-CoNLL", "conll2003", "tags", lambda data, *_: conll_parts(data),
         ("entity F1", "words tagged right"), _settings(5e-5, 32, 256, epochs=3.0),
         PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"), conll_dev,
     ),
     Task(
-        "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _: squad_parts(data, impossible=False),
+        "qa-squad-1", "QA-SQuAD-1", "squad", "spans", lambda data, _, left_out: squad_parts(data, False, left_out),
         ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.885, _WALLAT),
     ),
     Task(
-        "qa-squad-2", "QA-SQuAD-2", "squad", "spans", lambda data, _: squad_parts(data, impossible=True),
+        "qa-squad-2", "QA-SQuAD-2", "squad", "spans", lambda data, _, left_out: squad_parts(data, True, left_out),
         ANSWERS, _settings(3e-5, 12, 384, epochs=2.0, stride=128), PublishedScore("F1", 0.67, _WALLAT),
     ),
     Task(
-        "rank-msmarco", "RANK-MSMARCO", "msmarco", "ranking", lambda data, _: ranking_parts(data),
+        "rank-msmarco", "RANK-MSMARCO", "msmarco", "ranking", lambda data, *_: ranking_parts(data),
         RANKING, _settings(3e-6, 128, 512, steps=100_000),
     ),
     Task(
-        "mlm-msmarco", "MLM-MSMARCO", "msmarco", "blocks", lambda data, _: split_texts(ranking_texts(data)),
+        "mlm-msmarco", "MLM-MSMARCO", "msmarco", "blocks", lambda data, *_: split_texts(ranking_texts(data)),
         MASKED, _settings(5e-5, 8, 512, epochs=3.0),
     ),
     Task(
-        "mlm-squad", "MLM-SQuAD", "squad", "blocks", lambda data, _: split_texts(squad_texts(data)),
+        "mlm-squad", "MLM-SQuAD", "squad", "blocks", lambda data, *_: split_texts(squad_texts(data)),
         MASKED, _settings(5e-5, 8, 512, epochs=4.0),
     ),
     Task(
-        "control", "control", "", "texts", lambda data, lama: split_texts(control_texts(data, lama)),
+        "control", "control", "", "texts", lambda data, lama, _: split_texts(control_texts(data, lama)),
         MASKED, _settings(5e-5, 8, 512, epochs=1.0),
     ),
     Task(
-        "cola", "CoLA", "glue", "acceptability", lambda data, _: cola_parts(data),
+        "cola", "CoLA", "glue", "acceptability", lambda data, *_: cola_parts(data),
         (MATTHEWS, ACCURACY), _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES), PublishedScore(MATTHEWS, 0.595, _MOSBACH),
     ),
     Task(
-        "sst-2", "SST-2", "glue", "classes", lambda data, _: sst2_parts(data),
+        "sst-2", "SST-2", "glue", "classes", lambda data, *_: sst2_parts(data),
         (ACCURACY,), _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES), PublishedScore(ACCURACY, 0.924, _MOSBACH),
     ),
     Task(
-        "rte", "RTE", "glue", "classes", lambda data, _: rte_parts(data),
+        "rte", "RTE", "glue", "classes", lambda data, *_: rte_parts(data),
         (ACCURACY,), _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES), PublishedScore(ACCURACY, 0.646, _MOSBACH),
     ),
     Task(
-        "pos-ewt", "POS-EWT", "ud-english-ewt", "words", lambda data, _: (ewt_part(data, "train"), ewt_part(data, "test")),
+        "pos-ewt", "POS-EWT", "ud-english-ewt", "words", lambda data, *_: (ewt_part(data, "train"), ewt_part(data, "test")),
         ("words tagged right",), _settings(5e-5, 32, 256, epochs=3.0), dev=lambda data: ewt_part(data, "dev"),
     ),
 )  # fmt: skip

@@ -1,13 +1,22 @@
 """SQuAD 1.1 and 2.0: questions about passages, and the same as running text."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
+from probing.core.characters import without_controls
 from probing.core.errors import FactsError
-from probing.core.tasks.data_files import MALFORMED, json_files
+from probing.core.facts.lama import json_lines
+from probing.core.files.data_lines import text_of, warn_not_used
+from probing.core.tasks.data_files import MALFORMED, in_words, json_files
 from probing.core.tasks.held_out import in_test_part
+
+_EXPECTED = "expected data > paragraphs > qas > answers, or JSON lines with context, question and answers"
 
 
 @dataclass(frozen=True)
@@ -29,52 +38,70 @@ class Question:
     answers: tuple[tuple[str, int], ...]
 
 
-def read_squad(path: Path) -> list[Question]:
-    """Questions of a file in the format of SQuAD 1.1 or 2.0; those without any recorded answer field are dropped.
+def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
+    """Questions of a file in the format of SQuAD 1.1 or 2.0, or of huggingface's export of it: JSON lines with a question each.
+
+    An answer without text is no answer; a question without answers is unanswerable, unless the file has no answer at all, as a test part
+    whose owners keep them. A malformed question, such as one with an answer elsewhere than it says, is left out; the log names the first.
+
+    Args:
+        path: the file.
+        left_out: reason -> number, to which what is left out is added.
 
     Raises:
-        FactsError: if the file is not in that format, or an answer is not at its place.
+        FactsError: if the file is not in that format, or all its questions are malformed.
     """
-    questions = []
-    try:
-        for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
-            for paragraph in article["paragraphs"]:
-                for asked in paragraph["qas"]:
-                    if "answers" not in asked or not (asked["answers"] or asked.get("is_impossible")):
-                        continue
-                    answers = () if asked.get("is_impossible") else tuple((a["text"], int(a["answer_start"])) for a in asked["answers"])
-                    title = article.get("title") or paragraph["context"][:60]
-                    questions.append(Question(str(asked["id"]), title, asked["question"].strip(), paragraph["context"], answers))
-    except MALFORMED as error:
-        raise FactsError(f"{path} is not in SQuAD's format ({error!r}); expected data > paragraphs > qas > answers") from error
-    for found in questions:
-        for text, start in found.answers:
-            if found.context[start : start + len(text)] != text:
-                raise FactsError(f"{path}: question {found.id} says that {text!r} is at character {start}; it is not")
-    return questions
+    found: list[Question] = []
+    wrong: list[str] = []
+    flagged = False
+    every = ((title, paragraph, asked) for title, paragraph, questions in _paragraphs(path) for asked in questions)
+    for number, (title, paragraph, asked) in enumerate(every, 1):
+        name = str((isinstance(asked, Mapping) and asked.get("id")) or number)
+        try:
+            flagged |= "is_impossible" in asked
+            context, question = _text(paragraph, "context"), _text(asked, "question").strip()
+            found.append(Question(name, str(title or context[:60]), question, context, _answers(asked, context)))
+        except MALFORMED as error:
+            wrong.append(f"question {name}: {in_words(error)}")
+    if wrong and not found:
+        raise FactsError(f"{path} has no question in SQuAD's format: {wrong[0]}; {_EXPECTED}")
+    warn_not_used(path, "malformed questions left out", wrong)
+    kept = found if flagged or any(question.answers for question in found) else []
+    left_out["malformed questions"] += len(wrong)
+    left_out["questions whose answers are not recorded"] += len(found) - len(kept)
+    return kept
 
 
-def squad_parts(folder: Path, impossible: bool) -> tuple[list[Question], list[Question]]:
+def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
     """Training and test questions: the official files if they exist, else all files split by article.
 
     Args:
         folder: with ``train-v1.1.json`` and ``dev-v1.1.json`` (``v2.0`` with ``impossible``), or any files in that format.
         impossible: keep the questions without an answer (SQuAD 2.0), and take only files that have such; without it the
             answerable part of every file serves as SQuAD 1.1.
+        left_out: reason -> number, to which what is left out is added.
+
+    Raises:
+        FactsError: as ``read_squad``, or if no question is left.
     """
     version = "2.0" if impossible else "1.1"
     official = [folder / f"{part}-v{version}.json" for part in ("train", "dev")]
     if all(path.is_file() for path in official):
-        return _answerable(read_squad(official[0]), impossible), _answerable(read_squad(official[1]), impossible)
+        train, dev = (_answerable(read_squad(path, left_out), impossible, left_out) for path in official)
+        return train, dev
     questions: dict[tuple[str, str], Question] = {}
     for path in json_files(folder):
-        found = read_squad(path)
+        found = read_squad(path, left_out)
         if impossible and all(question.answers for question in found):
+            left_out["questions of files without unanswerable ones"] += len(found)
             continue
-        for question in _answerable(found, impossible):
+        for question in _answerable(found, impossible, left_out):
+            left_out["repeated questions"] += (question.context, question.question) in questions
             questions.setdefault((question.context, question.question), question)
     if not questions:
-        raise FactsError(f"{folder} has no questions; expected {official[0].name} and {official[1].name}, or files in their format")
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items() if number) or "nothing"
+        expected = f"expected {official[0].name} and {official[1].name}, or files in their format"
+        raise FactsError(f"{folder} has no questions that serve (left out: {reasons}); {expected}")
     # Two files may have the same article under two titles; a passage belongs to its first title.
     title_of: dict[str, str] = {}
     for question in questions.values():
@@ -90,15 +117,58 @@ def squad_texts(folder: Path) -> list[tuple[str, str]]:
     texts: dict[str, tuple[str, list[str]]] = {}
     for path in json_files(folder):
         try:
-            for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
-                for paragraph in article["paragraphs"]:
-                    title = article.get("title") or paragraph["context"][:60]
-                    _, asked = texts.setdefault(paragraph["context"], (title, []))
-                    asked += [q["question"].strip() for q in paragraph["qas"] if q["question"].strip() not in asked]
+            for title, paragraph, questions in _paragraphs(path):
+                context = _text(paragraph, "context")
+                _, asked = texts.setdefault(context, (str(title or context[:60]), []))
+                asked += [text for q in questions if (text := _text(q, "question").strip()) not in asked]
         except MALFORMED as error:
-            raise FactsError(f"{path} is not in SQuAD's format ({error!r}); expected data > paragraphs > qas") from error
+            raise FactsError(f"{path} is not in SQuAD's format ({in_words(error)}); {_EXPECTED}") from error
     return [(title, " ".join([context, *asked])) for context, (title, asked) in texts.items()]
 
 
-def _answerable(questions: Iterable[Question], impossible: bool) -> list[Question]:
-    return [question for question in questions if impossible or question.answers]
+def _paragraphs(path: Path) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """(title, paragraph with its passage, its questions); raises a ``FactsError`` if the file is in neither form."""
+    text = without_controls(text_of(path, FactsError), json=True)
+    try:
+        one_a_line = re.match(r"\s*{.*}\s*\n\s*{", text)
+        read = [row for _, row in json_lines(path)] if one_a_line else json.loads(text)
+        for row in read.get("data", [read]) if isinstance(read, dict) else read:
+            # A question of huggingface's export has its passage beside it.
+            for paragraph in row.get("paragraphs", [row]):
+                yield row.get("title"), paragraph, [row] if paragraph is row else paragraph["qas"]
+    except MALFORMED as error:
+        raise FactsError(f"{path} is not in SQuAD's format ({in_words(error)}); {_EXPECTED}") from error
+
+
+def _text(row: Mapping[str, Any], key: str) -> str:
+    if not isinstance(row[key], str) or not row[key].strip():
+        raise ValueError(f"{key!r} is {row[key]!r}, expected text")
+    return row[key]
+
+
+def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
+    """The recorded answers of a question, none if it is unanswerable; raises one of ``MALFORMED`` if one is not where it says."""
+    # Some write it as text.
+    flag = str(asked.get("is_impossible") or False).lower()
+    if flag not in ("true", "1", "false", "0"):
+        raise ValueError(f"'is_impossible' is {asked['is_impossible']!r}, expected true or false")
+    if flag in ("true", "1"):
+        return ()
+    if "answers" not in asked and "answer" in asked:
+        raise ValueError("the key is 'answer', expected 'answers'")
+    given = asked.get("answers") or []
+    if isinstance(given, Mapping):
+        pairs = zip_longest(given["text"], given["answer_start"])
+        given = [{"text": text, "answer_start": start} for text, start in pairs]
+    # A place without a text is how some write that there is no answer.
+    answers = [(one["text"], str(one["answer_start"])) for one in given if (one["text"] or "").strip()]
+    for text, start in answers:
+        if not start.isdecimal() or context[int(start) : int(start) + len(text)] != text:
+            raise ValueError(f"{text!r} is not at character {start}")
+    return tuple((text, int(start)) for text, start in answers)
+
+
+def _answerable(questions: Sequence[Question], impossible: bool, left_out: Counter[str]) -> list[Question]:
+    kept = [question for question in questions if impossible or question.answers]
+    left_out["questions without an answer"] += len(questions) - len(kept)
+    return kept

@@ -79,7 +79,7 @@ class Training:
         test: what the model is scored on.
         what: name of the items of ``test``.
         scores: computes the task's scores on such examples, the main one first.
-        left_out: reason -> number of training examples that are left out for it.
+        left_out: reason -> number of examples of the data that are left out for it.
     """
 
     model: PreTrainedModel | SentenceClassifier

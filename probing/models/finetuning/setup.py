@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -139,11 +140,13 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
     before = AutoModelForMaskedLM.from_pretrained(found.folder, dtype=torch.float32, **layout).eval()
     base = Base(found.folder, before, tokenizer, limit, settings.get("stride", 128), settings.get("masked_share", 0.15))
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
-    parts = task.read(data, lama)
+    left_out: Counter[str] = Counter()
+    parts = task.read(data, lama, left_out)
     dev: Sequence[Any] = ()
     if settings.get("looks"):
         parts, dev = with_development(task, data, parts)
     training = KINDS[task.kind](base, data, parts)
+    training = replace(training, left_out={**+left_out, **training.left_out})
     if settings.get("shuffled_labels"):
         training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))
     return Prepared(training, before, tokenizer, rows_sha256(training.rows), found.weights_id, found.at_commit, longest, dev)

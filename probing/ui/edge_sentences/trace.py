@@ -140,7 +140,7 @@ def title_of_target(shown: Shown, row: Mapping[str, Any]) -> str:
     spans = [(row["start1"], row["end1"])]
     if pd.notna(row["start2"]):
         spans.append((row["start2"], row["end2"]))
-    words = row["text"].split() if has_words(row) else None
+    words = row["text"].split(" ") if has_words(row) else None
     return f"{shown.tasks[row['task']]}: {' → '.join(_span(int(start), int(end), words) for start, end in spans)}"
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from probing.core.errors import ProbingError
 from probing.core.facts.fact import Fact, FactSet
-from probing.core.facts.templates import Relation, read_lama_relations
+from probing.core.facts.lama import folder_relations
+from probing.core.facts.templates import Relation
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.locks import exclusive_lock
 from probing.core.knowledge.swapped_subjects import swapped_subjects
@@ -158,9 +159,8 @@ def _fact_row(fact, template_set: str) -> dict:
 def write_relations(ours: dict[str, Relation], source: str, target: Path, say: Say) -> None:
     """Adds the known relations to the stored ones."""
     rows = dict(ours)
-    theirs = Path(source) / "relations.jsonl"
-    if theirs.is_file():
-        rows = {**read_lama_relations(theirs), **rows}
+    if Path(source).is_dir():
+        rows = {**folder_relations(Path(source)), **rows}
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
     path = target / "relations.parquet"
     # Two processes that read it at once would each drop the other's rows.

@@ -78,7 +78,10 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
         (one(label="a\x00"), "'label' contains the control character"),
         (one(label="x" * 50_000), "has 50,000 letters"),
         ({**ONE, "text": "a \ud800 b"}, r"line 2: 'text' contains '\\ud800'"),
-        ({**ONE, "text": "a \x1b[31m b"}, "line 2: 'text' contains the control character"),
+        ({**ONE, "words": ["The", "cat "], "text": "The cat sleeps"}, "line 2: 'words' are not the words of 'text'"),
+        ({**ONE, "words": ["The", " "]}, r'line 2: \'words\' is \["The", " "\], expected a list of texts'),
+        ({**ONE, "words": ["The cat"]}, "line 2: 'words' are not the words of 'text'"),
+        ({"words": ["The cat"], "targets": ONE["targets"]}, "which is outside the sentence of 1 words"),
         ({**ONE, "info": {"document_id": "\ud800"}}, "line 2: 'document_id' contains"),
         ('{"text": "a", "text": "b", "targets": []}', "line 2: the key 'text' is given twice"),
     ],
@@ -88,6 +91,14 @@ def test_a_wrong_line_is_named_with_its_file(line, said, part, tmp_path):
     parts = {"train": [ONE], "dev": [ONE], "test": [ONE], part: [ONE, line]}
     with pytest.raises(EdgeDataError, match=rf"mine.{part}\.jsonl.*{said}"):
         read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)
+
+
+def test_words_that_hold_blanks_come_as_a_list_and_control_characters_are_blanks(tmp_path):
+    rows = [{"words": ["10 000", "cats\x07"], "targets": ONE["targets"]}, {**ONE, "text": "\x1bThe cat\x00sleeps"}]
+    first, second = read_task(str(write_own(tmp_path / "mine", train=rows, dev=[ONE])), tmp_path)[1].train.records
+    assert first.words == ("10 000", "cats") and second.words == ("The", "cat", "sleeps")
+    # What is stored can be split into the words again.
+    assert first.text.split(" ") == ["10\u00a0000", "cats"]
 
 
 def test_one_and_two_spans_are_not_mixed_across_parts(tmp_path):

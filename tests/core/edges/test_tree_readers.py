@@ -43,7 +43,8 @@ def test_lines_of_multiword_tokens_and_empty_nodes_are_no_words_and_the_sentence
     [
         ("1\tone\tword\n", r"a\.conllu, line 1: got 3 columns, expected CoNLL-U's 10"),
         (conllu({"a": [("Ann", "NNP", 5, "nsubj")]}), r"line 4: a head is word 5, but the sentence that ends here has 1 words"),
-        (conllu({"a": SINGS}).replace("2\tsings", "3\tsings"), r"line 4: got word number '3' with head '0', expected word 2"),
+        (conllu({"a": SINGS}).replace("2\tsings", "3\tsings"), r"line 4: got word number '3', expected word 2"),
+        (conllu({"a": SINGS}).replace("\t2\t", "\t_\t"), r"line 3: got the head '_', expected the number of a word"),
     ],
 )
 def test_what_is_not_conllu_is_named_with_its_line(text, said, tmp_path):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probing.core.edges.readers.data_lines import Parts, part_of
-from probing.core.edges.target import Part, Record, Span, Target
+from probing.core.edges.target import Part, Record, Target
 from probing.core.errors import EdgeDataError, FactsError
 from probing.core.tasks.conll import read_conll
 from probing.core.tasks.data_files import first_of
+from probing.core.tasks.scores import entities as tagged_entities
 
 _FILES = (("eng.train", "train.txt"), ("eng.testa", "valid.txt"), ("eng.testb", "test.txt"))
 
@@ -28,13 +29,6 @@ def _part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def entities(tags: Sequence[str]) -> tuple[Target, ...]:
-    """One target per entity of tags in which every entity begins with ``B-``."""
-    starts = [place for place, tag in enumerate(tags) if tag[0] == "B"]
-    return tuple(Target(_span(tags, start), None, (tags[start][2:],)) for start in starts)
-
-
-def _span(tags: Sequence[str], start: int) -> Span:
-    end = start + 1
-    while end < len(tags) and tags[end][0] == "I":
-        end += 1
-    return start, end
+    """One target per entity, in the order of the words."""
+    found = sorted(tagged_entities(tags), key=lambda one: one[1])
+    return tuple(Target((start, end), None, (kind,)) for kind, start, end in found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.characters import refuse_label, refuse_signs
+from probing.core.characters import refuse_label, refuse_signs, without_controls
 from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of, wrong
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
@@ -90,10 +90,9 @@ class _Reader:
                 raise wrong(path, number, str(error)) from error
 
     def _record(self, row: Any) -> Record:
-        if not isinstance(row, dict) or not isinstance(row.get("text"), str) or not isinstance(row.get("targets"), list):
+        if not isinstance(row, dict) or not isinstance(row.get("targets"), list):
             raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
-        refuse_signs(row["text"], "'text'", EdgeDataError)
-        words = tuple(row["text"].split())
+        words = _words(row)
         targets = tuple(self._target(target, f"target {number}", len(words)) for number, target in enumerate(row["targets"], 1))
         return Record(words, targets, _document(row.get("info")), self.open)
 
@@ -105,6 +104,21 @@ class _Reader:
             raise ValueError(f"{which} has {len(spans)} spans, targets before it have {self.spans}; expected 'span2' in all or in none")
         self.spans = len(spans)
         return Target(spans[0], spans[1] if len(spans) > 1 else None, _labels(target["label"], which))
+
+
+def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a line: its list ``words``, in which they may hold blanks, or else those of its text."""
+    text, given = row.get("text", "" if "words" in row else None), row.get("words")
+    if not isinstance(text, str):
+        raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
+    if given is not None and not (isinstance(given, list) and all(isinstance(word, str) and word.strip() for word in given)):
+        raise ValueError(f"'words' is {_short(given)}, expected a list of texts, none of them empty")
+    text = without_controls(text)
+    words = tuple(text.split() if given is None else (" ".join(without_controls(word).split()) for word in given))
+    if text and "".join(words).replace(" ", "") != "".join(text.split()):
+        raise ValueError("'words' are not the words of 'text'; expected the same letters in both, or 'words' alone")
+    refuse_signs(" ".join(words), "'text'", EdgeDataError)
+    return words
 
 
 _EXAMPLE = '{"text": "The cat sleeps", "targets": [{"span1": [0, 2], "label": "NP"}]}'

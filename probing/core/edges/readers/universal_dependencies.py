@@ -39,12 +39,15 @@ def parsed_sentences(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[P
     """Sentences of the numbered lines of a CoNLL-U file.
 
     Raises:
-        EdgeDataError: for a line of another form, or a head outside the sentence.
+        EdgeDataError: for a line of another form, without a head, or with one outside the sentence.
     """
     document = ""
     for found in conllu_sentences(lines, path, EdgeDataError):
         document = found.comments.get("newdoc id", document)
         words, tags, relations = found.column(1), found.column(4), found.column(7)
+        for line, columns in found.words:
+            if not columns[6].isdigit():
+                raise wrong(path, line, f"got the head {columns[6]!r}, expected the number of a word")
         heads = tuple(map(int, found.column(6)))
         if max(heads) > len(words):
             raise wrong(path, found.end, f"a head is word {max(heads)}, but the sentence that ends here has {len(words)} words")
