@@ -1,5 +1,6 @@
 """Characters that a text of a user cannot hold: half characters, and control characters."""
 
+import re
 import unicodedata
 
 from probing.core.errors import ProbingError
@@ -33,6 +34,26 @@ def control_character(text: str, spaces: bool = True) -> str | None:
     if text.isprintable():
         return None
     return next((sign for sign in text if unicodedata.category(sign) == "Cc" and not (spaces and sign.isspace())), None)
+
+
+#: Control characters but tabs and line ends, and those that turn the direction of a line or end it.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: Letters of a text of a file that a message repeats.
+SHOWN = 80
+
+
+def harmless(text: str) -> str:
+    """The text with its characters that would steer a terminal as JSON writes them.
+
+    >>> len(harmless(chr(27))), harmless("naïve")
+    (6, 'naïve')
+    """
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def in_short(text: str) -> str:
+    """The first letters of a text, for a message."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def refuse_half_characters(text: str, what: str, error: type[ProbingError]) -> None:

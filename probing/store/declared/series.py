@@ -1,12 +1,13 @@
 """The runs that follow a training state by state."""
 
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.forgetting.series_run import SeriesRunConfig
 from probing.store.forgetting.series_queries import series_runs
-from probing.store.kinds import Kind
+from probing.store.kinds import Card, Kind
 from probing.store.rules import series as rules
 from probing.store.tables import series as tables
 
-#: Shared with the runs on whole sentences, as what fine-tuning changed is; their card describes all.
+#: Shared with the runs that ask for lost facts.
 SERIES = Kind(
     "series",
     SeriesRunConfig,
@@ -14,6 +15,20 @@ SERIES = Kind(
     rules.RULES,
     rules.SCANS,
     about=tables.__doc__,
+    card=Card(
+        title="Facts that the trainings of {name} lost, state by state",
+        about="States of a training were asked for the same facts at every layer: which are kept, lost, returned and gained since the "
+        "first state, the model before the training.",
+        tags=("fine-tuning", "factual-knowledge"),
+        first=("series_counts",),
+        of_runs=" of `series_runs`. Facts are named by the hash of their text.",
+        columns={
+            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]),
+            "asked": lambda run: f"{run['facts']:,}",
+            "states": "states",
+            "layers": "layers",
+        },
+    ),
     listed=series_runs,
     command="series follow",
     title="series",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.core.errors import ProbingError
+from probing.core.errors import NewerVersionError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.templates import Relation, read_lama_relations
 from probing.core.files.atomic import link_or_copy
@@ -106,6 +106,8 @@ def _readable(table: str, path: Path, say: Say):
         return None
     try:
         return read_table(path, table)
+    except NewerVersionError:
+        raise
     except ProbingError as error:
         say(f"  {error}; it is made again")
         return None

@@ -154,19 +154,23 @@ def results_card(
         licence: of the data set.
         where: the remote's name for ``pull``.
     """
-    card = next(kind.card for kind in kinds_of(what) if kind.card)
+    kinds = kinds_of(what)
+    cards = [kind.card for kind in kinds if kind.card]
+    # A kind without a card is described by the first one.
+    of_kinds = [(kind.card or cards[0], [run for run in runs if kind.holds(run)]) for kind in kinds]
+    described = [(card, of_card) for card, of_card in of_kinds if of_card]
+    card = described[0][0]
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
         "## Runs",
         "",
         f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}",
-        "",
-        f"| {' | '.join(['run', *card.columns])} |",
-        "|" + "---|" * (len(card.columns) + 1),
     ]
-    for run in runs:
-        shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in card.columns.values()]
-        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
+    for one, of_card in described:
+        lines += ["", f"| {' | '.join(['run', *one.columns])} |", "|" + "---|" * (len(one.columns) + 1)]
+        for run in of_card:
+            shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in one.columns.values()]
+            lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     if card.described:
         lines += ["", f"## Columns of `{card.described}`", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns]
