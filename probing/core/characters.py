@@ -43,11 +43,7 @@ SHOWN = 80
 
 
 def harmless(text: str) -> str:
-    """The text with its characters that would steer a terminal as JSON writes them.
-
-    >>> len(harmless(chr(27))), harmless("naïve")
-    (6, 'naïve')
-    """
+    """The text with its characters that would steer a terminal as JSON writes them."""
     return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 

@@ -164,7 +164,7 @@ def text_size(path: Path, table_name: str) -> int:
 def _refuse_long(path: Path, column: str, size: int, longest: Mapping[str, int]) -> None:
     column = column.split(".")[0]
     if size > longest[column]:
-        raise StoreError(f"{path.name} holds a {column} of {size:,} bytes, expected at most {longest[column]:,}")
+        raise StoreError(f"{path.name} has a text of {size:,} bytes in {column}, expected at most {longest[column]:,}")
 
 
 def check_file(path: Path, table_name: str) -> None:

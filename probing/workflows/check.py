@@ -186,37 +186,27 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
             finetuning = Path(entry.location, FINETUNING)
             if finetuning.is_file():
                 finetuning_note(finetuning.parent)
-            identities = _identities(entry, identity_of)
+            identities, known = _identities(entry, identity_of), recorded.get(entry.name, {})
+            made_with = set().union(*(known.get(one, ()) for one in identities))
+            # A shipped one is compared by its bytes.
+            configuration = open_entry(entry, "cpu").configuration if made_with and not entry.shipped else ""
         except SafetensorError as error:
             problems.append(_unreadable(path, error))
         except (ProbingError, OSError) as error:
             problems.append(str(error))
         else:
-            known = recorded.get(entry.name, {})
             if known and not set(known).intersection(identities):
                 other = ", ".join(one[:12] for one in sorted(known))
                 problems.append(
                     f"{entry.location}: the stored runs of {entry.name} are of other weights ({other}) than it has now "
                     f"({identities[-1][:12]}); restore the model, or probe it again under another --name"
                 )
-            # A shipped one is compared by its bytes.
-            elif not entry.shipped and (made_with := set().union(*(known.get(one, set()) for one in identities))):
-                problems += _configuration_problems(entry, made_with)
+            elif configuration and configuration not in made_with:
+                problems.append(
+                    f"{entry.location}: the configuration or tokenizer of {entry.name} is other than that of its stored runs, so that it "
+                    "answers otherwise; restore config.json and the tokenizer's files, or probe it again under another --name"
+                )
     return problems
-
-
-def _configuration_problems(entry: ModelEntry, recorded: set[str]) -> list[str]:
-    """Whether a model's configuration and tokenizer are those that its stored runs record; one that cannot be opened is a problem, too."""
-    try:
-        found = open_entry(entry, "cpu").configuration
-    except ProbingError as error:
-        return [str(error)]
-    if found in recorded:
-        return []
-    return [
-        f"{entry.location}: the configuration or tokenizer of {entry.name} is other than that of its stored runs, so that it answers "
-        "otherwise; restore config.json and the tokenizer's files, or probe it again under another --name"
-    ]
 
 
 def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]:

@@ -1,7 +1,7 @@
 """Arguments of a caller: one value, a list, or None."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, clear_overloads, overload
 
 import pandas as pd
 
@@ -14,19 +14,13 @@ T = TypeVar("T")
 Words: TypeAlias = "str | Iterable[str] | None"
 Numbers: TypeAlias = "int | Iterable[int] | None"
 
-# For type checkers alone: ``typing`` would keep them, and all that this module knows, until after DuckDB's end.
-if TYPE_CHECKING:
 
-    @overload
-    def several(name: str, given: None) -> None: ...
-
-    @overload
-    def several(name: str, given: str | Iterable[str]) -> tuple[str, ...]: ...
-
-    @overload
-    def several(name: str, given: int | Iterable[int]) -> tuple[int, ...]: ...
-
-
+@overload
+def several(name: str, given: None) -> None: ...
+@overload
+def several(name: str, given: str | Iterable[str]) -> tuple[str, ...]: ...
+@overload
+def several(name: str, given: int | Iterable[int]) -> tuple[int, ...]: ...
 def several(name: str, given: Any) -> tuple[Any, ...] | None:
     """All given values, each once; None, which keeps everything, stays None.
 
@@ -44,18 +38,12 @@ def several(name: str, given: Any) -> tuple[Any, ...] | None:
     return values
 
 
-if TYPE_CHECKING:
-
-    @overload
-    def single(name: str, given: None) -> None: ...
-
-    @overload
-    def single(name: str, given: str | Iterable[str]) -> str: ...
-
-    @overload
-    def single(name: str, given: int | Iterable[int]) -> int: ...
-
-
+@overload
+def single(name: str, given: None) -> None: ...
+@overload
+def single(name: str, given: str | Iterable[str]) -> str: ...
+@overload
+def single(name: str, given: int | Iterable[int]) -> int: ...
 def single(name: str, given: Any) -> Any:
     """The one value that a figure or a list can show; None if none is given.
 
@@ -66,6 +54,10 @@ def single(name: str, given: Any) -> Any:
     if values is not None and len(values) > 1:
         raise FigureError(f"got {name}={list(values)}; only one {name} can be shown here: give a single value")
     return values[0] if values else None
+
+
+# ``typing`` would keep them, and by them DuckDB, until after the end of DuckDB, which then warns of leaks.
+clear_overloads()
 
 
 def chosen(reports: Reports, what: str, **given: Any) -> Choice:

@@ -207,11 +207,7 @@ def start(run: OwnRun) -> None:
 
 
 def cancel(run: OwnRun) -> None:
-    """Ends the processes of a run; what its commands have stored stays, and the run can be resumed.
-
-    Raises:
-        JobError: if a process cannot be ended from here.
-    """
+    """Ends the processes of a run; what its commands have stored stays, and the run can be resumed."""
     for sign in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         if not run.running:
             break
@@ -219,10 +215,8 @@ def cancel(run: OwnRun) -> None:
         limit = time.monotonic() + _GRACE
         while run.running and time.monotonic() < limit:
             time.sleep(0.1)
-    if run.running:
-        raise JobError(f"a process of the run {run.id} goes on; end the one that has {run.folder / _LOCK} open")
     now = find_run(run.id).state
-    if not now.outcome:
+    if not now.outcome and not run.running:
         _save(run.folder, now.model_copy(update={"outcome": CANCELLED}))
 
 

@@ -1,6 +1,5 @@
 """The runs that follow a training state by state."""
 
-from probing.core.facts.fact import PROBE_SETS
 from probing.core.forgetting.series_run import SeriesRunConfig
 from probing.store.forgetting.series_queries import series_runs
 from probing.store.kinds import Card, Kind
@@ -22,12 +21,7 @@ SERIES = Kind(
         tags=("fine-tuning", "factual-knowledge"),
         first=("series_counts",),
         of_runs=" of `series_runs`. Facts are named by the hash of their text.",
-        columns={
-            "facts": lambda run: PROBE_SETS.get(run["probe_set"], run["probe_set"]),
-            "asked": lambda run: f"{run['facts']:,}",
-            "states": "states",
-            "layers": "layers",
-        },
+        columns={"facts": "probe_set", "asked": "facts", "states": "states", "layers": "layers"},
     ),
     listed=series_runs,
     command="series follow",

@@ -154,11 +154,8 @@ def results_card(
         licence: of the data set.
         where: the remote's name for ``pull``.
     """
-    kinds = kinds_of(what)
-    cards = [kind.card for kind in kinds if kind.card]
-    # A kind without a card is described by the first one.
-    of_kinds = [(kind.card or cards[0], [run for run in runs if kind.holds(run)]) for kind in kinds]
-    described = [(card, of_card) for card, of_card in of_kinds if of_card]
+    usual = next(kind.card for kind in kinds_of(what) if kind.card)
+    described = [(kind.card or usual, of_kind) for kind in kinds_of(what) if (of_kind := list(filter(kind.holds, runs)))]
     card = described[0][0]
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
@@ -166,9 +163,9 @@ def results_card(
         "",
         f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}",
     ]
-    for one, of_card in described:
+    for one, of_kind in described:
         lines += ["", f"| {' | '.join(['run', *one.columns])} |", "|" + "---|" * (len(one.columns) + 1)]
-        for run in of_card:
+        for run in of_kind:
             shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in one.columns.values()]
             lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     if card.described:
