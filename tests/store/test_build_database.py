@@ -324,7 +324,8 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
 
 def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     source = plant_runs(tmp_path / "runs")
-    path = source / f"predictions-{RUN.run_id}.parquet"
+    (path,) = source.glob("predictions*.parquet")
+    path = path.rename(source / f"predictions-{RUN.run_id}.parquet")
     rows = parquet.read_table(path, "predictions")
     monkeypatch.setattr(parquet, "VERSIONS", parquet.VERSIONS | {"predictions": 99})
     parquet.write_table("predictions", rows, path)
