@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-all bench screenshots family docs lint format check clean
+.PHONY: help setup app test test-all bench screenshots family docs sums lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
@@ -16,6 +16,7 @@ help:
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
 	@echo "make docs    writes the tables of docs/heads.md, docs/forgetting.md and the model card again from the shipped results"
+	@echo "make sums    writes data/SHA256SUMS, the checksums of what ships, again"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data, runs and database"
 	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
@@ -66,6 +67,11 @@ screenshots: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.written_docs
+
+# All that ships but texts for readers and the code that makes it; macOS calls sha256sum otherwise.
+sums:
+	cd data && git ls-files | grep -v -e '^making/' -e 'README\.md$$' -e '^SHA256SUMS$$' | LC_ALL=C sort | \
+	    xargs $$(command -v sha256sum || echo shasum -a 256) > ../SHA256SUMS.tmp && mv ../SHA256SUMS.tmp SHA256SUMS
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -59,6 +59,9 @@ class Model:
         """The encoder with its tokenizer; ``encoder.depth`` is the number of layers above the embeddings."""
         return self.live.encoder
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)")
+
     def __repr__(self) -> str:
         of = self.encoder
         return f"Model({self.name!r}, head={self.head!r}, {of.depth} layers of {of.hidden}, on {of.device})"

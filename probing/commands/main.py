@@ -1,6 +1,8 @@
 """Joins the commands; user errors are printed without a traceback."""
 
 import logging
+import re
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -13,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from probing import __version__
 from probing.core.capabilities.capability import Capability, Command
 from probing.core.capabilities.registry import CAPABILITIES, Declared, load
-from probing.core.characters import refuse_half_characters
+from probing.core.characters import harmless, refuse_half_characters
 from probing.core.errors import OptionError, ProbingError
 from probing.core.files.disk_errors import cannot_write, no_room
 from probing.core.registry import REPOSITORY, has_data
@@ -217,16 +219,46 @@ def _options(version: bool = typer.Option(False, "--version", callback=_version,
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
+class _Shown:
+    """A stream to which nothing is written that would steer a terminal, but what progress bars move by if it has ``bars``."""
+
+    def __init__(self, stream: Any, bars: bool = False):
+        self._stream, self._moves = stream, r"(\r|\x1b\[A)" if bars else "($^)"
+
+    def write(self, text: str) -> int:
+        """Writes a text."""
+        # Every second part is a move.
+        parts = re.split(self._moves, text)
+        return int(self._stream.write("".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main() -> None:
-    """Runs the command line; exit code 1 and one line for an error that the user can fix."""
+    """Runs the command line; exit code 1 and one line for an error that the user can fix, 130 and one line after Ctrl-C."""
+    interrupted = []
+
+    def note(number: int, frame: Any) -> None:
+        interrupted.append(number)
+        signal.default_int_handler(number, frame)
+
+    # A library can turn Ctrl-C into any error. A shell's script may have switched it off.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note)
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _Shown(sys.stdout), _Shown(sys.stderr, bars=True)
     try:
         app()
-    except ProbingError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except Exception as error:
+    except BaseException as error:
+        if interrupted and not (isinstance(error, SystemExit) and error.code in (0, None)):
+            print("interrupted; the same command goes on", file=sys.stderr)
+            sys.exit(130)
         # The user can fix a full disk or a folder that cannot be written, in any library; all other errors are ours.
-        if (words := no_room(error) or cannot_write(error)) is None:
+        words = str(error) if isinstance(error, ProbingError) else no_room(error) or cannot_write(error)
+        if words is None:
             raise
-        print(f"error: {words}", file=sys.stderr)
+        print(f"error: {harmless(words)}", file=sys.stderr)
         sys.exit(1)
+    finally:
+        sys.stdout, sys.stderr = streams

@@ -53,6 +53,22 @@ def without_controls(text: str, *, json: bool = False) -> str:
     return _IN_JSON.sub(r"\1 ", text) if json else text
 
 
+#: Control characters but tabs and line ends, and those that turn the direction of a line or end it.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: Letters of a text of a file that a message repeats.
+SHOWN = 80
+
+
+def harmless(text: str) -> str:
+    """The text with its characters that would steer a terminal as JSON writes them."""
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def in_short(text: str) -> str:
+    """The first letters of a text, for a message."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
 def refuse_half_characters(text: str, what: str, error: type[ProbingError]) -> None:
     """Raises an error of the class for half a character; ``what`` names the text."""
     if (half := half_character(text)) is not None:

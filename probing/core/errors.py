@@ -53,6 +53,10 @@ class SchemaVersionError(StoreError):
     """A results file was written by another version of the program."""
 
 
+class NewerVersionError(StoreError):
+    """A results file was written by a newer version of the program; it is neither read nor replaced."""
+
+
 class ImpossibleValuesError(StoreError):
     """A results file holds a value that no counting gives."""
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from probing.core.errors import OptionError
 from probing.core.options import spelled
-from probing.reports.table_text import NO_ROWS, Form, as_json, latex_table, objects, text_table
+from probing.reports.table_text import NO_ROWS, Form, as_csv, as_json, latex_table, objects, text_table
 from probing.store.database import Database
 
 #: Columns in their order, or a function of a report's frame that names them.
@@ -134,7 +134,7 @@ class Report:
         if form == "json":
             return as_json(objects(self.json_table(table)))
         if form == "csv":
-            return _worded(table[_columns(self.csv, table)]).to_csv(index=False)
+            return as_csv(_worded(table[_columns(self.csv, table)]))
         if form == "latex":
             return latex_table(_worded(table[_columns(self.latex or self.shown, table)]))
         text = text_table(_worded(table[_columns(self.shown, table)]), self.empty)

@@ -1,4 +1,4 @@
-"""A frame as text, LaTeX or JSON, for every report."""
+"""A frame as text, CSV, LaTeX or JSON, for every report."""
 
 import json
 from typing import Any, Literal
@@ -7,6 +7,8 @@ import pandas as pd
 
 Form = Literal["text", "csv", "latex", "json"]
 NO_ROWS = "no rows: no stored results match"
+#: How a cell begins that a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -17,6 +19,15 @@ def objects(table: pd.DataFrame) -> list[dict[str, Any]]:
 def as_json(content: Any) -> str:
     """JSON, unrounded."""
     return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """The table as CSV; text that a spreadsheet would run as a formula is preceded by an apostrophe."""
+    safe = table.copy()
+    for column in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[column]):
+            safe[column] = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]]
+    return safe.to_csv(index=False)
 
 
 def text_table(table: pd.DataFrame, empty: str = NO_ROWS) -> str:

@@ -13,7 +13,7 @@ from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.store.database import Database
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
-from probing.store.schema import SORT
+from probing.store.schema import SORT, TABLES
 from probing.store.tables.columns import Table
 
 #: The kind of runs on facts, whose rows the database splits, and whose predictions it reads apart.
@@ -95,6 +95,10 @@ class Kind:
     def runs(self) -> tuple[str, ...]:
         """The tables with one row per run; the runs of a later one have counts only."""
         return tuple(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row of a table of runs is a run of this kind."""
+        return set(row) == set(TABLES[self.runs[0]].schema.names)
 
     def incomplete(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         """In a database that is being built: id of a run whose numbers would look like results -> what it lacks or has too much."""

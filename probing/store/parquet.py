@@ -1,6 +1,6 @@
 """Parquet files: written completely or not at all, read only if they are ours."""
 
-import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probing.core.errors import ImpossibleValuesError, SchemaVersionError, StoreError
+from probing.core.errors import ImpossibleValuesError, NewerVersionError, SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_file
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
@@ -38,13 +38,20 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
 
     Raises:
         StoreError: if a column is missing, unknown, of the wrong type or empty although it must not be.
+        NewerVersionError: if the file that is there was written by a newer version of the program.
     """
-    table = as_stored(table_name, rows)
+    table, path = as_stored(table_name, rows), Path(path)
+    try:
+        check_file(path, table_name)
+    except NewerVersionError:
+        raise
+    except StoreError:
+        # Missing, damaged or old: it is replaced.
+        pass
     marks = {_TABLE_KEY: table_name.encode(), _VERSION_KEY: str(VERSIONS[table_name]).encode()}
     table = table.replace_schema_metadata(marks)
     paths = {f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema}
     small = len(table) <= _FEW_ROWS
-    path = Path(path)
     with (
         atomic_file(path) as temporary,
         temporary.open("wb") as stream,
@@ -122,27 +129,42 @@ def rows_and_values(path: Path) -> tuple[int, int]:
     return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
 
 
-def text_size(path: Path) -> int:
-    """How many bytes the texts of a file are when it is read: the file holds a text once that a million rows have.
+def text_size(path: Path, table_name: str) -> int:
+    """How many bytes the texts of a shared file are when it is read: the file holds a text once that a million rows have.
 
     The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
 
     Raises:
-        StoreError: if it cannot be read.
+        StoreError: if it cannot be read, or one text is longer than a column of the table has any (``Column.longest``).
     """
-    total = 0
+    total, longest = 0, {column.name: column.longest for column in TABLES[table_name].columns}
     try:
         found = pq.read_metadata(path)
         columns = [found.schema.column(number) for number in range(found.num_columns)]
         names = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
             for group in range(found.num_row_groups):
-                for chunk in itertools.chain.from_iterable(column.chunks for column in file.read_row_group(group, names).columns):
-                    texts = pc.list_flatten(chunk) if pa.types.is_list(chunk.type) else chunk
-                    total += pc.sum(pc.take(pc.binary_length(texts.dictionary), texts.indices).cast(pa.int64())).as_py() or 0
+                for chunk in (found.row_group(group).column(number) for number in range(found.num_columns)):
+                    if chunk.path_in_schema in names:
+                        # Before a text is read; a page has some bytes of its own.
+                        mean = (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1)
+                        _refuse_long(path, chunk.path_in_schema, mean, longest)
+                rows = file.read_row_group(group, names)
+                for name in rows.column_names:
+                    for texts in rows.column(name).chunks:
+                        texts = pc.list_flatten(texts) if pa.types.is_list(texts.type) else texts
+                        lengths = pc.binary_length(texts.dictionary)
+                        _refuse_long(path, name, pc.max(lengths).as_py() or 0, longest)
+                        total += pc.sum(pc.take(lengths, texts.indices).cast(pa.int64())).as_py() or 0
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
     return total
+
+
+def _refuse_long(path: Path, column: str, size: int, longest: Mapping[str, int]) -> None:
+    column = column.split(".")[0]
+    if size > longest[column]:
+        raise StoreError(f"{path.name} has a text of {size:,} bytes in {column}, expected at most {longest[column]:,}")
 
 
 def check_file(path: Path, table_name: str) -> None:
@@ -169,6 +191,8 @@ def check_file(path: Path, table_name: str) -> None:
     said, expected = marks[_VERSION_KEY].decode(errors="replace"), SCHEMAS[table_name].names
     if said != str(VERSIONS[table_name]):
         wanted = f"expected {VERSIONS[table_name]}; make it again with this version of the program"
+        if re.fullmatch("[0-9]{1,9}", said) and int(said) > VERSIONS[table_name]:
+            raise NewerVersionError(f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update")
         raise SchemaVersionError(f"{path} has schema version {said}, {wanted}")
     if found.names != expected:
         raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")

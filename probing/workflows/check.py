@@ -12,15 +12,16 @@ from probing.core.edges.published import PublishedEdges
 from probing.core.errors import ProbingError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
-from probing.core.files.checksums import file_sha256
+from probing.core.files.checksums import differing_files, file_sha256
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.provenance import stored_configuration
-from probing.core.registry import ModelEntry, has_data, read_registry
+from probing.core.registry import REPOSITORY, ModelEntry, has_data, read_registry
 from probing.core.sentences.published import PublishedSentences
 from probing.models.edges.files import SHIPPED as EDGE_PROBES
 from probing.models.edges.files import read_probes as read_edge_probes
+from probing.models.encoders.catalogue import open_entry
 from probing.models.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.models.sentences.files import SHIPPED as SENTENCE_PROBES
 from probing.models.sentences.files import read_probes as read_sentence_probes
@@ -31,6 +32,8 @@ from probing.store.parquet import read_table
 from probing.store.sources import files_of
 from probing.workflows.output import Say
 
+#: The sha256 of every shipped file; written by `make sums`.
+SHIPPED = REPOSITORY / "data" / "SHA256SUMS"
 #: Folder of a model -> identity of its weights.
 Identity = Callable[[str], str]
 
@@ -51,6 +54,7 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
     # Heads and fine-tuned models ask for the same bases again and again.
     identity = cache(weights_id_of)
     looks: dict[str, Callable[[], list[str]]] = {
+        "shipped files": _shipped_problems,
         "registry and shipped facts": _facts_problems,
         "published tables and minimal pairs": _paper_problems,
         "fetched data": _data_problems,
@@ -61,7 +65,7 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
     }
     if not has_data():
         # An installation without the repository's data has no shipped facts and tables that could be wrong.
-        del looks["registry and shipped facts"], looks["published tables and minimal pairs"]
+        del looks["shipped files"], looks["registry and shipped facts"], looks["published tables and minimal pairs"]
         looks = {"registry (facts and models ship with the repository, which is not here)": _registry_problems} | looks
     for title, look in looks.items():
         say(f"{title} …")
@@ -74,6 +78,14 @@ def _registry_problems() -> list[str]:
     except ProbingError as error:
         return [str(error)]
     return []
+
+
+def _shipped_problems() -> list[str]:
+    """Every shipped file is the one that was shipped."""
+    try:
+        return [f"{path} is {how}; restore {REPOSITORY / 'data'} as it was shipped" for path, how in differing_files(SHIPPED)]
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"cannot read {SHIPPED}: {error}; restore it as it was shipped"]
 
 
 def _facts_problems() -> list[str]:
@@ -174,32 +186,45 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
             finetuning = Path(entry.location, FINETUNING)
             if finetuning.is_file():
                 finetuning_note(finetuning.parent)
-            identities = _identities(entry, identity_of)
+            identities, known = _identities(entry, identity_of), recorded.get(entry.name, {})
+            made_with = set().union(*(known.get(one, ()) for one in identities))
+            # A shipped one is compared by its bytes.
+            configuration = open_entry(entry, "cpu").configuration if made_with and not entry.shipped else ""
         except SafetensorError as error:
             problems.append(_unreadable(path, error))
         except (ProbingError, OSError) as error:
             problems.append(str(error))
         else:
-            if (known := recorded.get(entry.name)) and not known.intersection(identities):
+            if known and not set(known).intersection(identities):
                 other = ", ".join(one[:12] for one in sorted(known))
                 problems.append(
                     f"{entry.location}: the stored runs of {entry.name} are of other weights ({other}) than it has now "
                     f"({identities[-1][:12]}); restore the model, or probe it again under another --name"
                 )
+            elif configuration and configuration not in made_with:
+                problems.append(
+                    f"{entry.location}: the configuration or tokenizer of {entry.name} is other than that of its stored runs, so that it "
+                    "answers otherwise; restore config.json and the tokenizer's files, or probe it again under another --name"
+                )
     return problems
 
 
-def _recorded_weights(folders: Sequence[Path]) -> dict[str, set[str]]:
-    """Model -> identities of the weights that its stored runs record; files that cannot be read are reported elsewhere."""
-    found: dict[str, set[str]] = {}
+def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]:
+    """Model -> identity of the weights that its stored runs record -> digests of its configuration.
+
+    Files that cannot be read are reported elsewhere.
+    """
+    found: dict[str, dict[str, set[str]]] = {}
     for folder in folders:
         for table in RUNS_OF_FILES:
             for path in files_of(table, folder):
                 with suppress(StoreError):
                     rows = read_table(path, table, ["model", "config"])
                     for model, config in zip(*(rows.column(name).to_pylist() for name in ("model", "config")), strict=True):
-                        if weights := str(stored_configuration(config).get("weights", "")):
-                            found.setdefault(model, set()).add(weights)
+                        made = stored_configuration(config)
+                        if weights := str(made.get("weights", "")):
+                            of_model = found.setdefault(model, {})
+                            of_model.setdefault(weights, set()).update(filter(None, [str(made.get("configuration", ""))]))
     return found
 
 

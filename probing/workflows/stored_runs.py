@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from probing import __version__
-from probing.core.errors import JobError, OptionError, ProbingError
+from probing.core.errors import JobError, NewerVersionError, OptionError, ProbingError
 from probing.core.paths import database_folder, result_folders, runs_folder
 from probing.core.provenance import Provenance, stored_configuration
 from probing.core.registry import ModelEntry
@@ -216,6 +216,8 @@ class RunFiles:
         try:
             for table in self.tables:
                 read_table(self.file(table), table)
+        except NewerVersionError:
+            raise
         except ProbingError:
             return False
         return True

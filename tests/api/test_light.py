@@ -1,6 +1,7 @@
 """Importing the package is cheap, and its two functions are documented."""
 
 import inspect
+import os
 import subprocess
 import sys
 
@@ -43,3 +44,24 @@ import tqdm.auto
 """
     run = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, cwd=repo_root, check=True)
     assert run.stdout.strip() == "opened" and "IProgress" not in run.stderr
+
+
+def test_a_script_ends_without_a_word_and_models_and_results_say_how_to_be_without_pickle(repo_root, shipped_cache):
+    code = """
+import pickle, probing
+
+model, results = probing.load("nesia-mini", device="cpu"), probing.results()
+model.ask("Paris is in [MASK].")
+results.curve(model="nesia-mini", head="tied", k=1)
+for one in (model, results, results.plot):
+    try:
+        pickle.dumps(one)
+    except TypeError as error:
+        print(error)
+"""
+    given = {**os.environ, "PROBING_CACHE": str(shipped_cache), "HF_HUB_OFFLINE": "1"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, env=given, check=True)
+    assert run.stderr == ""
+    model, *results = run.stdout.splitlines()
+    assert model == "a loaded model cannot be pickled; pickle its answers, or load it where it is used: probing.load(...)"
+    assert results == ["open results cannot be pickled; pickle their tables, or open them where they are used: probing.results(...)"] * 2

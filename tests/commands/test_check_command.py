@@ -1,12 +1,15 @@
 """``check`` reads every kind of stored file, and names what is damaged or in another's place."""
 
+import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from probing.core.changes.minimal_pairs import read_minimal_pairs
 from probing.core.edges.published import PublishedEdges
+from probing.core.files.checksums import file_sha256
 from probing.models.edges.files import probes_folder as edge_folder
 from probing.models.heads.files import HeadIdentity, head_path, save_head
 from probing.models.sentences.files import probes_folder as sentence_folder
@@ -45,6 +48,7 @@ def problems_of() -> dict[str, list[str]]:
 def test_what_is_as_it_should_be_has_no_problem(stored):
     found = problems_of()
     assert list(found) == [
+        "shipped files",
         "registry and shipped facts",
         "published tables and minimal pairs",
         "fetched data",
@@ -83,6 +87,39 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
     (other,) = (problem for problem in found["models"] if "cut" not in problem)
     assert f"{cache / 'models' / 'mine'}: the stored runs of mine are of other weights ({stored.weights_id[:12]})" in other
     assert sum(map(len, found.values())) == 7
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_a_model_that_answers_otherwise_than_its_runs_is_named(stored, cache, name):
+    made = (("weights", stored.weights_id), ("configuration", stored.configuration))
+    plant_runs(cache / "runs", [PlantedRun(model="mine", made=made)])
+    assert problems_of()["models"] == []
+    path = cache / "models" / "mine" / name
+    changed = {"hidden_act": "relu"} if name == "config.json" else {"do_lower_case": False}
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    (problem,) = problems_of()["models"]
+    assert f"{path.parent}: the configuration or tokenizer of mine is other than that of its stored runs" in problem
+
+
+def test_every_shipped_file_is_listed_and_compared(tmp_path, monkeypatch):
+    listed = [line.split("  ")[1] for line in module.SHIPPED.read_text().splitlines()]
+    known = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=module.SHIPPED.parent)
+    if not known.returncode:
+        names = [name for name in known.stdout.split() if not name.startswith("making/") and Path(name).name != "README.md"]
+        assert listed == [name for name in names if name != module.SHIPPED.name], "run `make sums`"
+    assert module._shipped_problems() == []
+    for name, content in {"one/a.json": b"1\n", "one/b.json": b"2\n", "c.toml": b"3\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    sums = [f"{file_sha256(tmp_path / name)}  {name}" for name in ("one/a.json", "one/b.json", "c.toml")]
+    (tmp_path / "sums").write_text("\n".join(sums))
+    monkeypatch.setattr(module, "SHIPPED", tmp_path / "sums")
+    assert module._shipped_problems() == []
+    (tmp_path / "one" / "a.json").write_bytes(b"1\r\n")
+    (tmp_path / "c.toml").unlink()
+    (tmp_path / "one" / "d.json").touch()
+    found = [problem.partition("; ")[0] for problem in module._shipped_problems()]
+    assert found == [f"{tmp_path}/{end}" for end in ("one/a.json is changed", "c.toml is missing", "one/d.json is not part of what ships")]
 
 
 def test_what_lies_in_anothers_place_is_named(stored, cache):

@@ -162,7 +162,7 @@ def test_an_unknown_run_is_an_error_and_never_another_folder(run, run_id):
 def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run, monkeypatch):
     called = []
 
-    def call(log, step):
+    def call(log, step, locks):
         called.append(step.words[0])
         return "no such model" if len(called) == 2 else ""
 
@@ -192,12 +192,48 @@ def test_progress_is_read_from_the_last_bar_of_the_command(run):
     assert run.progress == 0.4 and "10%" not in run.log().splitlines()[-1]
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes")
+def test_a_command_whose_process_was_killed_is_still_at_work_until_it_is_cancelled(run, tmp_path):
+    mark, sleep = tmp_path / "pid", "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+    script = (
+        "import sys\n"
+        "from probing.core.own_model import background\n"
+        "from probing.core.own_model.wish import Step\n"
+        f"Step.words = ('-c', {sleep!r}, sys.argv[2])\n"
+        "popen = background.subprocess.Popen\n"
+        "background.subprocess.Popen = lambda words, **given: popen([words[0], *words[3:]], **given)\n"
+        "background.carry_out(sys.argv[1], print)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, run.id, str(mark)], start_new_session=True)
+    for _ in range(300):
+        if mark.exists() and mark.read_text():
+            break
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait(20)
+    command = int(mark.read_text())
+    os.kill(command, 0)
+    assert background.find_run(run.id).status == "running"
+    for refused in (background.start, background.forget, lambda run: background.carry_out(run.id, print)):
+        with pytest.raises(JobError, match="at work"):
+            refused(run)
+    background.cancel(run)
+    assert background.find_run(run.id).status == "cancelled"
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(command, 0)
+            time.sleep(0.05)
+    background.forget(run)
+    assert not run.folder.exists()
+
+
 def test_cancelling_ends_the_process_of_a_run_and_its_command(run, tmp_path):
     script = (
         "import sys, time, subprocess\n"
         "from pathlib import Path\n"
         "from probing.core.own_model import background\n"
-        "def called(log, step):\n"
+        "def called(log, step, locks):\n"
         "    Path(sys.argv[2]).write_text('begun')\n"
         "    time.sleep(60)\n"
         "background._called = called\n"

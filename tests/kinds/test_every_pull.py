@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from probing.core.capabilities.registry import CAPABILITIES
 from probing.core.errors import HubError
-from probing.store.parquet import read_table, write_table
+from probing.store.parquet import read_table, text_size, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import table_of
 from probing.workflows.share.manifest import SharedManifest, describe
@@ -60,3 +61,50 @@ def test_a_pull_takes_what_is_sound_and_refuses_all_else(shared):
                 check_results(folder, manifest, "here")
                 pytest.fail(f"{table}: {what}")
         path.write_bytes(sound)
+
+
+def planted_share(folder: Path, **changed: list) -> tuple[Path, SharedManifest]:
+    """A share of lost facts with other values in its table of shares."""
+    gather_results("forgetting", COLA.name, [PLANT[FORGETTING](folder / "runs")], folder / "shared")
+    (path,) = (folder / "shared").rglob("forgetting_shares-*.parquet")
+    rows = read_table(path, "forgetting_shares")
+    for name, values in changed.items():
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, rows.schema.field(place), pa.array((values * len(rows))[: len(rows)], pa.string()))
+    write_table("forgetting_shares", rows, path)
+    return folder / "shared", describe(folder / "shared", "forgetting", COLA.name, "", "planted")
+
+
+def no_read(*given: object, **named: object) -> None:
+    pytest.fail("a text was read")
+
+
+def test_a_text_is_refused_by_its_length_before_it_is_read(tmp_path, monkeypatch):
+    folder, manifest = planted_share(tmp_path, run_id=["a" * 9_000_000] + ["b"] * 300)
+    (path,) = folder.rglob("forgetting_shares-*.parquet")
+    assert path.stat().st_size < 20_000
+    manifest = manifest.model_copy(update={"files": tuple(file for file in manifest.files if file.path.endswith(path.name))})
+    monkeypatch.setattr(pq.ParquetFile, "read", no_read)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", no_read)
+    with pytest.raises(HubError, match=r"forgetting_shares-\w+\.parquet has a text of [\d,]+ bytes in run_id, expected at most 2,000"):
+        check_results(folder, manifest, "here")
+
+
+def test_texts_are_refused_by_their_length_and_by_their_sum_over_all_files(tmp_path, monkeypatch):
+    folder, manifest = planted_share(tmp_path / "other")
+    sizes = [text_size(path, str(table_of(path))) for path in folder.rglob("*.parquet")]
+    assert len(sizes) > 3 and min(sizes) > 0
+    wrong, of_wrong = planted_share(tmp_path, asked=["lost", "a" * 2001])
+    monkeypatch.setattr(pq.ParquetFile, "read", no_read)
+    with pytest.raises(HubError, match="has a text of 2,001 bytes in asked, expected at most 2,000"):
+        check_results(wrong, of_wrong, "here")
+    monkeypatch.setattr("probing.workflows.share.pull_refusals.MAX_TEXT", sum(sizes) - 1)
+    with pytest.raises(HubError, match=f"and the files before it hold {sum(sizes):,} bytes of text, expected at most {sum(sizes) - 1:,}"):
+        check_results(folder, manifest, "here")
+
+
+def test_a_refusal_repeats_the_first_letters_of_a_text_only(tmp_path):
+    folder, manifest = planted_share(tmp_path, run_id=["\x1b[2J" + "b" * 1900])
+    with pytest.raises(HubError, match="nothing was taken") as refused:
+        check_results(folder, manifest, "here")
+    assert len(str(refused.value)) < 400 and "\x1b" not in str(refused.value)

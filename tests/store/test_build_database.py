@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.errors import DamagedDatabaseError, SchemaVersionError, StoreError
+from probing.core.errors import DamagedDatabaseError, NewerVersionError, SchemaVersionError, StoreError
 from probing.store import build, database, parquet, run_queries
 from probing.store.build import build_database, built_database
 from probing.store.build_steps import load
@@ -23,6 +24,7 @@ from probing.store.database import current_version, open_database
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import SCHEMAS
 from probing.store.sources import data_version_of, find_files
+from probing.workflows.knowledge.stored_run import has_predictions
 from tests.store.planted import (
     ONE_MODEL,
     SEVERAL,
@@ -318,6 +320,28 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
     assert len(left_out) == 7
     assert left_out["why"].str.contains("schema version 0, expected ").all()
     assert f"predictions-{PlantedRun(head='logit_lens').run_id}.parquet has schema version 0" in caplog.text
+
+
+def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    source = plant_runs(tmp_path / "runs")
+    (path,) = source.glob("predictions*.parquet")
+    path = path.rename(source / f"predictions-{RUN.run_id}.parquet")
+    rows = parquet.read_table(path, "predictions")
+    monkeypatch.setattr(parquet, "VERSIONS", parquet.VERSIONS | {"predictions": 99})
+    parquet.write_table("predictions", rows, path)
+    monkeypatch.undo()
+    newer, words = path.read_bytes(), r"predictions-\w+\.parquet has schema version 99, expected \d+: a newer version wrote it; update"
+    for asked in (
+        lambda: parquet.read_table(path, "predictions"),
+        lambda: parquet.write_table("predictions", rows, path),
+        lambda: build_database([source], tmp_path / "db"),
+        lambda: has_predictions(source, RUN.run_id, len(rows), print),
+    ):
+        with pytest.raises(NewerVersionError, match=words):
+            asked()
+    assert path.read_bytes() == newer and not list((tmp_path / "db").glob("*.duckdb"))
+    (problem,) = (one for one in check_store([source]) if "99" in one)
+    assert re.search(words, problem)
 
 
 def test_a_database_damaged_in_place_is_noticed_and_made_again_while_it_is_open(tmp_path: Path, folder: Path):

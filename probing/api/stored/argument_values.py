@@ -1,7 +1,7 @@
 """Arguments of a caller: one value, a list, or None."""
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, clear_overloads, overload
 
 import pandas as pd
 
@@ -54,6 +54,10 @@ def single(name: str, given: Any) -> Any:
     if values is not None and len(values) > 1:
         raise FigureError(f"got {name}={list(values)}; only one {name} can be shown here: give a single value")
     return values[0] if values else None
+
+
+# ``typing`` would keep them, and by them DuckDB, until after the end of DuckDB, which then warns of leaks.
+clear_overloads()
 
 
 def chosen(reports: Reports, what: str, **given: Any) -> Choice:

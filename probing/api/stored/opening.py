@@ -97,6 +97,9 @@ class OpenResults:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("open results cannot be pickled; pickle their tables, or open them where they are used: probing.results(...)")
+
     def __repr__(self) -> str:
         if not self._finalizer.alive:
             return "Results(closed)"

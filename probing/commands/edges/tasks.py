@@ -7,7 +7,7 @@ import typer
 
 from probing.commands.options import options_refused
 from probing.core.paths import cache_folder
-from probing.reports.table_text import as_json, objects, text_table
+from probing.reports.table_text import as_csv, as_json, objects, text_table
 from probing.workflows.edges.task_list import task_list
 
 
@@ -30,7 +30,7 @@ def tasks(
     if shape is Shape.json:
         typer.echo(as_json(objects(table)), nl=False)
     elif shape is Shape.csv:
-        typer.echo(table.to_csv(index=False), nl=False)
+        typer.echo(as_csv(table), nl=False)
     else:
         # Title and licence are long and do not matter for the counts.
         typer.echo(text_table(table.drop(columns=["title", "asks", "licence"]) if counts else table), nl=False)

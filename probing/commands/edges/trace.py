@@ -7,7 +7,7 @@ import typer
 
 from probing.commands.options import command
 from probing.reports.edges.span_answers import label_rows
-from probing.reports.table_text import as_json
+from probing.reports.table_text import as_csv, as_json
 from probing.workflows.requests.edges import TraceRequest
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def trace(
     if shape is Shape.json:
         typer.echo(_as_json(found), nl=False)
     elif shape is Shape.csv:
-        typer.echo(label_rows(found.model, found.traces).to_csv(index=False), nl=False)
+        typer.echo(as_csv(label_rows(found.model, found.traces)), nl=False)
     else:
         typer.echo(_as_text(found, top))
 

@@ -38,13 +38,12 @@ def _written(parts: "dict[str, pd.DataFrame]", shape: Shape, asked: dict[str, ob
     """The tables: one below the other, as one CSV with the table's name in ``part``, or as JSON."""
     import pandas as pd
 
-    from probing.reports.table_text import as_json, objects, text_table
+    from probing.reports.table_text import as_csv, as_json, objects, text_table
 
     if shape is Shape.json:
         return as_json(asked | {name: objects(table) for name, table in parts.items()})
     there = {name: table for name, table in parts.items() if len(table)}
     if shape is Shape.csv:
-        return pd.concat([table.assign(part=name) for name, table in there.items()])[
-            ["part", *dict.fromkeys(column for table in there.values() for column in table)]
-        ].to_csv(index=False)
+        columns = ["part", *dict.fromkeys(column for table in there.values() for column in table)]
+        return as_csv(pd.concat([table.assign(part=name) for name, table in there.items()], ignore_index=True)[columns])
     return "\n".join(text_table(table) for table in there.values())

@@ -8,7 +8,7 @@ import typer
 from probing.commands.options import options_refused
 from probing.core.paths import cache_folder
 from probing.core.sentences.example import OURS, PROTOCOLS
-from probing.reports.table_text import as_json, objects, text_table
+from probing.reports.table_text import as_csv, as_json, objects, text_table
 from probing.workflows.sentences.task_list import task_list
 
 
@@ -32,7 +32,7 @@ def tasks(
     if shape is Shape.json:
         typer.echo(as_json(objects(table)), nl=False)
     elif shape is Shape.csv:
-        typer.echo(table.to_csv(index=False), nl=False)
+        typer.echo(as_csv(table), nl=False)
     else:
         # Long columns do not matter for the counts.
         typer.echo(text_table(table.drop(columns=["title", "level", "asks", "data_set", "licence"]) if counts else table), nl=False)

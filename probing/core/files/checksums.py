@@ -1,6 +1,7 @@
 """The checksum of a file."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -8,3 +9,22 @@ def file_sha256(path: Path) -> str:
     """sha256 of a file's bytes, in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def differing_files(listed: Path) -> Iterator[tuple[Path, str]]:
+    """Files that are other than a list of checksums says: missing, changed, or in one of its folders and not listed.
+
+    Args:
+        listed: as the program sha256sum writes it, next to the files and folders that it names.
+    """
+    lines = listed.read_text(encoding="utf-8").splitlines()
+    sums = {listed.parent / name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    for path, sha256 in sums.items():
+        if not path.is_file():
+            yield path, "missing"
+        elif file_sha256(path) != sha256:
+            yield path, "changed"
+    for folder in sorted({path.parent for path in sums}):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and path not in sums and path.suffix in {one.suffix for one in sums if one.parent == folder}:
+                yield path, "not part of what ships"

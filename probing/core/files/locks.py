@@ -27,8 +27,10 @@ _NAME_AT = 1
 
 
 @contextmanager
-def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None) -> Iterator[None]:
+def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None) -> Iterator[int]:
     """Admits one process or thread at a time; the lock of a killed process is free at once.
+
+    Gives the descriptor of the file. On a Unix, a child that inherits it holds the lock, too, until it ends.
 
     Args:
         path: the lock file. It holds the process and the machine of its last holder.
@@ -44,7 +46,13 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
     if path.is_dir() or (path.is_symlink() and not path.exists()):
         kind = "a folder" if path.is_dir() else f"a link to {path.readlink()}, which does not exist"
         raise LockError(f"{path} is {kind}, expected a lock file; delete it, and it is made again")
-    lock = FileLock(path, poll_interval=0.02, fallback_to_soft=False, on_acquired=_write_holder)
+    held: list[int] = []
+
+    def acquired(descriptor: int) -> None:
+        held.append(descriptor)
+        _write_holder(descriptor)
+
+    lock = FileLock(path, poll_interval=0.02, fallback_to_soft=False, on_acquired=acquired)
     try:
         try:
             lock.acquire(timeout=_PATIENCE)
@@ -62,7 +70,7 @@ def exclusive_lock(path: Path, say: Callable[[str], None] = log.info, remove: bo
         where = f"{path}: this file system has no locks ({error})"
         raise NoLocksError(f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time") from error
     try:
-        yield
+        yield held[-1]
     finally:
         if remove:
             # A process that opened this file meanwhile sees that the file has no name any more, and makes a new one.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -45,6 +46,7 @@ class State(Frozen):
         wish: what is asked.
         created: when it was first started, in UTC.
         pid: of the process that runs it, or ran it last; 0 before.
+        group: of that process and its command; 0 where there are no groups.
         step: number of its command, from 0.
         seconds: that the finished commands took.
         outcome: ``done``, ``failed`` or ``cancelled``; empty before its end.
@@ -54,6 +56,7 @@ class State(Frozen):
     wish: Wish
     created: str
     pid: int = 0
+    group: int = 0
     step: int = 0
     seconds: tuple[float, ...] = ()
     outcome: str = ""
@@ -74,7 +77,7 @@ class OwnRun:
 
     @property
     def running(self) -> bool:
-        """Whether a process works on it."""
+        """Whether a process works on it, or its command goes on without that."""
         return is_held(self.folder / _LOCK)
 
     @property
@@ -208,12 +211,12 @@ def cancel(run: OwnRun) -> None:
     for sign in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
         if not run.running:
             break
-        _end(find_run(run.id).state.pid, sign)
+        _end(find_run(run.id).state, sign)
         limit = time.monotonic() + _GRACE
         while run.running and time.monotonic() < limit:
             time.sleep(0.1)
     now = find_run(run.id).state
-    if not now.outcome:
+    if not now.outcome and not run.running:
         _save(run.folder, now.model_copy(update={"outcome": CANCELLED}))
 
 
@@ -240,15 +243,19 @@ def carry_out(run_id: str, say: Callable[[str], None]) -> State:
     """
     run = find_run(run_id)
     try:
-        with exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0), exclusive_lock(run.folder / _LOCK, say, limit=1.0):
-            return _carried_out(run, say)
+        with (
+            exclusive_lock(own_runs_folder() / "one.lock", say, limit=1.0) as one,
+            exclusive_lock(run.folder / _LOCK, say, limit=1.0) as this,
+        ):
+            # Windows has no descriptors for children.
+            return _carried_out(run, say, () if os.name == "nt" else (one, this))
     except LockError as error:
         raise JobError(f"another run of an own model is at work; one works at a time ({error})") from error
 
 
-def _carried_out(run: OwnRun, say: Callable[[str], None]) -> State:
-    steps = run.state.wish.steps
-    state = run.state.model_copy(update={"pid": os.getpid(), "step": 0, "seconds": (), "outcome": "", "error": ""})
+def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]) -> State:
+    steps, group = run.state.wish.steps, os.getpgid(0) if hasattr(os, "getpgid") else 0
+    state = run.state.model_copy(update={"pid": os.getpid(), "group": group, "step": 0, "seconds": (), "outcome": "", "error": ""})
     with _ended_by_signal():
         try:
             for number, step in enumerate(steps):
@@ -257,7 +264,7 @@ def _carried_out(run: OwnRun, say: Callable[[str], None]) -> State:
                 began = time.monotonic()
                 log = run.folder / _LOG
                 read = log.stat().st_size if log.is_file() else 0
-                error = _called(log, step)
+                error = _called(log, step, locks)
                 for line in dict.fromkeys(line for line in _lines(log, read) if line.startswith(("warning: ", "note: "))):
                     say(line)
                 if error:
@@ -270,8 +277,8 @@ def _carried_out(run: OwnRun, say: Callable[[str], None]) -> State:
     return _save(run.folder, state.model_copy(update={"outcome": DONE}))
 
 
-def _called(log: Path, step: Step) -> str:
-    """Calls a command, whose output goes to the log; its last line if it failed."""
+def _called(log: Path, step: Step, locks: tuple[int, ...]) -> str:
+    """Calls a command, whose output goes to the log, and which holds the locks with this process; its last line if it failed."""
     with log.open("ab") as stream:
         stream.write(f"\n$ {step.line}\n".encode())
         stream.flush()
@@ -279,7 +286,8 @@ def _called(log: Path, step: Step) -> str:
         # A bar that is written ten times per second would fill the log.
         settings = {**os.environ, "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
         words = [sys.executable, "-m", "probing", *step.words]
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, cwd=REPOSITORY, env=settings)
+        output: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(words, **output, cwd=REPOSITORY, env=settings, pass_fds=locks)
         try:
             code = process.wait()
         finally:
@@ -318,13 +326,14 @@ def _ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end(pid: int, sign: int) -> None:
-    """Sends a signal to a process, and to its group if it leads one."""
+def _end(state: State, sign: int) -> None:
+    """Sends a signal to the process of a run at work, and to its group if it leads one."""
     with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg") and os.getpgid(pid) == pid:
-            os.killpg(pid, sign)
-        elif pid:
-            os.kill(pid, sign)
+        if state.group and state.group == state.pid:
+            # One of the group holds the lock, so its number is not given to another, even if its first process has ended.
+            os.killpg(state.group, sign)
+        elif state.pid and (not state.group or os.getpgid(state.pid) == state.group):
+            os.kill(state.pid, sign)
 
 
 def _save(folder: Path, state: State) -> State:

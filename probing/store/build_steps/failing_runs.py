@@ -15,7 +15,7 @@ from probing.store.sources import SourceFile
 #: What the rows of a run can raise while they are counted: numbers beyond a column's range, text that is none, lists that do not fit.
 OF_THE_ROWS = (duckdb.Error, ArithmeticError, LookupError, TypeError, ValueError)
 #: What DuckDB raises for the machine, not for the rows.
-_OF_THE_MACHINE = (duckdb.IOException, duckdb.FatalException, duckdb.InterruptException, duckdb.OutOfMemoryException)
+_OF_THE_MACHINE = (duckdb.IOException, duckdb.FatalException, duckdb.OutOfMemoryException)
 
 
 class CountingError(StoreError):
@@ -24,6 +24,8 @@ class CountingError(StoreError):
 
 def refused(path: Path, error: Exception) -> StoreError:
     """What to raise for an error that stopped a build: a ``CountingError`` if the rows of a run may be the reason."""
+    if isinstance(error, duckdb.InterruptException):
+        raise KeyboardInterrupt from error
     if full := no_room(error):
         return StoreError(full)
     kind = StoreError if isinstance(error, _OF_THE_MACHINE) else CountingError

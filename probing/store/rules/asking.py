@@ -9,6 +9,8 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 
+from probing.core.characters import in_short
+from probing.core.errors import StoreError
 from probing.store.database import THREADS
 from probing.store.schema import KEYS, SCHEMAS
 
@@ -73,7 +75,8 @@ def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Map
             names = [column[0] for column in rows.description or ()]
             for row in rows.fetchall():
                 if str(row[0]) not in found:
-                    found[str(row[0])] = rule.words.format(**dict(zip(names, row, strict=True)))
+                    short = (in_short(one) if isinstance(one, str) else one for one in row)
+                    found[str(row[0])] = rule.words.format(**dict(zip(names, short, strict=True)))
     finally:
         for name in made:
             connection.execute(f"DROP TABLE {name}")
@@ -118,7 +121,10 @@ def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterato
                 connection.unregister("incoming")
             else:
                 connection.register(name, rows)
-        yield connection
+        try:
+            yield connection
+        except duckdb.OutOfMemoryException as error:
+            raise StoreError(f"checking these runs takes more memory than there is: {str(error).splitlines()[0]}") from error
 
 
 def light(table: str, rows: pa.Table) -> pa.Table:

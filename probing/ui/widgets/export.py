@@ -8,9 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import theme
-
-#: Cells that a spreadsheet would take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from probing.reports.table_text import as_csv
 
 
 @dataclass(frozen=True)
@@ -47,13 +45,8 @@ def csv_bytes(table: pd.DataFrame, stamp: Stamp) -> bytes:
 
     Text that a spreadsheet would run as a formula is preceded by an apostrophe.
     """
-    safe = table.copy()
-    for column in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[column]):
-            safe[column] = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]]
-    safe["filters"] = stamp.filters
-    safe["data"] = f"{stamp.data_version} {' '.join(stamp.run_ids)}".strip()
-    return safe.to_csv(index=False).encode("utf-8")
+    runs = f"{stamp.data_version} {' '.join(stamp.run_ids)}".strip()
+    return as_csv(table.assign(filters=stamp.filters, data=runs)).encode("utf-8")
 
 
 def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool = True) -> bytes:

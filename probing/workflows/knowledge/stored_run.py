@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.core.errors import ProbingError
+from probing.core.errors import NewerVersionError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.lama import folder_relations
 from probing.core.facts.templates import Relation
@@ -107,6 +107,8 @@ def _readable(table: str, path: Path, say: Say):
         return None
     try:
         return read_table(path, table)
+    except NewerVersionError:
+        raise
     except ProbingError as error:
         say(f"  {error}; it is made again")
         return None

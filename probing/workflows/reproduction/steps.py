@@ -10,6 +10,7 @@ from probing.core.files.atomic import atomic_text
 from probing.core.paths import cache_folder, database_folder, result_folders
 from probing.core.registry import FamilyMember
 from probing.core.tasks.objectives import task_called
+from probing.reports.table_text import as_csv
 from probing.store.build import build_database
 from probing.store.database import open_database
 from probing.workflows.fetch import fetch_model, fetch_or_stand_in
@@ -82,7 +83,7 @@ def compare(plan: Plan, say: Say) -> None:
 def as_text(table: pd.DataFrame, name: str, ending: str) -> str:
     """A table as CSV or JSON."""
     if ending == "csv":
-        return table.to_csv(index=False)
+        return as_csv(table)
     return table.to_json(orient="records", force_ascii=False, indent=1, double_precision=15) + "\n"
 
 

@@ -154,19 +154,20 @@ def results_card(
         licence: of the data set.
         where: the remote's name for ``pull``.
     """
-    card = next(kind.card for kind in kinds_of(what) if kind.card)
+    usual = next(kind.card for kind in kinds_of(what) if kind.card)
+    described = [(kind.card or usual, of_kind) for kind in kinds_of(what) if (of_kind := list(filter(kind.holds, runs)))]
+    card = described[0][0]
     lines = _data_of_tasks(licences, card.named) if card.named else []
     lines += [
         "## Runs",
         "",
         f"A run's name is the first 16 hex digits of sha256 over its configuration, the column `config`{card.of_runs}",
-        "",
-        f"| {' | '.join(['run', *card.columns])} |",
-        "|" + "---|" * (len(card.columns) + 1),
     ]
-    for run in runs:
-        shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in card.columns.values()]
-        lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
+    for one, of_kind in described:
+        lines += ["", f"| {' | '.join(['run', *one.columns])} |", "|" + "---|" * (len(one.columns) + 1)]
+        for run in of_kind:
+            shown = [run[cell] if isinstance(cell, str) else cell(run) for cell in one.columns.values()]
+            lines.append(f"| `{run['run_id']}` | {' | '.join(map(str, shown))} |")
     if card.described:
         lines += ["", f"## Columns of `{card.described}`", "", "| column | meaning |", "|---|---|"]
         lines += [f"| `{column.name}` | {column.says.replace('``', '`')} |" for column in TABLES[card.described].columns]

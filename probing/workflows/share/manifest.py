@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ValidationError, field_validator, model_validator
 
 from probing.core.capabilities.registry import HEADS, everything_shared
+from probing.core.characters import in_short
 from probing.core.errors import HubError
 from probing.core.files.checksums import file_sha256
 from probing.core.files.records import Frozen
@@ -16,6 +17,8 @@ from probing.store.kinds import kinds_of
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
+#: Names of shared models, which are put into commands to copy: no path, no step out of a folder, and no sign of a shell.
+MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
 #: The folder of the files of runs.
 DATA = "data"
 
@@ -93,6 +96,13 @@ def describe(folder: Path, what: str, model: str, weights: str, code_version: st
     return SharedManifest(what=what, model=model, weights=weights, code_version=code_version, files=tuple(files))
 
 
+def refuse_name(model: str) -> None:
+    """Raises a ``HubError`` for a name that no shared model has."""
+    if not MODEL_NAME.fullmatch(model):
+        expected = "up to 200 letters, digits and signs such as - and /"
+        raise HubError(f"got the model {in_short(model)!r}, expected {expected}; give it another name")
+
+
 def read_manifest(path: Path) -> SharedManifest:
     """Reads a manifest.
 
@@ -100,7 +110,9 @@ def read_manifest(path: Path) -> SharedManifest:
         HubError: if it is missing, damaged or names a path outside.
     """
     try:
-        return SharedManifest.model_validate_json(path.read_text(encoding="utf-8"))
+        found = SharedManifest.model_validate_json(path.read_text(encoding="utf-8"))
+        refuse_name(found.model)
+        return found
     except FileNotFoundError as error:
         raise HubError(f"{path.parent} has no {path.name}; expected what `probing push` wrote") from error
     except ValidationError as error:

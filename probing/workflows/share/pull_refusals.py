@@ -1,13 +1,13 @@
 """Checks of a pull and of a push: other tables than this program's, broken rules and files that are too large are refused."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
+from probing.core.characters import in_short
 from probing.core.errors import HubError, StoreError
 from probing.core.facts.fact import Fact
 from probing.core.paths import result_folders
@@ -21,12 +21,10 @@ from probing.store.schema import KEYS, TABLES
 from probing.store.sources import table_of
 from probing.store.tables.columns import Table
 from probing.workflows.knowledge.stored_run import run_files
-from probing.workflows.share.manifest import DATA, SharedManifest
+from probing.workflows.share.manifest import DATA, MODEL_NAME, SharedManifest
 
-#: Maximum values of a column, and bytes of a file's texts when they are read. A few kilobytes can expand to far more.
+#: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
-#: A model's name, or nothing: no path, and no step out of a folder.
-_NAME = re.compile(r"(?!.*\.\.)([^/\\~.][^\\]*)?", re.DOTALL)
 #: Tables in which equal names mean equal rows everywhere, next to those of tasks: runs on both would have different data.
 _SAME_EVERYWHERE = ("vocabulary", "facts")
 
@@ -34,7 +32,7 @@ _SAME_EVERYWHERE = ("vocabulary", "facts")
 def check_results(folder: Path, manifest: SharedManifest, title: str) -> None:
     """Raises a ``HubError`` if a file is none of this program's tables, or a rule is broken, though the checksums are right.
 
-    Every file's footer is read first: too many rows are refused before they take memory.
+    Footers and sizes of texts are read first: what is too large is refused before it takes memory.
     """
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     kinds = kinds_of(manifest.what)
@@ -44,8 +42,7 @@ def check_results(folder: Path, manifest: SharedManifest, title: str) -> None:
             table = str(table_of(path))
             if table not in known:
                 raise StoreError(f"{name} is named after no shared table; expected one of {', '.join(known)}")
-            check_file(path, table)
-            refuse_large(path)
+        refuse_large(paths.values())
         problem = first_problem(manifest.what, paths, manifest.model, pulled=True)
     except StoreError as error:
         raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
@@ -113,13 +110,13 @@ def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> st
     columns = table.per.split()
     owners = rows.group_by(columns).aggregate([]).to_pylist() if columns else []
     if strays := sorted({table.file_name(owner) for owner in owners} - {name}):
-        return f"holds rows that belong in {strays[0]}"
+        return f"holds rows that belong in {in_short(strays[0])!r}"
     if "model" in rows.column_names and (models := sorted(set(rows.column("model").to_pylist()) - {model})):
-        return f"is of {models[0]}, the manifest says {model}"
+        return f"is of {in_short(models[0])!r}, the manifest says {model}"
     for column in {"base", "with_model"} & set(rows.column_names):
         for text in rows.column(column).unique().to_pylist():
-            if text is not None and not _NAME.fullmatch(text):
-                return f"has {column} {text!r}, expected the name of a model"
+            if text and not MODEL_NAME.fullmatch(text):
+                return f"has {column} {in_short(text)!r}, expected the name of a model"
     key = list(KEYS[table.name])
     repeated = rows.num_rows - rows.group_by(key).aggregate([]).num_rows
     if repeated:
@@ -134,20 +131,28 @@ def _other_facts(rows: list[dict]) -> str | None:
     """Which fact differs from its id, which is a hash of it."""
     parts = [field.name for field in fields(Fact) if field.name != "pred"]
     facts = ((row["fact_id"], Fact(**{name: row[name] for name in parts})) for row in rows)
-    return next((f"says that {name} is {fact.prompt!r}, which has another id" for name, fact in facts if fact.fact_id != name), None)
+    return next(
+        (f"says that {name} is {in_short(fact.prompt)!r}, which has another id" for name, fact in facts if fact.fact_id != name), None
+    )
 
 
-def refuse_large(path: Path) -> None:
-    """Refuses a file by its footer and the size of its texts, before it takes memory.
+def refuse_large(paths: Iterable[Path]) -> None:
+    """Refuses files by their footers and the size of their texts, before they take memory.
 
     Raises:
-        StoreError: if it has more rows, values or bytes of text than any that ``push`` writes.
+        StoreError: if one is none of this program's tables, has more rows, values or a longer text than any that ``push``
+            writes, or all together have more text.
     """
-    table, (rows, values) = TABLES[str(table_of(path))], rows_and_values(path)
-    if rows > table.most_rows:
-        raise StoreError(f"{path.name} holds {rows:,} rows, expected at most {table.most_rows:,}")
-    most = min(rows * table.longest, MAX_VALUES)
-    if values > most:
-        raise StoreError(f"{path.name} holds {values:,} values in a column of {rows:,} rows, expected at most {most:,}")
-    if (size := text_size(path)) > MAX_TEXT:
-        raise StoreError(f"{path.name} holds {size:,} bytes of text when it is read, expected at most {MAX_TEXT:,}")
+    size = 0
+    for path in paths:
+        table = TABLES[str(table_of(path))]
+        check_file(path, table.name)
+        rows, values = rows_and_values(path)
+        if rows > table.most_rows:
+            raise StoreError(f"{path.name} holds {rows:,} rows, expected at most {table.most_rows:,}")
+        most = min(rows * table.longest, MAX_VALUES)
+        if values > most:
+            raise StoreError(f"{path.name} holds {values:,} values in a column of {rows:,} rows, expected at most {most:,}")
+        size += text_size(path, table.name)
+        if size > MAX_TEXT:
+            raise StoreError(f"{path.name} and the files before it hold {size:,} bytes of text, expected at most {MAX_TEXT:,}")

@@ -16,13 +16,13 @@ from probing.core.model_folders import find_entry
 from probing.core.paths import cache_folder, result_folders
 from probing.models.encoders.catalogue import open_encoder
 from probing.store.kinds import FACTS, kinds_of
-from probing.store.schema import SCHEMAS, TABLES
+from probing.store.schema import SCHEMAS
 from probing.store.sources import table_of
 from probing.workflows.output import Say
 from probing.workflows.share.cards import Origin, heads_card, origin_of_runs, results_card
 from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
-from probing.workflows.share.manifest import CARD, MANIFEST, SharedManifest, describe
+from probing.workflows.share.manifest import CARD, MANIFEST, SharedManifest, describe, refuse_name
 from probing.workflows.share.results import gather_results, own_tasks, task_licences
 from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids
 
@@ -91,12 +91,15 @@ def push(request: PushRequest, place: LocalFolder | HubRepository, where: str, s
         shutil.rmtree(outgoing, ignore_errors=True)
         outgoing.mkdir(parents=True)
         gather = _heads if request.what == HEADS else _results
-        name, weights, card = gather(request, outgoing, where, say)
-        atomic_text(outgoing / CARD, card)
-        manifest = describe(outgoing, request.what, name, weights, __version__)
-        atomic_text(outgoing / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
-        commit = place.put(outgoing, request.what, f"{request.what} of {name}")
-        shutil.rmtree(outgoing)
+        try:
+            name, weights, card = gather(request, outgoing, where, say)
+            refuse_name(name)
+            atomic_text(outgoing / CARD, card)
+            manifest = describe(outgoing, request.what, name, weights, __version__)
+            atomic_text(outgoing / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+            commit = place.put(outgoing, request.what, f"{request.what} of {name}")
+        finally:
+            shutil.rmtree(outgoing)
     return Pushed(manifest, place.title, commit)
 
 
@@ -122,8 +125,8 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
         hidden = "; the words of the sentences are not shared" if withheld else ""
         raise HubError(f"the runs of {entry.name} are on {others}: name the licence that their owners allow with --licence{hidden}")
     for row in rows:
-        kind = next(kind for kind in kinds if set(row) == set(TABLES[kind.runs[0]].schema.names))
-        say(f"  {row['run_id']}: {kind.said(row)}")
+        said = next(kind.said(row) for kind in kinds if kind.holds(row))
+        say(f"  {row['run_id']}: {said}")
     if _of_facts(what) and (left := counted_alone(entry.name, sources)):
         say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from probing.core.errors import StoreError
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.checksums import file_sha256
@@ -60,8 +62,7 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
             link_or_copy(found, target / DATA / name)
     paths = {path.name: path for path in (target / DATA).glob("*.parquet")}
     # What no pull takes is not pushed.
-    for path in paths.values():
-        refuse_large(path)
+    refuse_large(paths.values())
     if problem := first_problem(what, paths, model):
         raise StoreError(f"the {' and '.join(kind.title for kind in kinds)} of {model} cannot be shared: {problem}")
     return [row for kind in kinds for row in _in_order(kind, rows.values())]
@@ -70,8 +71,7 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
 def _in_order(kind: Kind, rows: Iterable[dict]) -> list[dict]:
     """The rows that are runs of a kind, in the order of its table."""
     table = TABLES[kind.runs[0]]
-    of_kind = [row for row in rows if set(row) == set(table.schema.names)]
-    return sorted(of_kind, key=lambda row: [row[name] for name in table.sort.split()])
+    return sorted(filter(kind.holds, rows), key=lambda row: [row[name] for name in table.sort.split()])
 
 
 def _gather_facts(row: dict, path: Path, source: Path, target: Path) -> None:
@@ -89,13 +89,18 @@ def _gather_facts(row: dict, path: Path, source: Path, target: Path) -> None:
 def _gather_one(kind: Kind, row: dict, path: Path, source: Path, target: Path) -> None:
     for table in (table for table in kind.tables if table.per in ("run_id", "task", "task protocol")):
         name = table.file_name(row)
-        found = path.with_name(name) if table.per == "run_id" else _nearest(path, source, name)
+        # Next to a run's own file, or to one of many runs as in the snapshot.
+        beside = path.with_name(table.name + path.name.removeprefix(kind.runs[0]))
+        found = beside if table.per == "run_id" else _nearest(path, source, name)
         if found is None:
             raise StoreError(f"run {row['run_id']} lacks {name}; run `{kind.command}` again to complete it")
         if (target / name).is_file() or not found.is_file():
             continue
         if table.withheld and not kind.open_tasks.get(row["task"], False):
             write_table(table.name, without_texts(read_table(found, table.name), *table.withheld), target / name)
+        elif table.per == "run_id" and found.name != name:
+            rows = read_table(found, table.name)
+            write_table(table.name, rows.filter(pc.equal(rows.column("run_id"), row["run_id"])), target / name)
         else:
             link_or_copy(found, target / name)
 
