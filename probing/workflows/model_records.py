@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probing.core.checkpoint.fit import said_of_drift
+from probing.core.checkpoint.fit import said_of_drift, unlike
 from probing.core.errors import ModelError, ProbingError
 from probing.core.files.atomic import atomic_copy
 from probing.core.files.locks import exclusive_lock
@@ -80,9 +80,10 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
         chosen: whether the user named the base, so that failing to open it is an error.
 
     Raises:
-        ModelError: if the two share no layer's weights by name and shape, or the base is not the one that was fine-tuned.
+        ModelError: if the base does not belong to the model, or is not the one that was fine-tuned.
     """
     from probing.models.encoders.catalogue import open_base
+    from probing.models.encoders.model_checks import shape_of
     from probing.models.encoders.weight_drift import weight_drift
 
     try:
@@ -95,14 +96,11 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
     if entry.base_weights and base.weights_id != entry.base_weights:
         got = f"the base {family} has weights {base.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}"
         raise ModelError(f"{got}; name the folder of the original base ({spelled('base')})")
+    own, lent = (shape_of(one.body.config, one.tokenizer) for one in (encoder, base))
+    if why := unlike(own, lent, family):
+        raise ModelError(f"{encoder.name} {why} ({spelled('base')})")
     tuned = {name: weight.detach().cpu() for name, weight in encoder.body.named_parameters()}
     rows = weight_drift(dict(base.body.named_parameters()), tuned)
-    # Several architectures use the same names for embeddings, but not for layers.
-    if not any(row["layer"] > 0 for row in rows):
-        raise ModelError(
-            f"{encoder.name} and {family} share no layer's weights by name and shape, so {family} is not its base; "
-            f"name another ({spelled('base')})"
-        )
     if said := said_of_drift(encoder.name, family, rows):
         _log.warning("warning: %s If not, name another (%s)", said, spelled("base"))
     return [{"model": encoder.name, "base": family} | row for row in rows]

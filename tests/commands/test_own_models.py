@@ -96,7 +96,7 @@ def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cac
     from tests.models import tiny_models
 
     other = tiny_models.save("distilbert", tmp_path / "distil")
-    with pytest.raises(ModelError, match="share no layer's weights by name and shape"):
+    with pytest.raises(ModelError, match="does not fit the base base: architecture distilbert against bert"):
         probed(other, "--base", own("base"))
     assert not list(cache.glob("runs/*"))
     with pytest.raises(ModelError, match="no folder"):
@@ -110,6 +110,10 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
     assert "warning" not in caplog.text
     run("probe", "--model", far, *words)
     assert "is base really its base?" in caplog.text
+    run("probe", "--model", base, *words[:4], "--out", cache / "runs")
+    run("build")
+    run("own-report", "--model", "far", "--facts", facts_file.stem, "--out", cache / "report.html")
+    assert "Warning: layer" in (cache / "report.html").read_text() and "is base really its base?" in (cache / "report.html").read_text()
 
 
 def test_measuring_the_drift_leaves_the_model_on_its_device(cache, own, monkeypatch):
