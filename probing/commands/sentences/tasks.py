@@ -21,7 +21,7 @@ class Shape(StrEnum):
 
 
 def tasks(
-    names: Annotated[list[str] | None, typer.Argument(help="Tasks, or TSV, CSV or JSONL files; none: all built-in tasks.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Tasks, or files of sentences; none: all built-in tasks.")] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Also count used and left-out sentences of the fetched data.")] = False,
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}: how sentences are split into parts.")] = OURS,
     shape: Annotated[Shape, typer.Option("--as", help="table, csv or json.")] = Shape.table,

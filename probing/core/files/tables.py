@@ -392,7 +392,7 @@ def _alike(lines: Sequence[str], separator: str, wide: int) -> bool:
 def _quoted(text: str, separator: str) -> Iterator[_Split]:
     """Rows whose cells may be quoted and then hold line ends; a row of 0 lines, the last, is not well quoted."""
     sign = re.escape(separator)
-    cell = re.compile(rf' *"([^"]*(?:""[^"]*)*)" *(?={sign}|\n|\Z)|([^{sign}\n]*)')
+    cell = re.compile(rf' *"([^"]*(?:""[^"]*)*)" *({sign}|\n|\Z)|([^{sign}\n]*)({sign}|\n|\Z)')
     place, number = 0, 1
     while place < len(text):
         end = text.find("\n", place) % (len(text) + 1)
@@ -403,17 +403,19 @@ def _quoted(text: str, separator: str) -> Iterator[_Split]:
         start, cells = number, list[str]()
         while True:
             found = cell.match(text, place)
-            assert found
-            if found[1] is None and found[2].lstrip().startswith('"'):
+            assert found and found.lastindex
+            place, plain = found.end(), found[3]
+            if plain is None:
+                cells.append(found[1].replace('""', '"'))
+                number += found[1].count("\n")
+            elif plain.lstrip().startswith('"'):
                 yield start, 0, cells
                 return
-            cells.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-            number += found[0].count("\n")
-            place = found.end()
-            if text[place : place + 1] != separator:
+            else:
+                cells.append(plain)
+            if found[found.lastindex] != separator:
                 break
-            place += 1
-        place, number = place + 1, number + 1
+        number += 1
         yield start, number - start, cells
 
 

@@ -24,7 +24,7 @@ class ForgettingCallback(AskingCallback):
     itself is unchanged: its weights are those of a training without the callback.
 
     Args:
-        facts: name of shipped facts, such as ``trex``; a LAMA folder; or a CSV or JSONL file of own facts.
+        facts: name of shipped facts, such as ``trex``; a LAMA folder; or a file of own facts.
         every: training steps from one asking to the next.
         layers: ``all``, ``last``, or numbers of layers from 0, the embeddings.
         base: name, hub id or folder of the model that the training begins with. Its masked-LM head reads a model that has none, such as

@@ -5,14 +5,16 @@ from probing.core.facts.fact import FactSet
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.options import spelled
+from probing.workflows.output import Say
 
 
-def one_set(facts: str, own_name: str | None = None) -> FactSet:
+def one_set(facts: str, own_name: str | None = None, say: Say = print) -> FactSet:
     """The facts that a name or a path gives.
 
     Args:
         facts: as for ``read_facts``.
         own_name: name of the probe set of the user's own facts; None: the file's name.
+        say: called with how a table of the user's was read, if there is something to say.
 
     Raises:
         FactsError: if they are several probe sets.
@@ -21,4 +23,6 @@ def one_set(facts: str, own_name: str | None = None) -> FactSet:
     if len(sets) != 1:
         names = ", ".join(one.probe_set for one in sets)
         raise FactsError(f"got the probe sets {names} with {spelled('facts', facts)}; expected one of them")
+    if sets[0].said:
+        say(f"{sets[0].probe_set}: {sets[0].said}")
     return sets[0]

@@ -74,7 +74,7 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     require_writable(target)
     origin = _origin(request, found)
     base = open_entry(origin, request.device)
-    questions = Questions.of(one_set(request.facts), base, request.size)
+    questions = Questions.of(one_set(request.facts, say=say), base, request.size)
     layers = range(base.layers)
     say(f"{name}: {len(found.folders):,} states and their base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
     encoder, ranks, identities = base, [_asked(base, questions, threads)], {0: base.weights_id}

@@ -99,7 +99,7 @@ def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
     target = request.out or runs_folder()
     require_writable(target)
     base = open_entry(entry, request.device)
-    questions = Questions.of(one_set(request.facts), base, request.size)
+    questions = Questions.of(one_set(request.facts, say=say), base, request.size)
     say(f"{base.name}, {len(request.recipes)} recipes of {task.label} with {len(request.seeds)} seeds, {len(questions.facts):,} facts")
     before = ranks_by_layer(base, questions, range(base.layers))
     compared = _Compared(request, entry, task, base, questions, before, threads, target)

@@ -77,7 +77,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     used, target = set_threads(request.threads), request.out or runs_folder()
     for folder in (cache_folder(), target):
         require_writable(folder)
-    asked = _opened(request)
+    asked = _opened(request, say)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate))
     config = _configuration(asked, recipe, request.positions, used)
@@ -98,7 +98,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     return {table: read_table(run.file(table), table).to_pylist() for table in TABLES}
 
 
-def _opened(request: RecoverRequest) -> _Asked:
+def _opened(request: RecoverRequest, say: Say) -> _Asked:
     """Models, facts and text."""
     text = list(wikitext_sentences(request.text or fetched_text("valid")))
     entry = find_entry(request.model, request.base, request.name, request.revision)
@@ -107,7 +107,7 @@ def _opened(request: RecoverRequest) -> _Asked:
     origin, base = base_entry(entry), opened_base(tuned, entry)
     if origin is None or base is None:
         raise ModelError(f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}")
-    found, answers = askable(one_set(request.facts, request.called), base)
+    found, answers = askable(one_set(request.facts, request.called, say), base)
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)
     kept = FactSet(found.probe_set, facts, found.n_read, found.left_out, found.template_set)

@@ -13,7 +13,7 @@ class RecoverRequest(OfModel):
     """A fine-tuned model, its base, and the facts that both are asked."""
 
     base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(default=None, kw_only=True)
-    facts: Annotated[str, Option("trex, google_re, common_sense, questions; a LAMA folder; or a .jsonl, .csv, .tsv or .txt file.")] = "trex"
+    facts: Annotated[str, Option("trex, google_re, common_sense, questions; a LAMA folder; or a file with a table.")] = "trex"
     name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = field(
         default=None, kw_only=True
     )

@@ -10,7 +10,7 @@ from probing.core.tasks.objectives import TASKS
 from probing.workflows.requests.finetune import TrainingLength
 from probing.workflows.requests.model import OfModel
 
-_FACTS = "trex, google_re, common_sense, questions; a LAMA folder; or a .jsonl, .csv, .tsv or .txt file."
+_FACTS = "trex, google_re, common_sense, questions; a LAMA folder; or a file with a table."
 
 
 @dataclass(frozen=True)

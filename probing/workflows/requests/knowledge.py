@@ -18,9 +18,7 @@ Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are tra
 class ProbeRequest(StoredRuns):
     """The model, the facts, and how they are probed. The model of a notebook that has no folder is called ``""``."""
 
-    facts: Annotated[str, Option("trex, google_re, common_sense, questions, all; a LAMA folder; or a .jsonl, .csv, .tsv or .txt file.")] = (
-        "all"
-    )
+    facts: Annotated[str, Option("trex, google_re, common_sense, questions, all; a LAMA folder; or a file with a table.")] = "all"
     head: Head = None
     called: Annotated[str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))] = None
     out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = field(default=None, kw_only=True)

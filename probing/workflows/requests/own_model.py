@@ -15,7 +15,7 @@ class OwnRequest(Options):
     model: Annotated[str | None, Option("Your model: a folder, a hub id or a name of the registry.")] = None
     base: Annotated[str | None, Option("The model that it was fine-tuned from; none: it is probed alone.")] = None
     also: Annotated[tuple[str, ...], Option("A further model with the same base; repeatable.", repeated=True)] = ()
-    facts: Annotated[Path | None, Option("File of your facts: .jsonl, .csv, .tsv or .txt.")] = None
+    facts: Annotated[Path | None, Option("File of your facts: CSV, TSV, JSON or Parquet.")] = None
     called: Annotated[str | None, Option("Name of the probe set; none: the file's name.", names=("--as",))] = None
     name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = None
     trex: Annotated[bool, Option("Ask the shipped facts of T-REx, too.")] = False
