@@ -324,10 +324,10 @@ def test_a_file_of_another_schema_version_is_left_out_and_named(tmp_path: Path, 
 
 def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     source = plant_runs(tmp_path / "runs")
-    (path,) = source.glob("predictions*.parquet")
+    path, *_ = sorted(source.rglob("predictions*.parquet"))
     path = path.rename(source / f"predictions-{RUN.run_id}.parquet")
     rows = parquet.read_table(path, "predictions")
-    monkeypatch.setattr(parquet, "VERSIONS", parquet.VERSIONS | {"predictions": 99})
+    monkeypatch.setattr(parquet, "VERSIONS", dict(parquet.VERSIONS) | {"predictions": 99})
     parquet.write_table("predictions", rows, path)
     monkeypatch.undo()
     newer, words = path.read_bytes(), r"predictions-\w+\.parquet has schema version 99, expected \d+: a newer version wrote it; update"

@@ -26,5 +26,5 @@ def differing_files(listed: Path) -> Iterator[tuple[Path, str]]:
             yield path, "changed"
     for folder in sorted({path.parent for path in sums}):
         for path in sorted(folder.iterdir()):
-            if path.is_file() and path not in sums and path.suffix in {one.suffix for one in sums if one.parent == folder}:
+            if path.is_file() and path not in sums and not path.name.startswith((".", "README", listed.name)):
                 yield path, "not part of what ships"
