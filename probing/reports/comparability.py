@@ -116,7 +116,9 @@ def _facts(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other
     if same:
         return Check("facts", True, sizes[0])
     said = f"{sizes[0]} in one run, {sizes[1]} in the other" if sizes[0] != sizes[1] else f"{sizes[0]} in both runs, but different facts"
-    return Check("facts", False, said)
+    left = [json.loads(run.get("left_out") or "{}") for run in (first, second)]
+    only = [f"{n:,} {why}" for one, rest in (left, left[::-1]) for why, n in one.items() if why not in rest]
+    return Check("facts", False, f"{said}; one run alone left out {', '.join(only)}" if only else said)
 
 
 def _recipe(first: Mapping[str, Any], second: Mapping[str, Any], own: dict, other: dict) -> Check:

@@ -70,6 +70,9 @@ def test_every_difference_is_named_in_the_check_and_in_the_badge():
     assert not any(check.same for check in checks.values())
     assert checks["casing"].words == "uncased and cased"
     assert checks["facts"].words == "100 probed, 10 left out in one run, 90 probed, 20 left out in the other"
+    left = [one | {"left_out": words} for one, words in ((first, '{"no answer": 10}'), (other, '{"no answer": 15, "duplicate": 5}'))]
+    said = {check.name: check.words for check in comparability(*left)}["facts"]
+    assert said == f"{checks['facts'].words}; one run alone left out 5 duplicate"
     assert checks["head recipe"].words == "tied, but other epochs, seed"
     assert checks["precision"].words == "float32 and float64"
     line = badge(list(checks.values()))
