@@ -76,12 +76,14 @@ def asked(tmp_path):
     return ask
 
 
-def single_logits(folder, encoder, prompt, dtype):
-    """Transformers' own logits at the mask, one sentence a pass."""
+def single_logits(folder, encoder, one, dtype):
+    """Transformers' own logits, one sentence a pass: the filled sentence with the mask put in place of the answer's token."""
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype).eval()
-    row = encoder.tokenizer(prompt.replace("[MASK]", encoder.tokenizer.mask_token))["input_ids"]
+    row = encoder.tokenizer(one.prompt.replace("[MASK]", one.object))["input_ids"]
+    at = row.index(answer_ids([one], encoder)[0])
+    row[at] = encoder.tokenizer.mask_token_id
     with torch.inference_mode():
-        return model(input_ids=torch.tensor([row])).logits[0, row.index(encoder.tokenizer.mask_token_id)]
+        return model(input_ids=torch.tensor([row])).logits[0, at]
 
 
 def slow_rank(scores, token):
@@ -93,7 +95,7 @@ def test_lens_at_the_last_layer_gives_transformers_ranks_exactly_in_float64(arch
     # One fact a shard is one sentence a pass.
     result = asked(encoder, shard=1, dtype="float64")
     for n, (one, token) in enumerate(zip(FACTS, answer_ids(FACTS, encoder), strict=True)):
-        scores = single_logits(folder_of(architecture), encoder, one.prompt, torch.float64)
+        scores = single_logits(folder_of(architecture), encoder, one, torch.float64)
         assert result["gold_rank"][-1, n] == slow_rank(scores, token)
         assert result["top_ids"][-1, n].tolist() == scores.argsort(descending=True, stable=True)[:5].tolist()
         assert result["gold_logp"][-1, n] == pytest.approx(float(scores.log_softmax(0)[token]), abs=1e-5)
@@ -103,7 +105,7 @@ def test_batched_float32_ranks_lie_within_what_a_ten_thousandth_of_a_logit_allow
     encoder = encoder_of(architecture)
     result = asked(encoder, shard=100)
     for n, (one, token) in enumerate(zip(FACTS, answer_ids(FACTS, encoder), strict=True)):
-        scores = single_logits(folder_of(architecture), encoder, one.prompt, torch.float32)
+        scores = single_logits(folder_of(architecture), encoder, one, torch.float32)
         best, worst = (int((scores >= scores[token] + change).sum()) for change in (1e-4, -1e-4))
         assert best <= result["gold_rank"][-1, n] <= worst
 
@@ -139,7 +141,7 @@ def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, e
             assert one.relation in ("P101", "P999"), "only there is no other subject"
             assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers)
         else:
-            scores = single_logits(folder_of("bert"), encoder, FACTS[lender[n]].prompt, torch.float64)
+            scores = single_logits(folder_of("bert"), encoder, FACTS[lender[n]], torch.float64)
             assert result["other_rank"][-1, n] == slow_rank(scores, answers[n])
 
 
@@ -148,7 +150,7 @@ def test_a_prompt_may_be_lent_to_several_facts_and_to_none(folder_of, encoder_of
     facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [fact("P19", "Balboa", "London", BORN)]
     assert swapped_subjects(facts)[:3] == [3, 3, 3]
     result = asked(encoder, facts=facts, shard=2, dtype="float64")
-    scores = single_logits(folder_of("bert"), encoder, facts[3].prompt, torch.float64)
+    scores = single_logits(folder_of("bert"), encoder, facts[3], torch.float64)
     wanted = slow_rank(scores, answer_ids(facts, encoder)[0])
     assert result["other_rank"][-1, :3].tolist() == [wanted] * 3
 
