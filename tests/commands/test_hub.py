@@ -264,7 +264,7 @@ def test_lenders_that_cannot_lend_are_refused(fault, run, at, lent, tmp_path):
         rewrite(lent, f"data/{path.name}")
     words = {
         "missing": "is missing",
-        "another run's": "holds rows that belong in lenders-0000",
+        "another run's": "holds rows that belong in 'lenders-0000",
     }
     other = at(tmp_path / "other")
     with pytest.raises(HubError, match=words[fault]):
@@ -297,7 +297,7 @@ def test_a_run_with_rows_left_out_is_refused_though_its_sum_is_right(run, at, sh
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model": "bert-base-uncased"}, "is of bert-base-uncased, the manifest says tiny-bert"),
+        ({"model": "bert-base-uncased"}, "is of 'bert-base-uncased', the manifest says tiny-bert"),
         ({"config": "{"}, "does not name its facts"),
         ({"left_out": "{"}, "left_out is not JSON of reason"),
     ],

@@ -120,8 +120,8 @@ def changed(path, table, **values):
     [
         ("sentence_predictions-*", "sentence_predictions", {"predicted": [7] * 200}, "label number 7"),
         ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of another, the manifest says planted-cola"),
-        ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in change_values-0000000000000000"),
-        ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in epoch_perplexity-another"),
+        ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in 'change_values-0000000000000000"),
+        ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in 'epoch_perplexity-another"),
     ],
 )
 def test_a_pull_refuses_what_is_not_whole_though_the_sums_are_right(run, at, shared, tmp_path, pattern, table, values, said):
