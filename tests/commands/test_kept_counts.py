@@ -21,7 +21,8 @@ def lama(tmp_path):
     """Twelve capitals with three answers."""
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
-    triples = [(f"land {n}", ("Paris", "Berlin", "Rome")[n % 3]) for n in range(12)]
+    lands = [f"{first} {second}" for first in ("sun", "moon", "city") for second in ("red", "blue", "france", "italy")]
+    triples = [(land, ("Paris", "Berlin", "Rome")[n % 3]) for n, land in enumerate(lands)]
     folder.joinpath("P36.jsonl").write_text("".join(json.dumps({"sub_label": s, "obj_label": o}) + "\n" for s, o in triples))
     folder.parent.joinpath("relations.jsonl").write_text(json.dumps({"relation": "P36", "template": "The capital of [X] is [Y] ."}) + "\n")
     return folder.parent
