@@ -61,10 +61,6 @@ class LiveModel:
         """Bytes of all weights."""
         return sum(weight.nbytes for weight in self.weights.values())
 
-    def pieces(self, prompt: str) -> list[str]:
-        """The word pieces of the prompt."""
-        return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
-
     def gaps(self, prompt: str) -> int:
         """Number of masks of the prompt.
 
