@@ -219,11 +219,11 @@ def _options(version: bool = typer.Option(False, "--version", callback=_version,
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-class _Shown:
-    """A stream to which nothing is written that would steer a terminal, but what progress bars move by if it has ``bars``."""
+class _Harmless:
+    """A stream to which nothing is written that would steer a terminal, except for ``moves``, a pattern in parentheses."""
 
-    def __init__(self, stream: Any, bars: bool = False):
-        self._stream, self._moves = stream, r"(\r|\x1b\[A)" if bars else "($^)"
+    def __init__(self, stream: Any, moves: str = "(?!)"):
+        self._stream, self._moves = stream, moves
 
     def write(self, text: str) -> int:
         """Writes a text."""
@@ -247,7 +247,8 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, note)
     streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Shown(sys.stdout), _Shown(sys.stderr, bars=True)
+    # A closed stream is None. Progress bars move.
+    sys.stdout, sys.stderr = sys.stdout and _Harmless(sys.stdout), sys.stderr and _Harmless(sys.stderr, r"(\r|\x1b\[A)")
     try:
         app()
     except BaseException as error:

@@ -1,5 +1,6 @@
 """Parquet files: written completely or not at all, read only if they are ours."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ _VERSION_KEY = b"probing.schema_version"
 _ROWS_PER_GROUP = 1_048_576
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
+#: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are known.
+LONGEST_TEXT = 100_000
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
@@ -129,15 +132,15 @@ def rows_and_values(path: Path) -> tuple[int, int]:
     return found.num_rows, max((sum(group.column(column).num_values for group in groups) for column in columns), default=0)
 
 
-def text_size(path: Path, table_name: str) -> int:
+def text_size(path: Path) -> int:
     """How many bytes the texts of a shared file are when it is read: the file holds a text once that a million rows have.
 
     The texts stay in their dictionaries, so this takes little more memory than the file has bytes and rows.
 
     Raises:
-        StoreError: if it cannot be read, or one text is longer than a column of the table has any (``Column.longest``).
+        StoreError: if it cannot be read, or one text is too long.
     """
-    total, longest = 0, {column.name: column.longest for column in TABLES[table_name].columns}
+    total = 0
     try:
         found = pq.read_metadata(path)
         columns = [found.schema.column(number) for number in range(found.num_columns)]
@@ -145,26 +148,22 @@ def text_size(path: Path, table_name: str) -> int:
         with pq.ParquetFile(path, read_dictionary=names, page_checksum_verification=True) as file:
             for group in range(found.num_row_groups):
                 for chunk in (found.row_group(group).column(number) for number in range(found.num_columns)):
-                    if chunk.path_in_schema in names:
-                        # Before a text is read; a page has some bytes of its own.
-                        mean = (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1)
-                        _refuse_long(path, chunk.path_in_schema, mean, longest)
-                rows = file.read_row_group(group, names)
-                for name in rows.column_names:
-                    for texts in rows.column(name).chunks:
-                        texts = pc.list_flatten(texts) if pa.types.is_list(texts.type) else texts
-                        lengths = pc.binary_length(texts.dictionary)
-                        _refuse_long(path, name, pc.max(lengths).as_py() or 0, longest)
-                        total += pc.sum(pc.take(lengths, texts.indices).cast(pa.int64())).as_py() or 0
+                    if chunk.physical_type == "BYTE_ARRAY":
+                        # The mean, before a text is read; a page has some bytes of its own.
+                        _refuse_long(path, (chunk.total_uncompressed_size - (1 << 20)) // (chunk.num_values or 1))
+                for texts in itertools.chain.from_iterable(column.chunks for column in file.read_row_group(group, names).columns):
+                    texts = pc.list_flatten(texts) if pa.types.is_list(texts.type) else texts
+                    lengths = pc.binary_length(texts.dictionary)
+                    _refuse_long(path, pc.max(lengths).as_py() or 0)
+                    total += pc.sum(pc.take(lengths, texts.indices).cast(pa.int64())).as_py() or 0
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
     return total
 
 
-def _refuse_long(path: Path, column: str, size: int, longest: Mapping[str, int]) -> None:
-    column = column.split(".")[0]
-    if size > longest[column]:
-        raise StoreError(f"{path.name} has a text of {size:,} bytes in {column}, expected at most {longest[column]:,}")
+def _refuse_long(path: Path, size: int) -> None:
+    if size > LONGEST_TEXT:
+        raise StoreError(f"{path.name} has a text of {size:,} bytes, expected at most {LONGEST_TEXT:,}")
 
 
 def check_file(path: Path, table_name: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from probing import __version__
 from probing.core.changes.minimal_pairs import read_minimal_pairs
 from probing.core.edges.published import PublishedEdges
 from probing.core.errors import ProbingError, StoreError
@@ -210,7 +211,7 @@ def _model_problems(folders: Sequence[Path], identity_of: Identity) -> list[str]
 
 
 def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]:
-    """Model -> identity of the weights that its stored runs record -> digests of its configuration.
+    """Model -> identity of the weights that its stored runs record -> digests of its configuration, as this version computes them.
 
     Files that cannot be read are reported elsewhere.
     """
@@ -223,8 +224,9 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]
                     for model, config in zip(*(rows.column(name).to_pylist() for name in ("model", "config")), strict=True):
                         made = stored_configuration(config)
                         if weights := str(made.get("weights", "")):
-                            of_model = found.setdefault(model, {})
-                            of_model.setdefault(weights, set()).update(filter(None, [str(made.get("configuration", ""))]))
+                            digests = found.setdefault(model, {}).setdefault(weights, set())
+                            if made.get("code_version") == __version__ and made.get("configuration"):
+                                digests.add(made["configuration"])
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from probing import __version__
 from probing.core.changes.minimal_pairs import read_minimal_pairs
 from probing.core.edges.published import PublishedEdges
 from probing.core.files.checksums import file_sha256
@@ -91,9 +92,10 @@ def test_what_is_damaged_is_named(stored, cache, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
 def test_a_model_that_answers_otherwise_than_its_runs_is_named(stored, cache, name):
-    made = (("weights", stored.weights_id), ("configuration", stored.configuration))
-    plant_runs(cache / "runs", [PlantedRun(model="mine", made=made)])
-    assert problems_of()["models"] == []
+    for version, configuration in (("0.1.0", "as older versions computed it"), (__version__, stored.configuration)):
+        made = (("weights", stored.weights_id), ("configuration", configuration), ("code_version", version))
+        plant_runs(cache / "runs", [PlantedRun(model="mine", made=made)])
+        assert problems_of()["models"] == []
     path = cache / "models" / "mine" / name
     changed = {"hidden_act": "relu"} if name == "config.json" else {"do_lower_case": False}
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))

@@ -56,6 +56,9 @@ def test_no_character_of_a_file_steers_the_terminal(monkeypatch, capsys):
     harmless = r"a\u001b[2J\u001b]0;owned\u0007b\u000dc\u202ed\u009be"
     assert printed.out == f"naïve \u4e2d\t{harmless}\n\n"
     assert printed.err == f"\rbar 10%\x1b[Aerror: is of {harmless}\n"
+    monkeypatch.setattr(main.sys, "stdout", None)
+    monkeypatch.setattr(main, "app", lambda: print("nothing is shown where standard output is closed"))
+    main.main()
 
 
 @pytest.mark.parametrize("name", ["a;rm b", "`b`", "$(b)", "a\nb", "../b", "/b", "-b", "", "a|b", "a'b", "a\x1b[2J", "a" * 300])

@@ -162,7 +162,7 @@ def test_an_unknown_run_is_an_error_and_never_another_folder(run, run_id):
 def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run, monkeypatch):
     called = []
 
-    def call(log, step, locks):
+    def call(log, step, *_):
         called.append(step.words[0])
         return "no such model" if len(called) == 2 else ""
 
@@ -233,7 +233,7 @@ def test_cancelling_ends_the_process_of_a_run_and_its_command(run, tmp_path):
         "import sys, time, subprocess\n"
         "from pathlib import Path\n"
         "from probing.core.own_model import background\n"
-        "def called(log, step, locks):\n"
+        "def called(log, step, *_):\n"
         "    Path(sys.argv[2]).write_text('begun')\n"
         "    time.sleep(60)\n"
         "background._called = called\n"

@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from probing.core.capabilities.registry import CAPABILITIES
-from probing.core.errors import HubError
+from probing.core.errors import HubError, StoreError
 from probing.store.parquet import read_table, text_size, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import table_of
 from probing.workflows.share.manifest import SharedManifest, describe
-from probing.workflows.share.pull_refusals import check_results
+from probing.workflows.share.pull_refusals import check_results, refuse_large
 from probing.workflows.share.results import gather_results
 from tests.kinds.test_every_kind import CHANGES, EDGES, FORGETTING, NEEDED, PLANT, SENTENCES, SERIES, beyond
 from tests.planted_relatives import BASE, COLA
@@ -75,29 +75,20 @@ def planted_share(folder: Path, **changed: list) -> tuple[Path, SharedManifest]:
     return folder / "shared", describe(folder / "shared", "forgetting", COLA.name, "", "planted")
 
 
-def no_read(*given: object, **named: object) -> None:
-    pytest.fail("a text was read")
+# Without ``read``, no text is read; without ``read_row_group``, no length of a text is.
+@pytest.mark.parametrize(("size", "unread"), [(2001, "read"), (9_000_000, "read_row_group")])
+def test_a_long_text_is_refused_before_it_is_read(size, unread, tmp_path, monkeypatch):
+    folder, _ = planted_share(tmp_path, asked=["a" * size] + ["lost"] * 300)
+    monkeypatch.setattr("probing.store.parquet.LONGEST_TEXT", 2000)
+    monkeypatch.setattr(pq.ParquetFile, unread, lambda *given, **named: pytest.fail("a text was read"))
+    with pytest.raises(StoreError, match=r"forgetting_shares-\w+\.parquet has a text of [\d,]+ bytes, expected at most 2,000"):
+        refuse_large(folder.rglob("forgetting_shares-*.parquet"))
 
 
-def test_a_text_is_refused_by_its_length_before_it_is_read(tmp_path, monkeypatch):
-    folder, manifest = planted_share(tmp_path, run_id=["a" * 9_000_000] + ["b"] * 300)
-    (path,) = folder.rglob("forgetting_shares-*.parquet")
-    assert path.stat().st_size < 20_000
-    manifest = manifest.model_copy(update={"files": tuple(file for file in manifest.files if file.path.endswith(path.name))})
-    monkeypatch.setattr(pq.ParquetFile, "read", no_read)
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", no_read)
-    with pytest.raises(HubError, match=r"forgetting_shares-\w+\.parquet has a text of [\d,]+ bytes in run_id, expected at most 2,000"):
-        check_results(folder, manifest, "here")
-
-
-def test_texts_are_refused_by_their_length_and_by_their_sum_over_all_files(tmp_path, monkeypatch):
-    folder, manifest = planted_share(tmp_path / "other")
-    sizes = [text_size(path, str(table_of(path))) for path in folder.rglob("*.parquet")]
+def test_texts_are_refused_by_their_sum_over_all_files(tmp_path, monkeypatch):
+    folder, manifest = planted_share(tmp_path)
+    sizes = [text_size(path) for path in folder.rglob("*.parquet")]
     assert len(sizes) > 3 and min(sizes) > 0
-    wrong, of_wrong = planted_share(tmp_path, asked=["lost", "a" * 2001])
-    monkeypatch.setattr(pq.ParquetFile, "read", no_read)
-    with pytest.raises(HubError, match="has a text of 2,001 bytes in asked, expected at most 2,000"):
-        check_results(wrong, of_wrong, "here")
     monkeypatch.setattr("probing.workflows.share.pull_refusals.MAX_TEXT", sum(sizes) - 1)
     with pytest.raises(HubError, match=f"and the files before it hold {sum(sizes):,} bytes of text, expected at most {sum(sizes) - 1:,}"):
         check_results(folder, manifest, "here")

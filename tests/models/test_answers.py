@@ -93,12 +93,9 @@ def test_an_unknown_piece_elsewhere_than_in_the_subject_does_no_harm(bert):
     assert token(bert, "☃ s is in [MASK].", "Bolton") == SEVERAL_TOKENS, "what is wrong with the object is said first"
 
 
-def test_an_unknown_word_is_named_as_such(bert):
-    assert token(bert, "It is [MASK].", "☃") == UNKNOWN
-
-
-def test_a_word_that_the_tokenizer_drops_is_unknown(bert):
-    assert token(bert, "It is [MASK].", "\u200b") == UNKNOWN
+@pytest.mark.parametrize("word", ["☃", "\u200b", "[SEP]", "[MASK]", "[PAD]", "[UNK]"])
+def test_a_word_that_the_tokenizer_does_not_know_or_drops_and_a_special_token_are_unknown(word, bert):
+    assert token(bert, "It is [MASK].", word) == UNKNOWN
 
 
 @pytest.mark.parametrize("prompt", ["No mask.", "[MASK] is [MASK]."])

@@ -6,8 +6,13 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import AddedToken, PreTrainedTokenizerFast
 
+from probing.models.changes.ask import ask_attention
+from probing.models.changes.attention_passes import Attending
+from probing.models.edges.states import cut_words
 from probing.models.encoders.answer_tokens import one_token_ids
 from probing.models.encoders.masked_prompts import tokenize
+from probing.models.sentences.ask import sentence_vectors
+from probing.models.sentences.vectors import Row, pooled_states
 from tests.models import tiny_models
 
 
@@ -105,6 +110,16 @@ def test_the_space_before_the_answer_and_the_full_stop_after_it_are_as_in_the_fi
 def test_each_of_several_gaps_takes_the_same_answer(gap, encoder):
     alone = one_token_ids(["It is [MASK] and it."], ["Paris"], encoder)
     assert one_token_ids(["It is [MASK] and [MASK] and it."], ["Paris"], encoder, [gap]) == alone
+
+
+def test_readers_of_whole_sentences_take_the_models_mask_for_a_gap(encoder_of):
+    for encoder in (encoder_of("roberta"), replace(encoder_of("roberta"), tokenizer=byte_level())):
+        row = tokenize(["It is [MASK]."], encoder)[0]
+        pieces = tuple(encoder.tokenizer.convert_ids_to_tokens(row))
+        assert cut_words([["It", "is", "[MASK]."]], encoder)[0].ids == tuple(row)
+        for typed in ("It is [MASK].", "It is ___."):
+            assert ask_attention(typed, Attending(encoder)).tokens == pieces
+            assert (sentence_vectors(encoder, typed) == pooled_states([Row(tuple(row))], encoder)).all()
 
 
 def test_a_gap_whose_every_word_merges_keeps_its_mask(bert):

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -262,12 +261,7 @@ def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]
                 state = _save(run.folder, state.model_copy(update={"step": number}))
                 say(f"step {number + 1} of {len(steps)}: {step.title}")
                 began = time.monotonic()
-                log = run.folder / _LOG
-                read = log.stat().st_size if log.is_file() else 0
-                error = _called(log, step, locks)
-                for line in dict.fromkeys(line for line in _lines(log, read) if line.startswith(("warning: ", "note: "))):
-                    say(line)
-                if error:
+                if error := _called(run.folder / _LOG, step, locks, say):
                     state = _save(run.folder, state.model_copy(update={"outcome": FAILED, "error": error}))
                     raise JobError(f"{step.line}: {error}")
                 state = state.model_copy(update={"seconds": (*state.seconds, round(time.monotonic() - began, 1))})
@@ -277,8 +271,8 @@ def _carried_out(run: OwnRun, say: Callable[[str], None], locks: tuple[int, ...]
     return _save(run.folder, state.model_copy(update={"outcome": DONE}))
 
 
-def _called(log: Path, step: Step, locks: tuple[int, ...]) -> str:
-    """Calls a command, whose output goes to the log, and which holds the locks with this process; its last line if it failed."""
+def _called(log: Path, step: Step, locks: tuple[int, ...], say: Callable[[str], None]) -> str:
+    """Calls a command, which holds the locks with this process; its last line if it failed. Output goes to the log, warnings are said."""
     with log.open("ab") as stream:
         stream.write(f"\n$ {step.line}\n".encode())
         stream.flush()
@@ -286,8 +280,9 @@ def _called(log: Path, step: Step, locks: tuple[int, ...]) -> str:
         # A bar that is written ten times per second would fill the log.
         settings = {**os.environ, "TQDM_MININTERVAL": "2", "PYTHONUNBUFFERED": "1"}
         words = [sys.executable, "-m", "probing", *step.words]
-        output: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": stream, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(words, **output, cwd=REPOSITORY, env=settings, pass_fds=locks)
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, cwd=REPOSITORY, env=settings, pass_fds=locks
+        )
         try:
             code = process.wait()
         finally:
@@ -296,20 +291,15 @@ def _called(log: Path, step: Step, locks: tuple[int, ...]) -> str:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_GRACE / 2)
                 process.kill()
-    if not code:
-        return ""
-    lines = _lines(log, begin)
-    named = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return (named or lines or [f"ended with code {code}"])[-1]
-
-
-def _lines(log: Path, begin: int) -> list[str]:
-    """The lines of a log from a byte on."""
-    if not log.is_file():
-        return []
     with log.open("rb") as read:
         read.seek(begin)
-        return [line.strip() for line in re.split(r"[\r\n]", read.read().decode("utf-8", "replace")) if line.strip()]
+        lines = [line.strip() for line in re.split(r"[\r\n]", read.read().decode("utf-8", "replace")) if line.strip()]
+    for line in dict.fromkeys(line for line in lines if line.startswith(("warning: ", "note: "))):
+        say(line)
+    if not code:
+        return ""
+    named = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (named or lines or [f"ended with code {code}"])[-1]
 
 
 @contextmanager

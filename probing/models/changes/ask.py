@@ -12,11 +12,11 @@ from probing.core.changes.minimal_pairs import Gap, MinimalPair
 from probing.core.changes.similarity import mean_cosine, unit_rows
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
-from probing.core.facts.fact import MASK
-from probing.core.questions import TooLong
+from probing.core.questions import TooLong, with_masks
 from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import fill_gaps, own_mask
 from probing.models.encoders.token_text import token_texts
 from probing.models.heads.decode import layer_logits
 
@@ -127,8 +127,8 @@ def ask_attention(
         raise PromptError("the sentence is empty; expected words")
     refuse_half_characters(text + pair, "the sentence", PromptError)
     tokenizer = model.encoder.tokenizer
-    given = (text, pair) if pair.strip() else (text,)
-    coded = tokenizer([given] if len(given) > 1 else [text], verbose=False)
+    given = [own_mask(with_masks(one), model.encoder) for one in ((text, pair) if pair.strip() else (text,))]
+    coded = tokenizer([given] if len(given) > 1 else given, verbose=False)
     row, types = coded["input_ids"][0], coded.get("token_type_ids") if len(given) > 1 else None
     readers = [model] if base is None else [model, base]
     for reader in readers:
@@ -213,17 +213,15 @@ def pair_scores(pair: MinimalPair, encoder: Encoder) -> np.ndarray:
 
 def _gap_score(gap: Gap, encoder: Encoder) -> np.ndarray:
     """(layers,) log-probability of a gap's word."""
-    start = gap.sentence.index(MASK)
-    coded = encoder.tokenizer(gap.text, return_offsets_mapping=True, verbose=False)
-    row, end = list(coded["input_ids"]), start + len(gap.word)
+    (filled,) = fill_gaps([gap.sentence], [[gap.word]], encoder)
+    row, places = filled.ids, filled.own_pieces(0)
     if len(row) > encoder.max_pieces:
         raise TooLong(
             f"the sentence is {len(row)} word pieces long; {encoder.name} takes at most {encoder.max_pieces}", len(row), encoder.max_pieces
         )
-    places = [place for place, (first, last) in enumerate(coded["offset_mapping"]) if first < end and last > start and last > first]
     wanted = [row[place] for place in places]
     if not places or encoder.tokenizer.unk_token_id in wanted:
-        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}; choose another word")
+        raise PromptError(f"{gap.word!r} is unknown to {encoder.name}, or one token with letters beside it; choose another word")
     for place in places:
         row[place] = encoder.tokenizer.mask_token_id
     states = all_hidden_states([row], encoder)

@@ -11,6 +11,7 @@ from probing.core.edges.target import Part, Record, Span, Target
 from probing.core.edges.tasks import fits
 from probing.core.edges.traces import SpanTrace
 from probing.core.errors import EdgeDataError, ModelError
+from probing.core.questions import with_masks
 from probing.models.edges.arrays import ArrayStates, Batch, batch_of, part_arrays
 from probing.models.edges.files import TaskProbes
 from probing.models.edges.lexical import lexical_states
@@ -105,7 +106,7 @@ def ask_sentence(
     Raises:
         As ``ask_spans`` does.
     """
-    targets = {1: [Target(span1, None, ())]}
+    words, targets = [with_masks(word) for word in words], {1: [Target(span1, None, ())]}
     if span2 is not None:
         targets = {1: [*targets[1], Target(span2, None, ())] if span2 != span1 else targets[1], 2: [Target(span1, span2, ())]}
     fitting = [one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))]

@@ -16,6 +16,7 @@ from probing.core.options import spelled
 from probing.models.edges.lexical import lexical_states
 from probing.models.encoders.hidden_states import all_hidden_states, batches_by_length
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import own_mask
 from probing.models.runtime.checked_arrays import give_back, read_mapped, write_mapped
 from probing.models.sources.weights import joint_weights_id
 
@@ -57,7 +58,7 @@ def cut_words(sentences: Sequence[Sequence[str]], encoder: Encoder) -> list[Cut]
     if not sentences:
         return []
     # A word keeps its space: byte-level pieces such as RoBERTa's differ between the start of a text and after a space.
-    texts = [[*words[:1], *(f" {word}" for word in words[1:])] for words in sentences]
+    texts = [[own_mask(f" {word}" if place else word, encoder) for place, word in enumerate(words)] for words in sentences]
     coded = encoder.tokenizer(texts, is_split_into_words=True, truncation=False, verbose=False)
     found = []
     for number, words in enumerate(sentences):

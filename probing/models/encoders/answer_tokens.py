@@ -46,8 +46,8 @@ def _answers(prompts: Sequence[str], words: Sequence[str], encoder: Encoder, gap
     for given, word, gap in zip(inserted, words, gaps, strict=True):
         given[gap] = word
     found: list[_Answer] = []
-    # The unknown token, and tokens that the base whose head is used does not have.
-    lost = {tokenizer.unk_token_id, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
+    # Tokens that stand for no word, and those that the base whose head is used does not have.
+    lost = {*tokenizer.all_special_ids, *(encoder.head.vocabulary.bias == NO_PLACE).nonzero().flatten().tolist()}
     for (row, _), filled, gap in zip(rows, fill_gaps(prompts, inserted, encoder), gaps, strict=True):
         pieces = filled.own_pieces(gap)
         answer: int | str

@@ -1,5 +1,6 @@
 """Token ids of sentences with gaps: those of the filled sentence, with the mask in place of the word."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,11 @@ def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: E
     read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
     return [Filled(*column) for column in columns]
+
+
+def own_mask(text: str, encoder: Encoder) -> str:
+    """The text with the model's mask in each ``[MASK]``, for readers of whole texts. Some tokenizers set a token for a blank before it."""
+    return re.sub(rf" ?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
 
 
 def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:

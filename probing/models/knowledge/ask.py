@@ -61,10 +61,6 @@ class LiveModel:
         """Bytes of all weights."""
         return sum(weight.nbytes for weight in self.weights.values())
 
-    def pieces(self, prompt: str) -> list[str]:
-        """The word pieces of the prompt."""
-        return [str(piece) for piece in self.encoder.tokenizer.convert_ids_to_tokens(self._row(prompt))]
-
     def gaps(self, prompt: str) -> int:
         """Number of masks of the prompt.
 
@@ -100,10 +96,8 @@ class LiveModel:
         # Beside a letter, a token that looks like the word would be another one: "45" after "19" is not the token of the word 45.
         if token is not None and not before[-1:].isalnum() and not after[:1].isalnum():
             return word, token, f"{word} is not one token as a word here; the token {word} of the vocabulary is followed."
-        pieces = tokenizer.tokenize(word)
-        merged = len(pieces) == 1 and tokenizer.unk_token not in pieces
-        how = "at this gap, where it changes the tokens beside it" if merged else f"but {pieces}"
-        raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} {how}; choose a word that is one token")
+        alone = tokenizer.tokenize(word)
+        raise UnknownWord(f"{word!r} is not one token of {self.encoder.name} at this gap (alone: {alone}); choose a word that is one token")
 
     def ask(
         self,

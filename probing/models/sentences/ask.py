@@ -7,9 +7,11 @@ import numpy as np
 
 from probing.core.characters import refuse_half_characters
 from probing.core.errors import ModelError, PromptError
+from probing.core.questions import with_masks
 from probing.core.sentences.example import POOLINGS, Example
 from probing.core.sentences.fates import above_majority
 from probing.models.encoders.load import Encoder
+from probing.models.encoders.masked_prompts import own_mask
 from probing.models.sentences.files import TaskProbes
 from probing.models.sentences.probes import labels_of
 from probing.models.sentences.vectors import pooled_states, sentence_rows
@@ -99,6 +101,7 @@ def sentence_vectors(encoder: Encoder, text: str, pair: str = "") -> np.ndarray:
     if not text.strip():
         raise PromptError("the sentence is empty; expected words")
     refuse_half_characters(text + pair, "the sentence", PromptError)
+    text, pair = (own_mask(with_masks(one), encoder) for one in (text, pair))
     (row,) = sentence_rows([Example(text, "", pair)], encoder)
     if row is None:
         raise PromptError(f"the sentence is longer than the {encoder.max_pieces} word pieces that {encoder.name} takes; shorten it")

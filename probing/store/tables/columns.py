@@ -39,7 +39,6 @@ class Column:
         optional: whether it may be empty.
         low, high: smallest and largest possible number; only finite numbers are possible in a column that has them.
         among: the possible values; none: any.
-        longest: maximum bytes of a text of a shared file, several times those of the longest that is known.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Column:
     low: float | None = None
     high: float | None = None
     among: tuple[Any, ...] = ()
-    longest: int = 2000
 
     def or_empty(self) -> "Column":
         """The same column, which may be empty."""
@@ -179,11 +177,6 @@ def text(name: str, says: str, among: tuple[str, ...] = ()) -> Column:
     return Column(name, pa.string(), says, among=among)
 
 
-def prose(name: str, says: str) -> Column:
-    """A column of sentences or of JSON."""
-    return Column(name, pa.string(), says, longest=100_000)
-
-
 def flag(name: str, says: str) -> Column:
     """A column of truth values."""
     return Column(name, pa.bool_(), says)
@@ -224,10 +217,10 @@ LAYER = small("layer", "layer l; 0 is the embeddings")
 LAYERS = small("layers", "number of layers, layer 0 included, so that L is ``layers - 1``", 1)
 #: The columns that the table of runs of every kind begins and ends with.
 RUN = (RUN_ID, MODEL, REVISION, BASE.or_empty(), OBJECTIVE.or_empty())
-LEFT_OUT = prose("left_out", "JSON of what was left out: reason -> number, or part -> reason -> number").or_empty()
+LEFT_OUT = text("left_out", "JSON of what was left out: reason -> number, or part -> reason -> number").or_empty()
 MADE = (
     text("device", "the device that it was computed on").or_empty(),
     text("code_version", "version of the program that made it").or_empty(),
     text("created", "when, in UTC").or_empty(),
-    prose("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
+    text("config", "canonical JSON of the run's configuration, which ``run_id`` is the fingerprint of"),
 )

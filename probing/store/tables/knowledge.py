@@ -84,10 +84,10 @@ TABLES = (
         (
             _FACT, _PROBE_SET,
             col.text("relation", "its relation"),
-            col.prose("subject", "its subject"),
-            col.prose("object", "the right answer"),
-            col.prose("prompt", "the cloze sentence that is probed"),
-            col.prose("template", "the template of the prompt; the prompt itself if there is none").or_empty(),
+            col.text("subject", "its subject"),
+            col.text("object", "the right answer"),
+            col.text("prompt", "the cloze sentence that is probed"),
+            col.text("template", "the template of the prompt; the prompt itself if there is none").or_empty(),
             col.text("template_set", "the set that the template is from").or_empty(),
             col.flag("answer_in_subject", "whether the subject contains the answer"),
             col.text("pred", "the relation's predicate in the source").or_empty(),
@@ -127,7 +127,7 @@ TABLES = (
         (
             col.RUN_ID,
             col.text("counted_by", "fingerprint of that run"),
-            col.prose("config", "its configuration"),
+            col.text("config", "its configuration"),
             col.text("device", "the device that it was computed on").or_empty(),
             col.text("created", "when, in UTC").or_empty(),
         ),
@@ -218,7 +218,7 @@ TABLES = (
         "exposure",
         "How often a model's training text stated one fact.",
         "model fact_key",
-        (col.MODEL, col.prose("fact_key", "the fact without its prompt"), col.text("exposure", "how it was stated")),
+        (col.MODEL, col.text("fact_key", "the fact without its prompt"), col.text("exposure", "how it was stated")),
         per="model",
     ),
     col.Table(
@@ -243,7 +243,7 @@ TABLES = (
             col.real("loss", "at its best point"),
             col.count("steps", "steps that were taken"),
             col.real("seconds", "of the training on its machine, without the encoder's pass").or_empty(),
-            col.prose("recipe", "canonical JSON of how it was trained"),
+            col.text("recipe", "canonical JSON of how it was trained"),
         ),
         # Equal heads may be trained twice, in different times.
         free=("seconds",),

@@ -153,6 +153,6 @@ def refuse_large(paths: Iterable[Path]) -> None:
         most = min(rows * table.longest, MAX_VALUES)
         if values > most:
             raise StoreError(f"{path.name} holds {values:,} values in a column of {rows:,} rows, expected at most {most:,}")
-        size += text_size(path, table.name)
+        size += text_size(path)
         if size > MAX_TEXT:
             raise StoreError(f"{path.name} and the files before it hold {size:,} bytes of text, expected at most {MAX_TEXT:,}")
