@@ -27,6 +27,7 @@ UNKNOWN = "object is unknown to the vocabulary"
 NOT_ONE_MASK = "not exactly one mask"
 NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
+MALFORMED = "malformed"
 DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
 SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
@@ -127,7 +128,7 @@ def select(
         template_set: name of the template set the prompts were made with.
         several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact once.
     """
-    counts: Counter = Counter(left_out or {})
+    counts: Counter = +Counter(left_out or {})
     n_read = sum(counts.values())
     dropped: list[tuple[Fact, str]] = []
     kept: dict[tuple[str, ...], Fact] = {}

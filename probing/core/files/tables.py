@@ -4,6 +4,7 @@ Cells that a sign separates are split here, because DuckDB's ``read_csv`` (1.3 a
 without rejecting one, takes the heading of a pandas index for a row, and reads a table whose last row is short as one column.
 """
 
+import csv
 import io
 import json
 import re
@@ -11,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from probing.core.characters import CONTROL, refuse_half_characters
+from probing.core.characters import CONTROL, in_short, refuse_half_characters
 from probing.core.errors import ProbingError
+from probing.core.files.data_lines import an_object, counted, json_object, sorted_out
 
 #: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
@@ -28,10 +30,11 @@ _NO_TEXT = {
 }
 _MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _WHOLE = re.compile(r"-?\d+\.0")
+_AS_WHOLE, _AS_BLANKS = "numbers such as 1.0 read as 1", "control characters read as blanks"
 _JSON = re.compile(r"\s*(\[\s*)?\{")
-_MOST_NAMED = 3
-#: Number of the line, number of its lines, and cells.
-_Split = tuple[int, int, list[str]]
+#: Number of the first line, number of lines, and cells.
+_Row = tuple[int, int, list[str]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class Table:
         rows: number of the line or row, and its cells in the order of the headings.
         unnamed: column -> its number, of a table without headings.
         notes: what is to be said of how it was read.
+        wrong: what is wrong with the rows that are left out.
     """
 
     kind: Kind
@@ -100,72 +104,76 @@ class Table:
     rows: Sequence[tuple[int, Sequence[Any]]]
     unnamed: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
 
-    def where(self, number: int) -> str:
-        """The name of a row in errors."""
-        return f"{self.name}, {self.unit} {number}"
+    def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:
+        """What is made of the rows, how many are malformed, and how the table was read, in words; these are empty if nothing is to be said.
 
-    def texts(self, columns: Mapping[str, int]) -> tuple[list[tuple[int, dict[str, str]]], str]:
-        """The rows as texts by our columns, and how the table was read, in words; these are empty if nothing is to be said.
-
-        An empty cell is an empty text, a whole number its digits, also of a column of floats, and a control character a blank.
+        Args:
+            columns: our column -> its number.
+            make: called with the texts of a row by our columns. An empty cell is an empty text, a whole number its digits, also in a
+                column of floats, and a control character a blank.
 
         Raises:
-            ProbingError: naming the row, if a cell is neither text nor number, or holds half a character.
+            ProbingError: if every row is malformed, as one is with a cell that is neither text nor number.
         """
-        controls: Counter[str] = Counter()
-        texts = [self._column(place, ours == self.kind.joined, controls) for ours, place in columns.items()]
-        rows = [(number, dict(zip(columns, cells, strict=True))) for (number, _), *cells in zip(self.rows, *texts, strict=True)]
-        notes = [*self.notes, *(f"{what}: {count:,}" for what, count in controls.items())]
+        changed: Counter[str] = Counter()
+        # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
+        whole = {ours for ours, place in columns.items() if all(map(_WHOLE.fullmatch, self._filled(place)))}
+
+        def made(cells: Sequence[Any]) -> T:
+            row = {ours: self._text(cells[place], ours, place, changed) for ours, place in columns.items()}
+            for ours in whole:
+                changed[_AS_WHOLE] += bool(row[ours])
+                row[ours] = row[ours].removesuffix(".0")
+            return make(row)
+
+        good, more = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
+        wrong = [*self.wrong, *more]
+        notes = [*self.notes, *(f"{what}: {count:,}" for what, count in changed.items() if count)]
+        notes += [counted("malformed rows left out", wrong)] * bool(wrong)
         unused = [head for place, head in enumerate(self.heads) if place not in columns.values() and _key(head)]
         if not self.unnamed and unused:
-            notes.append(f"not used: {', '.join(map(_short, unused))}")
+            notes.append(f"not used: {', '.join(map(in_short, unused))}")
         found = {ours: f"column {place + 1}" if self.unnamed else self.heads[place] for ours, place in columns.items()}
         lacking = [ours for ours in self.kind.missed if ours not in columns]
-        if not notes and not lacking and all(ours == theirs for ours, theirs in found.items()):
-            return rows, ""
-        said = [self.form, ", ".join(f"{ours} = {_short(theirs)}" for ours, theirs in found.items())]
-        return rows, "; ".join([*said, *([f"no {', '.join(lacking)}"] if lacking else []), *notes])
+        said = ""
+        if notes or lacking or any(ours != theirs for ours, theirs in found.items()):
+            parts = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in found.items())]
+            said = "; ".join([*parts, *([f"no {', '.join(lacking)}"] if lacking else []), *notes])
+        return [one for _, one in good], len(wrong), said
 
-    def _column(self, place: int, joined: bool, counts: Counter[str]) -> list[str]:
-        """The cells of a column as texts; what was changed is counted."""
-        texts = []
-        for number, cells in self.rows:
-            cell = cells[place]
-            if type(cell) is not str:
-                cell = one_text(cell, joined)
-                if cell is None or cell != cell:
-                    cell = ""
-                elif isinstance(cell, bool) or not isinstance(cell, str | int | float):
-                    raise self.kind.error(
-                        f"{self.where(number)}: {self.heads[place]!r} is {cell!r}; expected one text or number: "
-                        "write dates, lists, true and false as text"
-                    )
-                cell = str(cell)
-            if not cell.isprintable():
-                refuse_half_characters(cell, f"{self.where(number)}: {self.heads[place]!r}", self.kind.error)
-                cell, n = CONTROL.subn(" ", cell)
-                if n:
-                    counts["control characters read as blanks"] += n
-            texts.append(cell)
-        # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
-        if (n := sum(map(bool, map(_WHOLE.fullmatch, texts)))) and n == sum(map(bool, texts)):
-            counts["numbers such as 1.0 read as 1"] += n
-            return [text.removesuffix(".0") for text in texts]
-        return texts
+    def _filled(self, place: int) -> Iterator[str]:
+        return (str(cell) for _, cells in self.rows if (cell := one_text(cells[place])) != "")
+
+    def _text(self, cell: Any, ours: str, place: int, changed: Counter[str]) -> str:
+        """A cell as text; what was changed is counted."""
+        cell = one_text(cell, ours == self.kind.joined)
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+            expected = "expected one text or number: write dates, lists, true and false as text"
+            raise self.kind.error(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
+        text = str(cell)
+        if not text.isprintable():
+            refuse_half_characters(text, f"{self.heads[place]!r}", self.kind.error)
+            text, n = CONTROL.subn(" ", text)
+            changed[_AS_BLANKS] += n
+        return text
 
 
 def one_text(cell: Any, joined: bool = False) -> Any:
-    """A cell as a value of Python: None for what pandas calls missing, and the text of a list with one text.
+    """A cell as a value of Python: an empty text for what is missing, and the text of a list with one text.
 
     Args:
         cell: as the table has it.
         joined: whether a list of several texts is one text, too, as LAMA's rows of several sentences are.
     """
-    if type(cell).__name__ in ("NAType", "NaTType"):
-        return None
+    if type(cell) is str:
+        return cell
     if type(cell).__module__ == "numpy":
         cell = cell.tolist()
+    # NaN is not itself.
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
+        return ""
     if isinstance(cell, list | tuple) and cell and all(isinstance(one, str) for one in cell) and (joined or len(cell) == 1):
         return " ".join(one.strip() for one in cell)
     return cell
@@ -200,28 +208,9 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
     if isinstance(given, Mapping) and given and all(isinstance(column, list | tuple) for column in given.values()):
         return _of_columns(list(given), list(given.values()), "table", name, kind)
     rows = [given] if isinstance(given, Mapping) or not isinstance(given, Iterable) else list(given)
-    if not all(isinstance(row, Mapping) for row in rows):
+    if rows and not any(isinstance(row, Mapping) for row in rows):
         raise kind.error(f"got {kind.holds} as {type(given).__name__}; expected a table, a list of dicts, or the path of a file")
     return _of_rows(enumerate(rows, 1), "rows", "row", name, kind)
-
-
-def json_objects(text: str, where: str, error_class: type[ProbingError]) -> Iterator[tuple[int, dict]]:
-    """Line number and object of every line that is not blank.
-
-    Raises:
-        ProbingError: of the class, naming the line, if a line is not a JSON object.
-    """
-    # Not splitlines: labels may hold U+2028 and its like, which JSON allows inside a string.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line, strict=False)
-        except (ValueError, RecursionError) as error:
-            raise error_class(f"{where}, line {number}: not JSON ({error}); expected one JSON object per line") from error
-        if not isinstance(row, dict):
-            raise error_class(f"{where}, line {number}: got {type(row).__name__}, expected a JSON object")
-        yield number, row
 
 
 def _key(name: Any) -> str:
@@ -230,10 +219,6 @@ def _key(name: Any) -> str:
 
 def _places(keys: Sequence[str], key: str) -> list[int]:
     return [place for place, one in enumerate(keys) if one == key]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
@@ -268,18 +253,18 @@ def _json(text: str, name: str, kind: Kind) -> Table:
     try:
         whole = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return _of_rows(json_objects(text, name, kind.error), "JSON lines", "line", name, kind)
+        # Not splitlines: texts may hold U+2028 and its like, which JSON allows.
+        lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+        return _of_rows(lines, "JSON lines", "line", name, kind, json_object)
     if isinstance(whole, dict) and len(whole) == 1 and isinstance(rows := next(iter(whole.values())), list):
         whole = rows
     elif isinstance(whole, dict):
         # Columns as pandas and dicts of lists write them; any other object is the only line of its file.
         columns = [list(column.values()) if isinstance(column, dict) else column for column in whole.values()]
-        if not columns or not all(isinstance(column, list) for column in columns):
-            return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
-        return _of_columns(list(whole), columns, "JSON", name, kind)
-    if not isinstance(whole, list) or not all(isinstance(row, dict) for row in whole):
-        raise kind.error(f"{name}: got JSON of another form ({type(whole).__name__}); expected an array of objects, or one object per line")
-    return _of_rows(enumerate(whole, 1), "JSON", "row", name, kind)
+        if columns and all(isinstance(column, list) for column in columns):
+            return _of_columns(list(whole), columns, "JSON", name, kind)
+        return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
+    return _of_rows(enumerate(whole if isinstance(whole, list) else [whole], 1), "JSON", "row", name, kind)
 
 
 def _parquet(content: bytes, name: str, kind: Kind) -> Table:
@@ -303,127 +288,108 @@ def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: st
     return Table(kind, name, form, "row", tuple(map(str, heads)), list(enumerate(zip(*columns, strict=True), 1)), {})
 
 
-def _of_rows(rows: Iterable[tuple[int, Mapping[Any, Any]]], form: str, unit: str, name: str, kind: Kind) -> Table:
-    listed_rows = list(rows)
-    heads = list(dict.fromkeys(key for _, row in listed_rows for key in row))
-    return Table(kind, name, form, unit, tuple(map(str, heads)), [(n, [row.get(head) for head in heads]) for n, row in listed_rows], {})
+def _of_rows(
+    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], Mapping[Any, Any]] = an_object
+) -> Table:
+    good, wrong = sorted_out(rows, make, name, kind.error, unit)
+    heads = list(dict.fromkeys(key for _, row in good for key in row))
+    listed = [(number, [row.get(head) for head in heads]) for number, row in good]
+    return Table(kind, name, form, unit, tuple(map(str, heads)), listed, {}, (), tuple(wrong))
 
 
 def _separated(text: str, name: str, kind: Kind) -> Table:
     """A table whose cells a sign separates, with headings or without."""
-    if declared := re.match(r'"?sep=(.)"?\n', text, re.IGNORECASE):
+    if declared := re.match(r'"?sep=([^\s"]|\t)"?\n', text, re.IGNORECASE):
         text = text[declared.end() - 1 :]
     signs = [declared[1]] if declared else list(SEPARATORS)
     separator = max(signs, key=lambda sign: kind.fit(_first(text, sign)))
     called = SEPARATORS.get(separator, repr(separator))
-    rows, notes = _rows(text, separator, name, kind)
-    if not rows:
-        return Table(kind, name, f"separated by {called}", "line", (), [], {})
-    heads = [cell.strip() for cell in rows[0][2]]
+    rows, notes = _rows(text, separator, called, name, kind)
+    heads = [cell.strip() for cell in rows[0][2]] if rows else []
     unnamed = kind.unnamed(heads)
-    kept, short = [], 0
-    for number, _, cells in rows if unnamed else rows[1:]:
+    short = 0
+
+    def filled(cells: list[str]) -> list[str]:
+        nonlocal short
         if any(cell.strip() for cell in cells[len(heads) :]):
-            raise kind.error(
-                f"{name}, line {number}: got {len(cells)} cells, expected {len(heads)} ({', '.join(heads)}); "
+            raise ValueError(
+                f"got {len(cells)} cells, expected {len(heads)} ({', '.join(heads)}); "
                 f"put a cell that holds one of the {called} in double quotes"
             )
         short += len(cells) < len(heads)
-        kept.append((number, [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]))
+        return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
+
+    below = ((number, cells) for number, _, cells in (rows if unnamed else rows[1:]))
+    kept, wrong = sorted_out(below, filled, name, kind.error)
     if short:
         notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")
-    return Table(kind, name, f"separated by {called}", "line", tuple(heads), kept, unnamed, tuple(notes))
+    return Table(kind, name, f"separated by {called}", "line", tuple(heads), kept, unnamed, tuple(notes), tuple(wrong))
 
 
-def _rows(text: str, separator: str, name: str, kind: Kind) -> tuple[list[_Split], list[str]]:
+def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tuple[list[_Row], list[str]]:
     """The rows that are not blank, and what is to be said of quotation marks.
 
-    Cells that begin with a quotation mark were written by a spreadsheet or a library if each of them is closed, its own marks doubled.
-    Otherwise the marks are text: a title at the beginning of a sentence, which would swallow the rows up to the next mark.
+    Quotation marks were written by a spreadsheet or a library if every cell that begins with one is closed, its own marks doubled.
+    Otherwise they are text: a title at the beginning of a sentence, which would swallow the rows up to the next mark.
 
     Raises:
-        ProbingError: if the rows have a wrong number of cells either way.
+        ProbingError: if the rows have a wrong number of cells either way, or can be read in both.
     """
-    filled, sign = re.compile(rf'[^\s"{re.escape(separator)}]'), SEPARATORS.get(separator, repr(separator))
-    lines = text.split("\n")
-    rows, several, open_at, alike, n = list[_Split](), list[tuple[int, int]](), 0, (0, 0), 0
-    for number, size, cells in _quoted(text, separator):
-        if not size:
-            open_at = number
-            break
-        # Counted from the cells, and not by what has split them.
-        if inside := sum(filled.search(line) is not None for line in separator.join(cells).split("\n")):
-            rows.append((number, size, cells))
-            n += inside
-            if size > 1:
-                several.append((number, size))
-                alike = alike if alike[0] or not _alike(lines[number - 1 : number - 1 + size], separator, len(rows[0][2])) else several[-1]
-    if not open_at and not alike[0]:
-        if n != (n_lines := sum(filled.search(line) is not None for line in lines)):
-            raise kind.error(f"{name}: {n:,} of {n_lines:,} lines are in rows; close every quotation mark that begins a cell")
-        notes = ["quotation marks around cells are taken off"] if separator == "\t" and re.search(r'(?m)(?:^|\t) *"', text) else []
-        notes += [f"line {number}: a row of {size} lines" for number, size in several[:_MOST_NAMED]]
-        return rows, [*notes, *([f"{len(several):,} such rows"] if len(several) > _MOST_NAMED else [])]
-    plain = [(number, 1, line.split(separator)) for number, line in enumerate(lines, 1) if filled.search(line)]
+    lines = text.removesuffix("\n").split("\n") if text else []
+    every, open_at = list[_Row](), 0
+    try:
+        every.extend(_quoted(text, separator))
+        # Line ends are counted in the text and in the cells, so that no row is lost or swallowed by what parts them.
+        if (n := sum(1 + "".join(cells).count("\n") for _, _, cells in every)) != len(lines):
+            raise kind.error(f"{name}: {n:,} of {len(lines):,} lines are in rows; close every quotation mark that begins a cell")
+    except csv.Error:
+        open_at = every[-1][0] + every[-1][1] if every else 1
+    rows = [row for row in every if any(map(str.strip, row[2]))]
+    several = [(number, size) for number, size, _ in rows if size > 1]
+    if not open_at and not several:
+        taken_off = separator == "\t" and re.search(r'(?m)(?:^|\t) *"', text)
+        return rows, ["quotation marks around cells are taken off"] * bool(taken_off)
+    plain = [(number, 1, line.split(separator)) for number, line in enumerate(lines, 1) if line.strip(f' "{separator}')]
     wide = len(plain[0][2])
     # A line break in a sentence makes a short row; tables with tabs may lack empty cells at the end.
-    off = (number for number, _, cells in plain if any(map(filled.search, cells[wide:])) or (separator != "\t" and len(cells) < wide))
+    off = (number for number, _, cells in plain if any(map(str.strip, cells[wide:])) or (separator != "\t" and len(cells) < wide))
+    bad = next(off, 0)
+    spans = [f"{number} to {number + size - 1}" for number, size in several]
+    ends = separator * (wide - 1)
+    alike = [at for at, (number, size) in enumerate(several) if _as_wide(lines[number - 1 : number - 1 + size], separator, wide) > 1]
+    if not open_at and (bad or not alike):
+        return rows, [counted("rows of several lines", [f"lines {span}" for span in spans])]
+    first = open_at or several[alike[0]][0]
+    if bad:
+        raise kind.error(
+            f"{name}, line {first}: a cell begins with a quotation mark and does not end with one before the next of the {called}, and "
+            f"line {bad} is no row of {wide} cells if quotation marks are text; put such a cell in quotation marks and double those "
+            "inside, or separate the cells by tabs"
+        )
     if not open_at and separator != "\t":
         raise kind.error(
-            f"{name}, lines {alike[0]} to {alike[0] + alike[1] - 1}: one cell in quotation marks, or {alike[1]} rows whose {sign} are "
-            "counted? Replace the line breaks in a cell, or separate the cells by tabs, where quotation marks may be text"
+            f"{name}, lines {spans[alike[0]]}: one cell in quotation marks, or {several[alike[0]][1]} rows whose {called} are counted? "
+            "Replace the line breaks in a cell, or separate the cells by tabs, where quotation marks may be text"
         )
-    if bad := next(off, 0):
-        raise kind.error(
-            f"{name}, line {open_at or alike[0]}: a cell begins with a quotation mark and does not end with one before the next of the "
-            f"{sign}, and line {bad} is no row of {wide} cells if quotation marks are text; put such a cell in quotation marks and double "
-            "those inside, or separate the cells by tabs"
-        )
-    return plain, [f"quotation marks are text, as in line {open_at or alike[0]}"]
+    return plain, [f"quotation marks are text, as in line {first}"]
 
 
-def _alike(lines: Sequence[str], separator: str, wide: int) -> bool:
-    """Whether the lines of one row look like rows: sentences have commas, but no tabs."""
-    filled = [line for line in lines if line.strip()]
-    alike = sum(line.count(separator) == wide - 1 for line in filled)
-    return wide > 1 and alike >= (2 if separator == "\t" else len(filled))
+def _as_wide(lines: Sequence[str], separator: str, wide: int) -> int:
+    """How many lines of one row look like rows."""
+    return sum(line.count(separator) == wide - 1 for line in lines) if wide > 1 else 0
 
 
-def _quoted(text: str, separator: str) -> Iterator[_Split]:
-    """Rows whose cells may be quoted and then hold line ends; a row of 0 lines, the last, is not well quoted."""
-    sign = re.escape(separator)
-    cell = re.compile(rf' *"([^"]*(?:""[^"]*)*)" *({sign}|\n|\Z)|([^{sign}\n]*)({sign}|\n|\Z)')
-    place, number = 0, 1
-    while place < len(text):
-        end = text.find("\n", place) % (len(text) + 1)
-        if '"' not in text[place:end]:
-            yield number, 1, text[place:end].split(separator)
-            place, number = end + 1, number + 1
-            continue
-        start, cells = number, list[str]()
-        while True:
-            found = cell.match(text, place)
-            assert found and found.lastindex
-            place, plain = found.end(), found[3]
-            if plain is None:
-                cells.append(found[1].replace('""', '"'))
-                number += found[1].count("\n")
-            elif plain.lstrip().startswith('"'):
-                yield start, 0, cells
-                return
-            else:
-                cells.append(plain)
-            if found[found.lastindex] != separator:
-                break
-        number += 1
-        yield start, number - start, cells
+def _quoted(text: str, separator: str) -> Iterator[_Row]:
+    """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` where a quotation mark is not closed."""
+    reader, number = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True), 1
+    for cells in reader:
+        yield number, reader.line_num + 1 - number, cells
+        number = reader.line_num + 1
 
 
 def _first(text: str, separator: str) -> list[str]:
     """The cells of the first row that is not blank, if this separates them; empty if there is none."""
-    for number, size, cells in _quoted(text, separator):
-        if not size:
-            return text.split("\n", number)[number - 1].split(separator)
-        if any(cell.strip() for cell in cells):
-            return cells
-    return []
+    try:
+        return next((cells for _, _, cells in _quoted(text, separator) if any(map(str.strip, cells))), [])
+    except csv.Error:
+        return text.lstrip("\n ").partition("\n")[0].split(separator)
