@@ -68,8 +68,7 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (JSONL + "\n{", "my.jsonl", "my.jsonl, line 2: not JSON"),
-        (JSONL + '\n"text"', "my.jsonl", "line 2: got str, expected a JSON object"),
+        ("{", "my.jsonl", "my.jsonl, line 1: not JSON"),
         ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),

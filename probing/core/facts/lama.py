@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from probing.core.characters import refuse_half_characters, without_controls
 from probing.core.errors import FactsError
@@ -20,7 +20,7 @@ T = TypeVar("T")
 _Templates = dict[str, dict[str, str]]
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Mapping[Any, Any]]]:
+def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
     """Line number and object of every line that is not blank.
 
     Raises:
@@ -37,7 +37,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in numbered_lines(path, FactsError) if line.strip())
 
 
-def _need(row: Mapping[Any, Any], key: str) -> str:
+def _need(row: dict, key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{key!r} is {value!r}, expected text; keys are {sorted(row)}")
@@ -181,11 +181,12 @@ def _chosen(paths: Sequence[Path], templates: _Templates, wanted: str | None) ->
     return {path: next((available[path][name], name) for name in sets if name in available[path]) for path in paths}
 
 
-def _made(paths: Iterable[Path], make: Callable[[Path, Mapping[Any, Any]], T]) -> tuple[list[T], list[str]]:
+def _made(paths: Iterable[Path], make: Callable[[Path, dict], T]) -> tuple[list[T], list[str]]:
     """What is made of the rows of files, and what is wrong with those that are malformed."""
     made, wrong = list[T](), list[str]()
     for path in paths:
-        good, more = sorted_out(_lines(path), lambda line, path=path: make(path, json_object(line)), path, FactsError)
+        rows = ((number, (path, line)) for number, line in _lines(path))
+        good, more = sorted_out(rows, lambda row: make(row[0], json_object(row[1])), path, FactsError)
         made += [one for _, one in good]
         wrong += [f"{path.name}, {one}" for one in more]
     return made, wrong
@@ -196,7 +197,7 @@ def _set(probe_set: str, facts: Iterable[Fact], left_out: Counter[str], wrong: S
     return replace(found, said=counted("malformed rows left out", wrong)) if wrong else found
 
 
-def _templated(path: Path, row: Mapping[Any, Any], probe_set: str, template: str) -> Fact:
+def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
     subject, answer = _need(row, "sub_label"), _need(row, "obj_label")
     return Fact(probe_set, _relation(path), subject, answer, template, fill(template, subject))
 
@@ -215,7 +216,7 @@ def _read_google_re(paths: Sequence[Path], templates: _Templates, wanted: str | 
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
     chosen = _chosen(paths, templates, None if wanted and wanted.split("-")[0] == "lama" else wanted)
 
-    def judged(path: Path, row: Mapping[Any, Any]) -> Fact | None:
+    def judged(path: Path, row: dict) -> Fact | None:
         votes = _votes(row)
         return None if votes["no"] > votes["yes"] else _templated(path, row, "google_re", chosen[path][0])
 
@@ -225,14 +226,14 @@ def _read_google_re(paths: Sequence[Path], templates: _Templates, wanted: str | 
     return _set("google_re", facts, left_out, wrong, _one_set({name for _, name in chosen.values()}))
 
 
-def _votes(row: Mapping[Any, Any]) -> Counter:
+def _votes(row: dict) -> Counter:
     votes = row.get("judgments") or []
     if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
         raise ValueError(f"judgments is {votes!r}, expected a list of objects with judgment")
     return Counter(str(vote.get("judgment")) for vote in votes)
 
 
-def _wordings(row: Mapping[Any, Any], probe_set: str) -> list[Fact]:
+def _wordings(row: dict, probe_set: str) -> list[Fact]:
     """The wordings of one fact: several sentences are one text if one has the mask."""
     sentences = row.get("masked_sentences")
     if not isinstance(sentences, list) or not all(isinstance(text, str) for text in sentences):

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from zlib import error as ZlibError
@@ -12,7 +12,8 @@ from probing.core.errors import ProbingError
 _MOST_NAMED = 5
 #: What is raised for a row that is damaged or of another shape.
 MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ProbingError)
-N, T, M = TypeVar("N"), TypeVar("T"), TypeVar("M")
+T = TypeVar("T")
+M = TypeVar("M")
 #: The class of the errors that a reader raises.
 ErrorClass = type[ProbingError]
 
@@ -59,14 +60,14 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
         raise error_class(f"{path}, line {number + 1}: cannot be read ({error}); fetch the data set again") from error
 
 
-def an_object(row: Any) -> Mapping[Any, Any]:
+def an_object(row: Any) -> dict:
     """The value if JSON calls it an object; raises a ``ValueError`` otherwise."""
-    if not isinstance(row, Mapping):
+    if not isinstance(row, dict):
         raise ValueError(f"got {type(row).__name__}, expected a JSON object")
     return row
 
 
-def json_object(line: str) -> Mapping[Any, Any]:
+def json_object(line: str) -> dict:
     """The object of a line of JSON; raises a ``ValueError`` if it is none."""
     try:
         return an_object(json.loads(line, strict=False))
@@ -75,8 +76,8 @@ def json_object(line: str) -> Mapping[Any, Any]:
 
 
 def sorted_out(
-    rows: Iterable[tuple[N, T]], make: Callable[[T], M], name: object, error_class: ErrorClass, unit: str = "line"
-) -> tuple[list[tuple[N, M]], list[str]]:
+    rows: Iterable[tuple[Any, T]], make: Callable[[T], M], name: object, error_class: ErrorClass, unit: str = "line"
+) -> tuple[list[tuple[Any, M]], list[str]]:
     """What is made of each row that is well formed, by its number, and what is wrong with each of the others.
 
     Args:

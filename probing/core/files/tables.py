@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +27,7 @@ _NO_TEXT = {
     b"\xd0\xcf\x11\xe0": "is an old spreadsheet workbook, whatever its name; export the sheet as CSV (UTF-8)",
     b"\x1f\x8b": "is compressed with gzip; unpack it",
 }
-_MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _WHOLE = re.compile(r"-?\d+\.0")
-_AS_WHOLE, _AS_BLANKS = "numbers such as 1.0 read as 1", "control characters read as blanks"
 _JSON = re.compile(r"\s*(\[\s*)?\{")
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
@@ -73,12 +70,13 @@ class Kind:
         Raises:
             ProbingError: if the best is there twice.
         """
-        keys = [_key(head) for head in heads]
-        found = {ours: [place for name in known for place in _places(keys, _key(name))] for ours, known in self.names.items()}
-        for places in found.values():
+        keys, found = list(map(_key, heads)), dict[str, list[int]]()
+        for ours, known in self.names.items():
+            places = [place for name in known for place, key in enumerate(keys) if key == _key(name)]
             if len(places) > 1 and keys[places[0]] == keys[places[1]]:
                 raise self.error(f"{where}: got the column {heads[places[0]]!r} twice ({list(heads)}); expected it once")
-        return {ours: places for ours, places in found.items() if places}
+            found |= {ours: places} if places else {}
+        return found
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Table:
         kind, name: what it holds, and what errors call it.
         form: what separates its cells, in words.
         unit: "line" or "row", which are counted from 1.
-        heads: its headings.
+        heads: its headings; "column 1" and so on if it has none.
         rows: number of the line or row, and its cells in the order of the headings.
         unnamed: column -> its number, of a table without headings.
         notes: what is to be said of how it was read.
@@ -100,14 +98,14 @@ class Table:
     name: str
     form: str
     unit: str
-    heads: tuple[str, ...]
+    heads: Sequence[str]
     rows: Sequence[tuple[int, Sequence[Any]]]
     unnamed: Mapping[str, int]
-    notes: tuple[str, ...] = ()
-    wrong: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    wrong: Sequence[str] = ()
 
     def made(self, columns: Mapping[str, int], make: Callable[[dict[str, str]], T]) -> tuple[list[T], int, str]:
-        """What is made of the rows, how many are malformed, and how the table was read, in words; these are empty if nothing is to be said.
+        """What is made of the rows, how many are malformed, and how the table was read, in words, if something is to be said.
 
         Args:
             columns: our column -> its number.
@@ -117,46 +115,43 @@ class Table:
         Raises:
             ProbingError: if every row is malformed, as one is with a cell that is neither text nor number.
         """
-        changed: Counter[str] = Counter()
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
-        whole = {ours for ours, place in columns.items() if all(map(_WHOLE.fullmatch, self._filled(place)))}
+        whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self._filled(place)))}
+        controls = 0
 
         def made(cells: Sequence[Any]) -> T:
-            row = {ours: self._text(cells[place], ours, place, changed) for ours, place in columns.items()}
-            for ours in whole:
-                changed[_AS_WHOLE] += bool(row[ours])
-                row[ours] = row[ours].removesuffix(".0")
+            nonlocal controls
+            row = {}
+            for ours, place in columns.items():
+                text = cells[place]
+                if type(text) is not str or not text.isprintable():
+                    text, n = CONTROL.subn(" ", self._text(text, ours, place))
+                    controls += n
+                row[ours] = text.removesuffix(".0") if place in whole else text
             return make(row)
 
-        good, more = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
-        wrong = [*self.wrong, *more]
-        notes = [*self.notes, *(f"{what}: {count:,}" for what, count in changed.items() if count)]
-        notes += [counted("malformed rows left out", wrong)] * bool(wrong)
+        good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
+        wrong = [*self.wrong, *wrong]
+        found = {ours: self.heads[place] for ours, place in columns.items()}
         unused = [head for place, head in enumerate(self.heads) if place not in columns.values() and _key(head)]
-        if not self.unnamed and unused:
-            notes.append(f"not used: {', '.join(map(in_short, unused))}")
-        found = {ours: f"column {place + 1}" if self.unnamed else self.heads[place] for ours, place in columns.items()}
-        lacking = [ours for ours in self.kind.missed if ours not in columns]
-        said = ""
-        if notes or lacking or any(ours != theirs for ours, theirs in found.items()):
-            parts = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in found.items())]
-            said = "; ".join([*parts, *([f"no {', '.join(lacking)}"] if lacking else []), *notes])
-        return [one for _, one in good], len(wrong), said
+        notes = [f"no {', '.join(lacking)}"] if (lacking := [ours for ours in self.kind.missed if ours not in columns]) else []
+        notes += self.notes
+        notes += [f"control characters read as blanks: {controls:,}"] if controls else []
+        notes += [counted("malformed rows left out", wrong)] if wrong else []
+        notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
+        if notes or any(ours != theirs for ours, theirs in found.items()):
+            notes = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in found.items()), *notes]
+        return [one for _, one in good], len(wrong), "; ".join(notes)
 
     def _filled(self, place: int) -> Iterator[str]:
         return (str(cell) for _, cells in self.rows if (cell := one_text(cells[place])) != "")
 
-    def _text(self, cell: Any, ours: str, place: int, changed: Counter[str]) -> str:
-        """A cell as text; what was changed is counted."""
+    def _text(self, cell: Any, ours: str, place: int) -> str:
         cell = one_text(cell, ours == self.kind.joined)
         if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             expected = "expected one text or number: write dates, lists, true and false as text"
-            raise self.kind.error(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
-        text = str(cell)
-        if not text.isprintable():
-            refuse_half_characters(text, f"{self.heads[place]!r}", self.kind.error)
-            text, n = CONTROL.subn(" ", text)
-            changed[_AS_BLANKS] += n
+            raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
+        refuse_half_characters(text := str(cell), repr(self.heads[place]), self.kind.error)
         return text
 
 
@@ -190,8 +185,16 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
     Raises:
         ProbingError: of the kind's class, naming file and line, if it is no table.
     """
+    form = "table"
     if isinstance(given, bytes) and given.startswith(b"PAR1"):
-        return _parquet(given, name, kind)
+        import pyarrow
+        from pyarrow import parquet
+
+        form = "Parquet"
+        try:
+            given = parquet.read_table(io.BytesIO(given))
+        except (pyarrow.ArrowException, OSError) as error:
+            raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
     if isinstance(given, str | bytes):
         text = _decoded(given, name, kind)
         if Path(name).suffix.lower() in (".json", ".jsonl") or _JSON.match(text):
@@ -200,15 +203,16 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
     if hasattr(given, "iloc") and hasattr(given, "columns"):
         # A named index is a column for whoever made it; an index without a name is a count of the rows.
         given = given.reset_index(level=[one for one in given.index.names if one is not None and one not in given.columns])
-        return _of_columns(list(given.columns), [given.iloc[:, place].tolist() for place in range(given.shape[1])], "table", name, kind)
+        return _of_columns(list(given.columns), [given.iloc[:, place].tolist() for place in range(given.shape[1])], form, name, kind)
     if hasattr(given, "__arrow_c_stream__"):
         import pyarrow
 
-        return _of_arrow(pyarrow.table(given), "table", name, kind)
+        table = pyarrow.table(given)
+        return _of_columns(table.column_names, [column.to_pylist() for column in table.columns], form, name, kind)
     if isinstance(given, Mapping) and given and all(isinstance(column, list | tuple) for column in given.values()):
-        return _of_columns(list(given), list(given.values()), "table", name, kind)
+        return _of_columns(list(given), list(given.values()), form, name, kind)
     rows = [given] if isinstance(given, Mapping) or not isinstance(given, Iterable) else list(given)
-    if rows and not any(isinstance(row, Mapping) for row in rows):
+    if rows and not any(isinstance(row, dict) for row in rows):
         raise kind.error(f"got {kind.holds} as {type(given).__name__}; expected a table, a list of dicts, or the path of a file")
     return _of_rows(enumerate(rows, 1), "rows", "row", name, kind)
 
@@ -231,16 +235,16 @@ def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
         for start, what in _NO_TEXT.items():
             if content.startswith(start):
                 raise kind.error(f"{name} {what}")
-        encoding = next((encoding for mark, encoding in _MARKS.items() if content.startswith(mark)), "utf-8-sig")
-        if encoding == "utf-8-sig" and content[:1000].count(0) > len(content[:1000]) // 4:
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+        if encoding == "utf-8" and content[:1000].count(0) > len(content[:1000]) // 4:
             raise kind.error(f"{name} seems to be UTF-16 without a byte order mark; save it as UTF-8")
         try:
             content = content.decode(encoding)
         except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
+            line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
             raise kind.error(
-                f"{name}, line {line}: byte {error.object[error.start]:#04x} is not {encoding[:6].upper().removesuffix('-')} "
-                "(the file may be in Windows-1252 or Latin-1); save it as UTF-8"
+                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or Latin-1); "
+                "save it as UTF-8"
             ) from None
     text = content.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.count("\r") > text.count("\n"):
@@ -267,34 +271,17 @@ def _json(text: str, name: str, kind: Kind) -> Table:
     return _of_rows(enumerate(whole if isinstance(whole, list) else [whole], 1), "JSON", "row", name, kind)
 
 
-def _parquet(content: bytes, name: str, kind: Kind) -> Table:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(io.BytesIO(content))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
-    return _of_arrow(table, "Parquet", name, kind)
-
-
-def _of_arrow(table: Any, form: str, name: str, kind: Kind) -> Table:
-    return _of_columns(table.column_names, [column.to_pylist() for column in table.columns], form, name, kind)
-
-
 def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: str, name: str, kind: Kind) -> Table:
     if len(sizes := {len(column) for column in columns}) > 1:
         raise kind.error(f"{name}: got columns of {sorted(sizes)} cells; expected as many in each")
-    return Table(kind, name, form, "row", tuple(map(str, heads)), list(enumerate(zip(*columns, strict=True), 1)), {})
+    return Table(kind, name, form, "row", list(map(str, heads)), list(enumerate(zip(*columns, strict=True), 1)), {})
 
 
-def _of_rows(
-    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], Mapping[Any, Any]] = an_object
-) -> Table:
+def _of_rows(rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], dict] = an_object) -> Table:
     good, wrong = sorted_out(rows, make, name, kind.error, unit)
     heads = list(dict.fromkeys(key for _, row in good for key in row))
     listed = [(number, [row.get(head) for head in heads]) for number, row in good]
-    return Table(kind, name, form, unit, tuple(map(str, heads)), listed, {}, (), tuple(wrong))
+    return Table(kind, name, form, unit, list(map(str, heads)), listed, {}, (), wrong)
 
 
 def _separated(text: str, name: str, kind: Kind) -> Table:
@@ -307,23 +294,19 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
     rows, notes = _rows(text, separator, called, name, kind)
     heads = [cell.strip() for cell in rows[0][2]] if rows else []
     unnamed = kind.unnamed(heads)
-    short = 0
 
-    def filled(cells: list[str]) -> list[str]:
-        nonlocal short
-        if any(cell.strip() for cell in cells[len(heads) :]):
-            raise ValueError(
-                f"got {len(cells)} cells, expected {len(heads)} ({', '.join(heads)}); "
-                f"put a cell that holds one of the {called} in double quotes"
-            )
-        short += len(cells) < len(heads)
+    def padded(cells: list[str]) -> list[str]:
+        if any(map(str.strip, cells[len(heads) :])):
+            expected = f"expected {len(heads)} ({', '.join(heads)}); put a cell that holds one of the {called} in double quotes"
+            raise ValueError(f"got {len(cells)} cells, {expected}")
         return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
 
-    below = ((number, cells) for number, _, cells in (rows if unnamed else rows[1:]))
-    kept, wrong = sorted_out(below, filled, name, kind.error)
-    if short:
+    below = [(number, cells) for number, _, cells in (rows if unnamed else rows[1:])]
+    kept, wrong = sorted_out(below, padded, name, kind.error)
+    if short := sum(len(cells) < len(heads) for _, cells in below):
         notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")
-    return Table(kind, name, f"separated by {called}", "line", tuple(heads), kept, unnamed, tuple(notes), tuple(wrong))
+    named = [f"column {place + 1}" for place in range(len(heads))] if unnamed else heads
+    return Table(kind, name, f"separated by {called}", "line", named, kept, unnamed, notes, wrong)
 
 
 def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tuple[list[_Row], list[str]]:
@@ -336,47 +319,37 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
         ProbingError: if the rows have a wrong number of cells either way, or can be read in both.
     """
     lines = text.removesuffix("\n").split("\n") if text else []
-    every, open_at = list[_Row](), 0
+    every, first = list[_Row](), 0
     try:
         every.extend(_quoted(text, separator))
-        # Line ends are counted in the text and in the cells, so that no row is lost or swallowed by what parts them.
+        # Line ends are counted in the text and in the cells, so that no row is lost by what parts them.
         if (n := sum(1 + "".join(cells).count("\n") for _, _, cells in every)) != len(lines):
             raise kind.error(f"{name}: {n:,} of {len(lines):,} lines are in rows; close every quotation mark that begins a cell")
     except csv.Error:
-        open_at = every[-1][0] + every[-1][1] if every else 1
-    rows = [row for row in every if any(map(str.strip, row[2]))]
+        first = every[-1][0] + every[-1][1] if every else 1
+    closed, rows = not first, [row for row in every if any(map(str.strip, row[2]))]
     several = [(number, size) for number, size, _ in rows if size > 1]
-    if not open_at and not several:
+    if closed and not several:
         taken_off = separator == "\t" and re.search(r'(?m)(?:^|\t) *"', text)
         return rows, ["quotation marks around cells are taken off"] * bool(taken_off)
     plain = [(number, 1, line.split(separator)) for number, line in enumerate(lines, 1) if line.strip(f' "{separator}')]
-    wide = len(plain[0][2])
+    wide = len(plain[0][2]) if plain else 0
     # A line break in a sentence makes a short row; tables with tabs may lack empty cells at the end.
     off = (number for number, _, cells in plain if any(map(str.strip, cells[wide:])) or (separator != "\t" and len(cells) < wide))
     bad = next(off, 0)
-    spans = [f"{number} to {number + size - 1}" for number, size in several]
-    ends = separator * (wide - 1)
-    alike = [at for at, (number, size) in enumerate(several) if _as_wide(lines[number - 1 : number - 1 + size], separator, wide) > 1]
-    if not open_at and (bad or not alike):
-        return rows, [counted("rows of several lines", [f"lines {span}" for span in spans])]
-    first = open_at or several[alike[0]][0]
-    if bad:
+    for number, size in several if closed and wide > 1 else []:
+        if sum(line.count(separator) == wide - 1 for line in lines[number - 1 : number - 1 + size]) > 1:
+            first = number
+            break
+    if closed and (bad or not first):
+        return rows, [counted("rows of several lines", [f"line {number}: {size} lines" for number, size in several])]
+    if bad or (closed and separator != "\t"):
+        why = f"line {bad} has not {wide} cells if it is text" if bad else "the next lines are rows as well if it is text"
         raise kind.error(
-            f"{name}, line {first}: a cell begins with a quotation mark and does not end with one before the next of the {called}, and "
-            f"line {bad} is no row of {wide} cells if quotation marks are text; put such a cell in quotation marks and double those "
-            "inside, or separate the cells by tabs"
-        )
-    if not open_at and separator != "\t":
-        raise kind.error(
-            f"{name}, lines {spans[alike[0]]}: one cell in quotation marks, or {several[alike[0]][1]} rows whose {called} are counted? "
-            "Replace the line breaks in a cell, or separate the cells by tabs, where quotation marks may be text"
+            f"{name}, line {first}: a cell begins with a quotation mark, and {why}; put such a cell in quotation marks, double those "
+            f"inside and replace its line breaks, or separate the cells by tabs instead of {called}"
         )
     return plain, [f"quotation marks are text, as in line {first}"]
-
-
-def _as_wide(lines: Sequence[str], separator: str, wide: int) -> int:
-    """How many lines of one row look like rows."""
-    return sum(line.count(separator) == wide - 1 for line in lines) if wide > 1 else 0
 
 
 def _quoted(text: str, separator: str) -> Iterator[_Row]:
