@@ -98,11 +98,7 @@ def test_one_bad_record_is_left_out_counted_and_named():
     good = {"prompt": "Ada is in [MASK].", "object": "London"}
     bad = [{**good, "object": ["x", "y"]}, {**good, "prompt": True}, {**good, "object": "\ud83d"}, 3]
     lines = "\n".join(map(json.dumps, [good, *bad]))
-    for given, name in 
-        (json.dumps([good, *bad]), "a.json"),
-        (lines, "a.jsonl"),
-        ([good, *bad], "rows"),
-    ):
+    for given, name in ((json.dumps([good, *bad]), "a.json"), (lines, "a.jsonl"), ([good, *bad], "rows")):
         found = own_facts(given, name)
         assert (found.n_read, len(found.facts), found.left_out) == (5, 1, {"malformed": 4})
         for what in ("2: 'object' is ['x', 'y']; expected one text", "3: 'prompt' is True", "4: 'object' contains", "5: got int"):
