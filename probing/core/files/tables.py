@@ -247,8 +247,7 @@ def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
                 "save it as UTF-8"
             ) from None
     text = content.removeprefix("\ufeff").replace("\r\n", "\n")
-    if text.count("\r") > text.count("\n"):
-        text = text.replace("\r", "\n")
+    text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
     # Old programs end a file with Ctrl-Z.
     return re.sub(r"\s*\x1a\s*\Z", "", text)
 
@@ -354,6 +353,7 @@ def _rows(text: str, separator: str, called: str, name: str, kind: Kind) -> tupl
 
 def _quoted(text: str, separator: str) -> Iterator[_Row]:
     """Rows whose cells may be quoted and then hold line ends; raises a ``csv.Error`` where a quotation mark is not closed."""
+    csv.field_size_limit(2**31 - 1)
     reader, number = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True), 1
     for cells in reader:
         yield number, reader.line_num + 1 - number, cells
