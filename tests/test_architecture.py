@@ -97,7 +97,7 @@ MOST_LINES = {
     "probing": 120,
     "probing/api": 3400,
     "probing/commands": 1390,
-    "probing/core": 13_760,
+    "probing/core": 13_730,
     "probing/figures": 6150,
     "probing/jobs": 610,
     "probing/models": 11_800,

@@ -234,6 +234,9 @@ def probe_facts(
         # A name from the user is checked like the name of a file.
         sets = [own_facts(facts, "the given table", own_probe_set(Path(OWN_FACTS), called))]
         named = sets[0].probe_set
+    for one in sets:
+        if one.said:
+            _log.warning("%s: %s", one.probe_set, one.said)
     request = ProbeRequest(
         model.source or "",
         named,

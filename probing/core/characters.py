@@ -1,7 +1,6 @@
 """Characters that a text of a user cannot hold: half characters, and control characters."""
 
 import re
-import unicodedata
 
 from probing.core.errors import ProbingError
 
@@ -21,36 +20,16 @@ def half_character(text: str) -> str | None:
     return None
 
 
-def control_character(text: str, spaces: bool = True) -> str | None:
-    """The first control character, such as NUL or the escape of a terminal; None if there is none.
-
-    Args:
-        text: the text.
-        spaces: whether tabs and line ends are allowed.
-
-    >>> control_character("red\x1b[31m"), control_character("a\tb\n"), control_character("a\tb\n", spaces=False)
-    ('\x1b', None, '\t')
-    """
-    if text.isprintable():
-        return None
-    return next((sign for sign in text if unicodedata.category(sign) == "Cc" and not (spaces and sign.isspace())), None)
-
-
-#: Control characters but tabs and line ends, as they are and as JSON writes them.
+#: Control characters but tabs and line ends.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:[bf]|u00(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f]))", re.IGNORECASE)
 
 
-def without_controls(text: str, *, json: bool = False) -> str:
-    r"""The text with a blank for every control character but tabs and line ends; ``json``: also for ``\u0007`` and ``\b``.
+def without_controls(text: str) -> str:
+    """The text with a blank for every control character but tabs and line ends.
 
     Data of others hold them by accident: one is no reason to refuse a file, and two words must not become one.
-
-    >>> without_controls("put \x08a picture"), without_controls(r'"a\u0007b"', json=True)
-    ('put  a picture', '"a b"')
     """
-    text = CONTROL.sub(" ", text)
-    return _IN_JSON.sub(r"\1 ", text) if json else text
+    return CONTROL.sub(" ", text)
 
 
 #: Control characters but tabs and line ends, and those that turn the direction of a line or end it.
@@ -80,10 +59,10 @@ LONGEST_LABEL = 200
 
 
 def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool = True) -> None:
-    """Raises an error of the class for half a character or a control character; ``what`` names the text, ``spaces`` is as above."""
+    """Raises an error of the class for half a character or a control character; ``spaces`` allows tabs and line ends."""
     refuse_half_characters(text, what, error)
-    if (sign := control_character(text, spaces)) is not None:
-        raise error(f"{what} contains the control character {sign!r}; expected letters, digits and signs")
+    if found := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
+        raise error(f"{what} contains the control character {found[0]!r}; expected letters, digits and signs")
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:

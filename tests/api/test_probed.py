@@ -143,6 +143,14 @@ def test_a_base_that_is_named_is_the_base_in_the_results(lens, tiny_model, facts
     assert (stored(cache / "runs", "weight_drift")["drift"] > 0).any()
 
 
+def test_how_a_given_table_was_read_is_warned_of(lens, facts_file, cache, caplog):
+    table = rows_of(facts_file)
+    found = lens.probe(table.assign(object=[True, *table["object"][1:]], mine=1), progress=False)
+    assert found.left_out.set_index("reason")["n"]["malformed"] == 1
+    (said,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING" and "own-facts: table;" in one.getMessage()]
+    assert "malformed rows left out: 1 (row 1: 'object' is True" in said and said.endswith("not used: mine")
+
+
 def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file, cache):
     table = rows_of(facts_file)
     cases = [
@@ -150,7 +158,7 @@ def test_facts_that_are_no_facts_are_refused_by_row_and_column(lens, facts_file,
         (["a fact"], {}, "got facts as list"),
         ([], {}, "holds no facts"),
         (table.drop(columns="prompt"), {}, "the given table: the columns are .* expected each of .* prompt"),
-        (table.assign(object=[True, *table["object"][1:]]), {}, "row 1: 'object' is True; expected one text"),
+        (table.assign(object=True), {}, "row 1: 'object' is True; expected one text"),
         (pd.concat([table, table[["prompt"]]], axis=1), {}, "the given table: got the column 'prompt' twice"),
         ("", {}, "got the facts ''; expected one of trex"),
         ("no-such-set", {}, "no facts called 'no-such-set'"),

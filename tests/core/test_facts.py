@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 
-from probing.core.errors import FactsError
 from probing.core.facts.fact import (
     DUPLICATE,
     JUDGED_WRONG,
@@ -105,11 +104,6 @@ def test_restrict_counts_by_the_reason_it_is_given():
     assert [f.object for f in found.facts] == ["Philadelphia"]
     assert found.left_out == {DUPLICATE: 1, SEVERAL_TOKENS: 1}
     assert found.n_read == 3 == 1 + 1 + 1
-
-
-def test_a_reason_nobody_knows_is_an_error():
-    with pytest.raises(FactsError, match="unknown reason 'too dull'"):
-        restrict(select("trex", [fact()]), lambda _: "too dull")
 
 
 def test_a_table_without_gaps_is_told_how_a_gap_is_written():

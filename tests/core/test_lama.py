@@ -56,7 +56,7 @@ def test_a_part_is_found_in_any_case_and_nesting_and_templates_beside_it(named, 
     assert set(folder_relations(tmp_path)) == {"P19"}
 
 
-def test_published_names_of_parts_are_read_and_all_else_is_named(tmp_path, lines, ours, caplog):
+def test_published_names_of_parts_are_read_and_all_else_is_named(tmp_path, lines, ours):
     row = {"masked_sentences": ["He was a [MASK]."], "obj_label": "poet"}
     lines("SQUAD/test.jsonl", [row])
     lines("Concept_Net/test.jsonl", [row])
@@ -70,11 +70,10 @@ def test_published_names_of_parts_are_read_and_all_else_is_named(tmp_path, lines
         "a.txt",
     ):
         lines(name, [])
-    assert {found.probe_set: len(found.facts) for found in read_lama(tmp_path, ours)} == {"google_re": 1, "conceptnet": 1, "squad": 1}
-    (said,) = caplog.messages
-    assert said.partition("not read: ")[2].split("; ") == [
-        "SQUAD/notes.txt", "SQUAD/test.json", "Wikidata", "a.txt", "GoogleRE/date_of_birth_test.jsonl (empty)"
-    ]  # fmt: skip
+    found = read_lama(tmp_path, ours)
+    assert {one.probe_set: len(one.facts) for one in found} == {"google_re": 1, "conceptnet": 1, "squad": 1}
+    named = "SQUAD/notes.txt; SQUAD/test.json; Wikidata; a.txt; GoogleRE/date_of_birth_test.jsonl (empty)"
+    assert found[0].said == f"files, folders or template sets not read: 5 ({named})"
 
 
 def test_a_folder_beside_the_parts_is_named(tmp_path, lines, ours):
@@ -91,7 +90,7 @@ def test_a_folder_beside_the_parts_is_named(tmp_path, lines, ours):
         read_lama(tmp_path, ours)
 
 
-def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lines, ours, caplog):
+def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lines, ours):
     second = {"relation": "P19", "template": "[X] is from [Y] ."}
     lines("relations.jsonl", [BORN, BORN, second, {"relation": "P20", "template": "[X] died in [Y]"}])
     lines("TREx/P19.jsonl", [ROCKY])
@@ -99,12 +98,11 @@ def test_further_templates_of_a_relation_are_further_template_sets(tmp_path, lin
 
     def asked(template_set):
         (found,) = read_lama(tmp_path, ours, template_set)
-        return found.template_set, [fact.prompt for fact in found.facts]
+        return found.template_set, [fact.prompt for fact in found.facts], found.said.partition("not read: ")[2]
 
-    assert asked(None) == ("lama", ["Rocky Balboa was born in [MASK].", "Rocky Balboa died in [MASK]"])
-    assert "the templates lama-2 of relations.jsonl" in caplog.text
-    caplog.clear()
-    assert asked("lama-2") == ("lama-2", ["Rocky Balboa is from [MASK]."]) and "not read: TREx/P20.jsonl" in caplog.text
+    born = ["Rocky Balboa was born in [MASK].", "Rocky Balboa died in [MASK]"]
+    assert asked(None) == ("lama", born, "1 (the templates lama-2 of relations.jsonl)")
+    assert asked("lama-2") == ("lama-2", ["Rocky Balboa is from [MASK]."], "1 (TREx/P20.jsonl)")
     with pytest.raises(FactsError, match="no template in the set lama-3 for the relations P19, P20"):
         asked("lama-3")
 
@@ -193,13 +191,18 @@ def test_a_fact_that_several_rows_word_is_read_once_by_its_first_and_by_each_fur
         ("Squad/test.jsonl", '{"masked_sentences": "[MASK]"}', "line 2: masked_sentences is"),
     ],
 )
-def test_a_malformed_line_is_named(tmp_path, ours, name, line, message):
+def test_a_malformed_line_is_left_out_counted_and_named_and_the_file_only_if_it_has_no_other(tmp_path, ours, name, line, message):
     path = tmp_path / name
     path.parent.mkdir()
     # The empty first line shows that lines are counted as an editor counts them.
     path.write_text("\n" + line + "\n", encoding="utf-8")
     with pytest.raises(FactsError, match=message):
         read_lama(tmp_path, ours)
+    good = {**ROCKY, "masked_sentences": ["He is [MASK]."]}
+    path.write_text(f"\n{line}\n{json.dumps(good)}\n", encoding="utf-8")
+    (found,) = read_lama(tmp_path, ours)
+    assert (found.n_read, len(found.facts), found.left_out) == (2, 1, {"malformed": 1})
+    assert f"malformed rows left out: 1 ({path.name}, {message}" in found.said
 
 
 def test_a_file_that_is_no_utf8_is_an_error(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.custom import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
-from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK, Fact
+from probing.core.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK
 
 PROMPT = "Rocky Balboa was born in [MASK]."
 ROCKY = {"subject": "Rocky Balboa", "relation": "place of birth", "object": "Philadelphia", "prompt": PROMPT}
@@ -16,29 +16,9 @@ HEADER = ",".join(COLUMNS)
 CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
 
 
-@pytest.mark.parametrize(("content", "name"), [(JSONL, "my.jsonl"), (CSV, "my.csv"), (CSV, "MY.CSV")])
-def test_both_formats_give_the_same_fact(content, name):
-    expected = Fact("own", "place of birth", "Rocky Balboa", "Philadelphia", PROMPT, PROMPT)
-    assert own_facts(content, name).facts == (expected,)
-    assert own_facts(content.encode(), name).facts == (expected,)
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@pytest.mark.parametrize(("content", "name"), [(JSONL + "\n", "my.jsonl"), (CSV, "my.csv")])
-def test_windows_and_spreadsheets_may_have_written_it(content, name, ending):
-    written = ("\ufeff" + content.replace("\n", ending)).encode()
-    assert len(own_facts(written, name).facts) == 1
-
-
 def test_columns_may_stand_in_any_order_and_there_may_be_more():
     text = f"note,Prompt, object,relation,subject\nx,{PROMPT},Philadelphia,place of birth,Rocky Balboa\n"
     assert own_facts(text, "my.csv").facts == own_facts(CSV, "my.csv").facts
-
-
-def test_a_cell_in_quotes_may_hold_commas_and_lines():
-    text = f'{HEADER}\nFrance,capital,Paris,"The capital of France,\na country, is [MASK]."\n'
-    (fact,) = own_facts(text, "my.csv").facts
-    assert fact.prompt == "The capital of France,\na country, is [MASK]."
 
 
 def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
@@ -68,8 +48,7 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (JSONL + "\n{", "my.jsonl", "my.jsonl, line 2: not JSON"),
-        (JSONL + '\n"text"', "my.jsonl", "line 2: got str, expected a JSON object"),
+        ("{", "my.jsonl", "my.jsonl, line 1: not JSON"),
         ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
@@ -100,37 +79,22 @@ def test_a_row_without_an_answer_is_left_out_and_the_others_are_read(cell):
 
 
 @pytest.mark.parametrize(
-    ("content", "name", "form", "columns"),
+    ("content", "said"),
     [
-        (
-            "Question;Answer\nRocky Balboa was born in ___.;Philadelphia\n",
-            "my.csv",
-            "semicolons",
-            {"object": "Answer", "prompt": "Question"},
-        ),
-        ("answer\tquestion\nPhiladelphia\tRocky, he was born in ___.\n", "my.tsv", "tabs", {"object": "answer", "prompt": "question"}),
-        (
-            '{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}',
-            "p.txt",
-            "JSON lines",
-            {"object": "answer", "prompt": "question"},
-        ),
-        ("Rocky, he was born in [MASK].;Philadelphia\n", "pasted.txt", "semicolons", {"prompt": "column 1", "object": "column 2"}),
-        ("Philadelphia\tRocky was born in [MASK].\n", "pasted.txt", "tabs", {"prompt": "column 2", "object": "column 1"}),
-        (
-            "Rocky,born,Philadelphia,Rocky was born in [MASK].\n",
-            "pasted.txt",
-            "commas",
-            {"subject": "column 1", "relation": "column 2", "object": "column 3", "prompt": "column 4"},
-        ),
+        ("Question;Answer\nRocky was born in ___.;Philadelphia\n", "semicolons; object = Answer, prompt = Question"),
+        ("answer\tquestion\nPhiladelphia\tRocky, he was born in ___.\n", "tabs; object = answer, prompt = question"),
+        ('{"question": "Rocky was born in [MASK].", "answer": "Philadelphia"}', "JSON lines; object = answer, prompt = question"),
+        ("Rocky, he was born in [MASK].;Philadelphia\n", "semicolons; prompt = column 1, object = column 2"),
+        ("Philadelphia\tRocky was born in [MASK].\n", "tabs; prompt = column 2, object = column 1"),
+        ("Rocky,facts,Philadelphia,Rocky was born in [MASK].\n", "commas; subject = column 1, relation = column 2, object = column 3"),
     ],
 )
-def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, name, form, columns):
-    found = own_facts(content, name)
-    assert all(part in found.said for part in (form, *(f"{ours} = {theirs}" for ours, theirs in columns.items())))
+def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(content, said):
+    found = own_facts(content, "my.txt")
+    assert said in found.said
     (fact,) = found.facts
     assert fact.object == "Philadelphia" and fact.prompt.endswith("born in [MASK].")
-    assert bool(fact.subject) == ("subject" in columns) and fact.relation == ("facts" if "relation" not in columns else fact.relation)
+    assert (bool(fact.subject), fact.relation) == ("subject =" in said, "facts")
 
 
 def test_of_a_table_with_our_columns_nothing_is_said():
@@ -141,11 +105,6 @@ def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
     found = own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
     assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}
     assert [fact.about for fact in found.facts] == ["One is [MASK].", "Two is [MASK]."]
-
-
-def test_markup_and_emoji_are_text_like_any_other():
-    text = json.dumps({**ROCKY, "subject": "<b>🥊</b>"}, ensure_ascii=False)
-    assert own_facts(text, "my.jsonl").facts[0].subject == "<b>🥊</b>"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from probing.core.errors import FactsError
 from probing.core.facts.custom import own_facts
+from probing.core.files import tables
 
 FRAME = pd.DataFrame(
     {
@@ -93,19 +94,48 @@ def test_a_quotation_mark_that_is_text_swallows_no_row(lines, prompts):
     assert ("quotation marks are text, as in line 2" in found.said) == lines[0].startswith('"')
 
 
+def test_one_bad_record_is_left_out_counted_and_named():
+    good = {"prompt": "Ada is in [MASK].", "object": "London"}
+    bad = [{**good, "object": ["x", "y"]}, {**good, "prompt": True}, {**good, "object": "\ud83d"}, 3]
+    lines = "\n".join(map(json.dumps, [good, *bad]))
+    for given, name in ((json.dumps([good, *bad]), "a.json"), (lines, "a.jsonl"), ([good, *bad], "rows")):
+        found = own_facts(given, name)
+        assert (found.n_read, len(found.facts), found.left_out) == (5, 1, {"malformed": 4})
+        for what in ("2: 'object' is ['x', 'y']; expected one text", "3: 'prompt' is True", "4: 'object' contains", "5: got int"):
+            assert what in found.said
+    found = own_facts("prompt,object\nAda, a writer, is in [MASK].,x\nAda is in [MASK].,London\n", "a.csv")
+    assert (found.n_read, found.left_out) == (2, {"malformed": 1}) and "line 2: got 4 cells, expected 2" in found.said
+
+
+def test_lines_are_counted_by_another_than_what_parts_them(monkeypatch):
+    parted = tables._quoted
+    monkeypatch.setattr(tables, "_quoted", lambda text, sign: list(parted(text, sign))[:-1])
+    with pytest.raises(FactsError, match="1 of 2 lines are in rows"):
+        own_facts("prompt,object\nAda is in [MASK].,London", "a.csv")
+
+
+def test_a_cell_of_several_lines_is_one_if_its_lines_cannot_all_be_rows():
+    text = 'prompt,object\n"Ada, a writer\nis in [MASK].",London\n"Rome, they say, is in [MASK].",Italy\n'
+    found = own_facts(text, "a.csv")
+    assert [fact.object for fact in found.facts] == ["London", "Italy"] and "line 2: 2 lines" in found.said
+
+
 def test_a_row_of_several_lines_is_one_row_and_named():
     found = own_facts('object,prompt\nItaly,"Rome, they say,\nis in [MASK]."\n\nSpain,Madrid is in [MASK].\n', "my.csv")
     assert [fact.prompt for fact in found.facts] == ["Rome, they say,\nis in [MASK].", "Madrid is in [MASK]."]
-    assert "line 2: a row of 2 lines" in found.said
+    assert "rows of several lines: 1 (line 2: 2 lines)" in found.said
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('prompt,object\n"Emma is by [MASK].,Austen\nAda is in [MASK].",London\n', "lines 2 to 3: one cell in quotation marks, or 2 rows"),
+        (
+            'prompt,object\n"Emma is by [MASK].,Austen\nAda is in [MASK].",London\n',
+            "line 2: a cell begins .* the next lines are rows as well",
+        ),
         (
             'prompt,object\n"Emma" is by [MASK].,Austen\n"Ada, a writer, is [MASK].",x\n',
-            "line 2: a cell begins .* line 3 is no row of 2 cells",
+            "line 2: a cell begins .* line 3 has not 2 cells if it is text",
         ),
         (
             "prompt,object\nAda, a writer, is [MASK].,x\n",
@@ -116,7 +146,7 @@ def test_a_row_of_several_lines_is_one_row_and_named():
         ("prompt,object\nÉmile is [MASK].,x".encode("cp1252"), r"line 2: byte 0xc9 is not UTF-8 \(.* Windows-1252 .*\); save it as UTF-8"),
         ("prompt,object\n".encode("utf-16-le"), "UTF-16 without a byte order mark; save it as UTF-8"),
         (parquet()[:99], "cannot be read as Parquet"),
-        ("[1, 2]", "expected an array of objects, or one object per line"),
+        ("[1, 2]", "row 1: got int, expected a JSON object"),
         ('[{"prompt": true, "object": "x"}]', "row 1: 'prompt' is True; expected one text or number"),
         ('{"prompt": "[MASK]", "answers": ["x", "y"]}', r"line 1: 'answers' is \['x', 'y'\]; expected one text"),
     ],
@@ -177,7 +207,7 @@ def test_what_pandas_makes_of_a_file_gives_the_same_facts_as_the_file():
     text = "subject,object,prompt\nApollo 11,1969,It landed in [MASK].\n,1912,It sank in [MASK].\nNo one,,It was [MASK].\n"
     found, read = own_facts(text, "my.csv"), own_facts(pd.read_csv(io.StringIO(text)), "table")
     assert found.facts == read.facts and found.left_out == read.left_out == {"no answer": 1}
-    assert [fact.object for fact in read.facts] == ["1969", "1912"] and "numbers such as 1.0 read as 1: 2" in read.said
+    assert [fact.object for fact in read.facts] == ["1969", "1912"]
     again = pd.read_csv(io.StringIO(text)).to_csv(index=False)
     assert "1969.0" in again and own_facts(again, "my.csv").facts == found.facts
 

@@ -148,7 +148,7 @@ def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if
     left_out = Counter()
     (kept,) = squad.read_squad(squad_file(tmp_path, GOOD, asked), left_out)
     assert kept.answers == (("London", 16),) and +left_out == {"malformed questions": 1} and said in caplog.text
-    with pytest.raises(FactsError, match=r"some\.json has no question in SQuAD's format: question") as refused:
+    with pytest.raises(FactsError, match=r"some\.json has no question in SQuAD's format, question") as refused:
         squad.read_squad(squad_file(tmp_path, asked), Counter())
     assert not re.search(r"Error|object|indices", str(refused.value))
 
@@ -180,7 +180,7 @@ def test_squad_is_read_with_a_mark_without_ids_with_control_characters_and_as_hu
     with pytest.raises(FactsError, match="is not at character 16"):
         squad.read_squad(path, Counter())
     (found,) = squad.read_squad(squad_file(tmp_path, moved, passage="\x00" + PASSAGE[:-1] + "\x85"), Counter())
-    assert (found.id, found.context, found.answers) == ("1", f" {PASSAGE[:-1]} ", (("London", 17),))
+    assert (found.context, found.answers) == (f" {PASSAGE[:-1]} ", (("London", 17),))
     rows = [
         {**bare, "context": PASSAGE, "title": "Ada", "answers": {"text": text, "answer_start": [16] * len(text)}}
         for text in (["London"], [])

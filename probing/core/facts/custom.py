@@ -9,13 +9,14 @@ may be written ``<mask>`` or ``___`` too. Several prompts of one fact are severa
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from probing.core.errors import FactsError
-from probing.core.facts.fact import MASK, PROBE_SETS, Fact, FactSet, select
+from probing.core.facts.fact import MALFORMED, MASK, PROBE_SETS, Fact, FactSet, select
 from probing.core.facts.lama import known_probe_sets
 from probing.core.files.tables import SUFFIXES as SUFFIXES
 from probing.core.files.tables import Kind, Table, one_text, read_table
@@ -97,10 +98,10 @@ def read_own_facts(path: Path, probe_set: str = "own") -> FactSet:
         probe_set: name the facts are shown under.
 
     Returns:
-        The facts; one without an answer, a prompt without exactly one ``[MASK]`` and a duplicate are left out and counted.
+        The facts; malformed rows, and those without an answer, without exactly one ``[MASK]`` or read before, are left out and counted.
 
     Raises:
-        FactsError: naming file and line, if the file cannot be read, or a cell is no text.
+        FactsError: naming file and line, if the file cannot be read, or every row is malformed.
     """
     try:
         content = path.read_bytes()
@@ -130,8 +131,8 @@ def own_facts(given: Any, name: str, probe_set: str = "own") -> FactSet:
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
         raise FactsError(f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}")
-    rows, said = table.texts(columns)
-    found = select(probe_set, (_fact(row, probe_set) for _, row in rows), several_prompts=True)
+    read, malformed, said = table.made(columns, lambda row: _fact(row, probe_set))
+    found = select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True)
     if (n := len({(fact.relation, fact.about, fact.object) for fact in found.facts})) < len(found.facts):
         said = f"{said}; {len(found.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
     return replace(found, said=said)

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from probing.core.errors import FactsError
-
 MASK = "[MASK]"
 
 #: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
@@ -27,11 +25,11 @@ UNKNOWN = "object is unknown to the vocabulary"
 NOT_ONE_MASK = "not exactly one mask"
 NO_ANSWER = "no answer"
 JUDGED_WRONG = "judged wrong"
+MALFORMED = "malformed"
 DUPLICATE = "duplicate"
 TOO_LONG = "prompt longer than the model takes"
 SUBJECT_UNKNOWN = "subject is unknown to the vocabulary"
 OTHER_PROMPT = "object changes the tokens around it"
-LEFT_OUT_REASONS = (SEVERAL_TOKENS, UNKNOWN, NO_ANSWER, NOT_ONE_MASK, JUDGED_WRONG, DUPLICATE, TOO_LONG, SUBJECT_UNKNOWN, OTHER_PROMPT)
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def select(
         template_set: name of the template set the prompts were made with.
         several_prompts: whether facts with different prompts are different; LAMA's published counts have each fact once.
     """
-    counts: Counter = Counter(left_out or {})
+    counts: Counter = +Counter(left_out or {})
     n_read = sum(counts.values())
     dropped: list[tuple[Fact, str]] = []
     kept: dict[tuple[str, ...], Fact] = {}
@@ -155,11 +153,9 @@ def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet
         reason = reason_of(fact)
         if reason is None:
             kept.append(fact)
-        elif reason in LEFT_OUT_REASONS:
+        else:
             counts[reason] += 1
             dropped.append((fact, reason))
-        else:
-            raise FactsError(f"unknown reason {reason!r} for leaving out a fact; expected one of {LEFT_OUT_REASONS}")
     return FactSet(facts.probe_set, tuple(kept), facts.n_read, dict(counts), facts.template_set, (*facts.dropped, *dropped))
 
 

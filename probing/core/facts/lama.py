@@ -1,43 +1,48 @@
 """Readers of LAMA's own files (Petroni et al. 2019); any part of the folder may be missing."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from probing.core.characters import refuse_half_characters, without_controls
 from probing.core.errors import FactsError
-from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, MASK, PROBE_SETS, Fact, FactSet, fill, select
+from probing.core.facts.fact import DUPLICATE, JUDGED_WRONG, MALFORMED, MASK, PROBE_SETS, Fact, FactSet, fill, select
 from probing.core.facts.templates import Relation, checked
-from probing.core.files.data_lines import text_of, warn_not_used
-from probing.core.files.tables import json_objects
+from probing.core.files.data_lines import counted, json_object, numbered_lines, sorted_out
 
 #: Part -> LAMA's name of its folder; others write it in other case and with other signs ("T-REx", "SQUAD", "GoogleRE").
 FOLDERS = {"trex": "TREx", "google_re": "Google_RE", "conceptnet": "ConceptNet", "squad": "Squad"}
+T = TypeVar("T")
 #: Relation -> template set -> template.
 _Templates = dict[str, dict[str, str]]
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict]]:
-    """Line number and object of every non-empty line.
+    """Line number and object of every line that is not blank.
 
     Raises:
         FactsError: naming file and line, if the file cannot be read or a line is not a JSON object.
     """
-    text = without_controls(text_of(path, FactsError), json=True)
-    halves = "\\ud" in text.lower()
-    for number, row in json_objects(text, str(path), FactsError):
-        if halves:
-            refuse_half_characters(json.dumps(row, ensure_ascii=False), f"{path}, line {number}", FactsError)
-        yield number, row
+    for number, line in _lines(path):
+        try:
+            yield number, json_object(line)
+        except ValueError as error:
+            raise FactsError(f"{path}, line {number}: {error}") from error
 
 
-def _need(row: dict, key: str, path: Path, number: int) -> str:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in numbered_lines(path, FactsError) if line.strip())
+
+
+def _need(row: dict, key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise FactsError(f"{path}, line {number}: {key!r} is {value!r}, expected text; keys are {sorted(row)}")
-    return value.strip()
+        raise ValueError(f"{key!r} is {value!r}, expected text; keys are {sorted(row)}")
+    refuse_half_characters(value, repr(key), FactsError)
+    return without_controls(value).strip()
 
 
 def _part(folder: Path) -> str | None:
@@ -128,7 +133,7 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
             else ``default``.
 
     Raises:
-        FactsError: if there is no part, or a file is malformed.
+        FactsError: if there is no part, or every row of a file is malformed.
     """
     if not root.is_dir():
         raise FactsError(f"no folder {root}; expected a folder in LAMA's layout")
@@ -156,7 +161,10 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
     ignored += [f"{path.relative_to(root)} (empty)" for path in sorted(read) if not path.stat().st_size]
     sets = {name for path in paths["trex"] for name in templates[_relation(path)] if name.startswith("lama-")}
     ignored += [f"the templates {name} of relations.jsonl" for name in sorted(sets - {template_set})]
-    warn_not_used(root, "files, folders or template sets not read", ignored)
+    if ignored:
+        first = found[0]
+        notes = [first.said] * bool(first.said)
+        found[0] = replace(first, said="; ".join([*notes, counted("files, folders or template sets not read", ignored)]))
     return found
 
 
@@ -173,13 +181,31 @@ def _chosen(paths: Sequence[Path], templates: _Templates, wanted: str | None) ->
     return {path: next((available[path][name], name) for name in sets if name in available[path]) for path in paths}
 
 
+def _made(paths: Iterable[Path], make: Callable[[Path, dict], T]) -> tuple[list[T], list[str]]:
+    """What is made of the rows of files, and what is wrong with those that are malformed."""
+    made, wrong = list[T](), list[str]()
+    for path in paths:
+        rows = ((number, (path, line)) for number, line in _lines(path))
+        good, more = sorted_out(rows, lambda row: make(row[0], json_object(row[1])), path, FactsError)
+        made += [one for _, one in good]
+        wrong += [f"{path.name}, {one}" for one in more]
+    return made, wrong
+
+
+def _set(probe_set: str, facts: Iterable[Fact], left_out: Counter[str], wrong: Sequence[str], template_set: str = "default") -> FactSet:
+    found = select(probe_set, facts, left_out + Counter({MALFORMED: len(wrong)}), template_set)
+    return replace(found, said=counted("malformed rows left out", wrong)) if wrong else found
+
+
+def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
+    subject, answer = _need(row, "sub_label"), _need(row, "obj_label")
+    return Fact(probe_set, _relation(path), subject, answer, template, fill(template, subject))
+
+
 def _read_trex(paths: Sequence[Path], templates: _Templates, wanted: str | None) -> FactSet:
-    facts, chosen = [], _chosen(paths, templates, wanted)
-    for path, (template, _) in chosen.items():
-        for number, row in json_lines(path):
-            subject, answer = _need(row, "sub_label", path, number), _need(row, "obj_label", path, number)
-            facts.append(Fact("trex", _relation(path), subject, answer, template, fill(template, subject)))
-    return select("trex", facts, template_set=_one_set({name for _, name in chosen.values()}))
+    chosen = _chosen(paths, templates, wanted)
+    facts, wrong = _made(paths, lambda path, row: _templated(path, row, "trex", chosen[path][0]))
+    return _set("trex", facts, Counter(), wrong, _one_set({name for _, name in chosen.values()}))
 
 
 def _one_set(sets: set[str]) -> str:
@@ -188,52 +214,51 @@ def _one_set(sets: set[str]) -> str:
 
 def _read_google_re(paths: Sequence[Path], templates: _Templates, wanted: str | None) -> FactSet:
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
-    facts, chosen = [], _chosen(paths, templates, None if wanted and wanted.split("-")[0] == "lama" else wanted)
-    left_out: Counter = Counter()
-    for path, (template, _) in chosen.items():
-        relation = _relation(path)
-        for number, row in json_lines(path):
-            votes = _votes(row, path, number)
-            if votes["no"] > votes["yes"]:
-                left_out[JUDGED_WRONG] += 1
-                continue
-            subject, answer = _need(row, "sub_label", path, number), _need(row, "obj_label", path, number)
-            facts.append(Fact("google_re", relation, subject, answer, template, fill(template, subject)))
-    return select("google_re", facts, left_out, _one_set({name for _, name in chosen.values()}))
+    chosen = _chosen(paths, templates, None if wanted and wanted.split("-")[0] == "lama" else wanted)
+
+    def judged(path: Path, row: dict) -> Fact | None:
+        votes = _votes(row)
+        return None if votes["no"] > votes["yes"] else _templated(path, row, "google_re", chosen[path][0])
+
+    found, wrong = _made(paths, judged)
+    facts = [fact for fact in found if fact]
+    left_out = Counter({JUDGED_WRONG: len(found) - len(facts)})
+    return _set("google_re", facts, left_out, wrong, _one_set({name for _, name in chosen.values()}))
 
 
-def _votes(row: dict, path: Path, number: int) -> Counter:
+def _votes(row: dict) -> Counter:
     votes = row.get("judgments") or []
     if not isinstance(votes, list) or not all(isinstance(vote, dict) for vote in votes):
-        raise FactsError(f"{path}, line {number}: judgments is {votes!r}, expected a list of objects with judgment")
+        raise ValueError(f"judgments is {votes!r}, expected a list of objects with judgment")
     return Counter(str(vote.get("judgment")) for vote in votes)
 
 
+def _wordings(row: dict, probe_set: str) -> list[Fact]:
+    """The wordings of one fact: several sentences are one text if one has the mask."""
+    sentences = row.get("masked_sentences")
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in sentences):
+        raise ValueError(f"masked_sentences is {sentences!r}, expected a list of texts")
+    refuse_half_characters(" ".join(sentences), "masked_sentences", FactsError)
+    answer, pred = _need(row, "obj_label"), str(row.get("pred") or "")
+    subject = str(row.get("sub_label") or row.get("sub") or "").strip()
+    # LAMA's SQuAD writes the set's own name for every subject, so its facts have none.
+    subject = "" if subject.casefold() == probe_set else without_controls(subject)
+    texts = [without_controls(text).strip() for text in sentences]
+    masked = list(dict.fromkeys(text for text in texts if MASK in text))
+    return [Fact(probe_set, probe_set, subject, answer, text, text, pred) for text in (masked if len(masked) > 1 else [" ".join(texts)])]
+
+
 def _read_masked_sentences(paths: Sequence[Path], probe_set: str) -> FactSet:
-    # Wordings of one fact by their place in the row, so that each place has a fact once, as LAMA counts.
-    wordings: list[list[Fact]] = []
-    for path in paths:
-        for number, row in json_lines(path):
-            sentences = row.get("masked_sentences")
-            if not isinstance(sentences, list) or not all(isinstance(text, str) for text in sentences):
-                raise FactsError(f"{path}, line {number}: masked_sentences is {sentences!r}, expected a list of texts")
-            answer, pred = _need(row, "obj_label", path, number), str(row.get("pred") or "")
-            subject = str(row.get("sub_label") or row.get("sub") or "").strip()
-            # LAMA's SQuAD writes the set's own name for every subject, so its facts have none.
-            subject = "" if subject.casefold() == probe_set else subject
-            texts = [text.strip() for text in sentences]
-            masked = list(dict.fromkeys(text for text in texts if MASK in text))
-            # Several sentences are one text if one has the mask, else wordings of one fact.
-            for place, prompt in enumerate(masked if len(masked) > 1 else [" ".join(texts)]):
-                wordings += [[]] * (place == len(wordings))
-                wordings[place].append(Fact(probe_set, probe_set, subject, answer, prompt, prompt, pred))
-    sets = [select(probe_set, facts) for facts in wordings]
+    rows, wrong = _made(paths, lambda _, row: _wordings(row, probe_set))
+    # By their place in the row, so that each place has a fact once, as LAMA counts.
+    sets = [select(probe_set, [row[place] for row in rows if place < len(row)]) for place in range(max(map(len, rows), default=0))]
     facts = {fact.fact_id: fact for found in sets for fact in found.facts}
-    left_out = sum((Counter(found.left_out) for found in sets), Counter())
+    left_out = sum((Counter(found.left_out) for found in sets), Counter({MALFORMED: len(wrong)}))
     left_out += Counter({DUPLICATE: sum(len(found.facts) for found in sets) - len(facts)})
     dropped = tuple(one for found in sets for one in found.dropped)
-    n_read = sum(found.n_read for found in sets)
-    return FactSet(probe_set, tuple(facts.values()), n_read, dict(left_out), dropped=dropped)
+    n_read = sum(found.n_read for found in sets) + len(wrong)
+    said = counted("malformed rows left out", wrong) if wrong else ""
+    return FactSet(probe_set, tuple(facts.values()), n_read, dict(+left_out), dropped=dropped, said=said)
 
 
 def known_probe_sets() -> list[str]:

@@ -1,15 +1,19 @@
 """Lines of a data file, with errors that name file and line; each kind of data has its own class of error."""
 
 import gzip
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 from zlib import error as ZlibError
 
 from probing.core.errors import ProbingError
 
-_log = logging.getLogger(__name__)
-
+_MOST_NAMED = 5
+#: What is raised for a row that is damaged or of another shape.
+MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ProbingError)
+T = TypeVar("T")
+M = TypeVar("M")
 #: The class of the errors that a reader raises.
 ErrorClass = type[ProbingError]
 
@@ -56,11 +60,59 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
         raise error_class(f"{path}, line {number + 1}: cannot be read ({error}); fetch the data set again") from error
 
 
-def warn_not_used(path: Path, what: str, named: Sequence[str]) -> None:
-    """Logs what of a file or folder is not used: how many, and the first of them with their reasons."""
-    if named:
-        first = "; ".join([*named[:9], *["..."] * (len(named) > 9)])
-        _log.warning("%s: %d %s: %s", path, len(named), what, first)
+def an_object(row: Any) -> dict:
+    """The value if JSON calls it an object; raises a ``ValueError`` otherwise."""
+    if not isinstance(row, dict):
+        raise ValueError(f"got {type(row).__name__}, expected a JSON object")
+    return row
+
+
+def json_object(line: str) -> dict:
+    """The object of a line of JSON; raises a ``ValueError`` if it is none."""
+    try:
+        return an_object(json.loads(line, strict=False))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error}); expected one JSON object per line") from error
+
+
+def sorted_out(
+    rows: Iterable[tuple[Any, T]], make: Callable[[T], M], name: object, error_class: ErrorClass, unit: str = "line"
+) -> tuple[list[tuple[Any, M]], list[str]]:
+    """What is made of each row that is well formed, by its number, and what is wrong with each of the others.
+
+    Args:
+        rows: numbers and rows.
+        make: raises one of ``MALFORMED`` for a row that is not.
+        name: of the file, for the error.
+        error_class: of the error.
+        unit: what is numbered.
+
+    Raises:
+        ProbingError: of the class, with what is wrong with the first row, if no row is well formed.
+    """
+    good, wrong = [], []
+    for number, row in rows:
+        try:
+            good.append((number, make(row)))
+        except MALFORMED as error:
+            wrong.append(f"{unit} {number}: {in_words(error)}")
+    if wrong and not good:
+        raise error_class(f"{name}, {wrong[0]}")
+    return good, wrong
+
+
+def in_words(error: Exception) -> str:
+    """Why a row is malformed, without Python's names: one of ``MALFORMED``."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, TypeError | AttributeError):
+        return "a value is of another kind"
+    return f"{'not JSON: ' if isinstance(error, json.JSONDecodeError) else ''}{error}"
+
+
+def counted(what: str, named: Sequence[str]) -> str:
+    """How many of something there are, and the first of them."""
+    return f"{what}: {len(named):,} ({'; '.join([*named[:_MOST_NAMED], *['...'] * (len(named) > _MOST_NAMED)])})"
 
 
 def _parted(stream: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,23 +1,10 @@
 """Files of a task's data set: found and read with errors that say what to do."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from probing.core.errors import FactsError
 from probing.core.files.data_lines import numbered_lines
-
-#: What reading JSON raises if it is damaged or of another shape.
-MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-
-
-def in_words(error: Exception) -> str:
-    """Why JSON is malformed, without Python's names: one of ``MALFORMED``."""
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing"
-    if isinstance(error, TypeError | AttributeError):
-        return "a value is of another kind"
-    return f"{'not JSON: ' if isinstance(error, json.JSONDecodeError) else ''}{error}"
 
 
 def json_files(folder: Path) -> list[Path]:

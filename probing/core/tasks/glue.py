@@ -96,15 +96,16 @@ def _labelled(path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[st
     for number, line in lines:
         values = line.split("\t")
         if len(values) != len(columns):
-            raise FactsError(
-                f"{path}, line {number}: got {len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)}); "
-                "take GLUE's own file"
-            )
+            raise _wrong(path, number, f"{len(values)} columns, expected {len(columns)} with tabs between them ({', '.join(columns)})")
         label, texts = values[label_at], [values[place].strip() for place in texts_at]
         if label not in labels:
-            raise FactsError(f"{path}, line {number}: got the label {label[:60]!r}, expected {' or '.join(labels)}; take GLUE's own file")
+            raise _wrong(path, number, f"the label {label[:60]!r}, expected {' or '.join(labels)}")
         if not all(texts):
-            raise FactsError(f"{path}, line {number}: got an empty sentence, expected one; delete the line or take GLUE's own file")
+            raise _wrong(path, number, "an empty sentence, expected one")
         yield LabelledText(texts[0], labels[label], *texts[1:])
     if not number:
         raise FactsError(f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set again")
+
+
+def _wrong(path: Path, number: int, got: str) -> FactsError:
+    return FactsError(f"{path}, line {number}: got {got}; take GLUE's own file")

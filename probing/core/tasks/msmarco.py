@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from probing.core.files.data_lines import text_of
-from probing.core.tasks.data_files import MALFORMED, in_words, lines_of
+from probing.core.files.data_lines import MALFORMED, in_words, text_of
+from probing.core.tasks.data_files import lines_of
 from probing.core.tasks.held_out import in_test_part
 
 #: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for relevant.

@@ -1,6 +1,7 @@
 """SQuAD 1.1 and 2.0: questions about passages, and the same as running text."""
 
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +10,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from probing.core.characters import without_controls
+from probing.core.characters import refuse_half_characters, without_controls
 from probing.core.errors import FactsError
 from probing.core.facts.lama import json_lines
-from probing.core.files.data_lines import text_of, warn_not_used
-from probing.core.tasks.data_files import MALFORMED, in_words, json_files
+from probing.core.files.data_lines import MALFORMED, counted, in_words, sorted_out, text_of
+from probing.core.tasks.data_files import json_files
 from probing.core.tasks.held_out import in_test_part
+
+_log = logging.getLogger(__name__)
 
 _EXPECTED = "expected data > paragraphs > qas > answers, or JSON lines with context, question and answers"
 
@@ -24,14 +27,12 @@ class Question:
     """A question about a passage.
 
     Attributes:
-        id: the data set's.
         article: title of the article that the passage is from.
         question: the question.
         context: the passage.
         answers: (text, first character in ``context``) of every recorded answer; none if it cannot be answered.
     """
 
-    id: str
     article: str
     question: str
     context: str
@@ -51,21 +52,21 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
     Raises:
         FactsError: if the file is not in that format, or all its questions are malformed.
     """
-    found: list[Question] = []
-    wrong: list[str] = []
     flagged = False
+
+    def question(row: tuple[Any, Any, Any]) -> Question:
+        nonlocal flagged
+        title, paragraph, asked = row
+        flagged |= "is_impossible" in asked
+        context = _text(paragraph, "context")
+        return Question(str(title or context[:60]), _text(asked, "question").strip(), context, _answers(asked, context))
+
     every = ((title, paragraph, asked) for title, paragraph, questions in _paragraphs(path) for asked in questions)
-    for number, (title, paragraph, asked) in enumerate(every, 1):
-        name = str((isinstance(asked, Mapping) and asked.get("id")) or number)
-        try:
-            flagged |= "is_impossible" in asked
-            context, question = _text(paragraph, "context"), _text(asked, "question").strip()
-            found.append(Question(name, str(title or context[:60]), question, context, _answers(asked, context)))
-        except MALFORMED as error:
-            wrong.append(f"question {name}: {in_words(error)}")
-    if wrong and not found:
-        raise FactsError(f"{path} has no question in SQuAD's format: {wrong[0]}; {_EXPECTED}")
-    warn_not_used(path, "malformed questions left out", wrong)
+    named = (((isinstance(row[2], Mapping) and row[2].get("id")) or number, row) for number, row in enumerate(every, 1))
+    good, wrong = sorted_out(named, question, f"{path} has no question in SQuAD's format", FactsError, "question")
+    if wrong:
+        _log.warning("%s: %s", path, counted("malformed questions left out", wrong))
+    found = [one for _, one in good]
     kept = found if flagged or any(question.answers for question in found) else []
     left_out["malformed questions"] += len(wrong)
     left_out["questions whose answers are not recorded"] += len(found) - len(kept)
@@ -128,10 +129,10 @@ def squad_texts(folder: Path) -> list[tuple[str, str]]:
 
 def _paragraphs(path: Path) -> Iterator[tuple[Any, Any, list[Any]]]:
     """(title, paragraph with its passage, its questions); raises a ``FactsError`` if the file is in neither form."""
-    text = without_controls(text_of(path, FactsError), json=True)
+    text = text_of(path, FactsError)
     try:
         one_a_line = re.match(r"\s*{.*}\s*\n\s*{", text)
-        read = [row for _, row in json_lines(path)] if one_a_line else json.loads(text)
+        read = [row for _, row in json_lines(path)] if one_a_line else json.loads(text, strict=False)
         for row in read.get("data", [read]) if isinstance(read, dict) else read:
             # A question of huggingface's export has its passage beside it.
             for paragraph in row.get("paragraphs", [row]):
@@ -143,7 +144,8 @@ def _paragraphs(path: Path) -> Iterator[tuple[Any, Any, list[Any]]]:
 def _text(row: Mapping[str, Any], key: str) -> str:
     if not isinstance(row[key], str) or not row[key].strip():
         raise ValueError(f"{key!r} is {row[key]!r}, expected text")
-    return row[key]
+    refuse_half_characters(row[key], repr(key), FactsError)
+    return without_controls(row[key])
 
 
 def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
@@ -161,7 +163,7 @@ def _answers(asked: Mapping[str, Any], context: str) -> tuple[tuple[str, int], .
         pairs = zip_longest(given["text"], given["answer_start"])
         given = [{"text": text, "answer_start": start} for text, start in pairs]
     # A place without a text is how some write that there is no answer.
-    answers = [(one["text"], str(one["answer_start"])) for one in given if (one["text"] or "").strip()]
+    answers = [(without_controls(one["text"]), str(one["answer_start"])) for one in given if (one["text"] or "").strip()]
     for text, start in answers:
         if not start.isdecimal() or context[int(start) : int(start) + len(text)] != text:
             raise ValueError(f"{text!r} is not at character {start}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.characters import refuse_label, refuse_signs, without_controls
+from probing.core.characters import refuse_half_characters, refuse_label, refuse_signs, without_controls
 from probing.core.edges.readers.data_lines import Parts, numbered_lines, part_of, wrong
 from probing.core.edges.target import PARTS, Part, Record, Span, Target
 from probing.core.errors import EdgeDataError
@@ -117,7 +117,7 @@ def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
     words = tuple(text.split() if given is None else (" ".join(without_controls(word).split()) for word in given))
     if text and "".join(words).replace(" ", "") != "".join(text.split()):
         raise ValueError("'words' are not the words of 'text'; expected the same letters in both, or 'words' alone")
-    refuse_signs(" ".join(words), "'text'", EdgeDataError)
+    refuse_half_characters(" ".join(words), "'text'", EdgeDataError)
     return words
 
 

@@ -20,7 +20,7 @@ NEEDED = ("sentence", "label")
 #: How many classes a task may have, and how many examples each of them needs.
 FEWEST_CLASSES, MAX_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
 #: Why a row is left out.
-INCOMPLETE = "without sentence or label"
+INCOMPLETE, MALFORMED_ROWS = "without sentence or label", "malformed rows"
 #: What data sets call the parts, in lower case.
 _PARTS = {**PART_NAMES, "training": "train", "valid": "dev", "val": "dev", "validation": "dev", **{part: part for part in PARTS}}
 
@@ -47,7 +47,7 @@ def read_own_file(path: Path) -> tuple[list[Labelled], dict[str, int], str]:
     """Rows of a file, as ``parse_own_file`` gives them.
 
     Raises:
-        SentenceDataError: naming file and line, if the file cannot be read or a row is malformed.
+        SentenceDataError: naming file and line, if the file cannot be read or every row is malformed.
     """
     try:
         return parse_own_file(path.read_bytes(), str(path))
@@ -74,12 +74,12 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
         raise SentenceDataError(f"{name} holds no sentences; expected lines with {' and '.join(NEEDED)}")
-    listed, said = table.texts(columns)
-    rows = [row for number, cells in listed if (row := _labelled(cells, table.where(number)))]
+    read, malformed, said = table.made(columns, _labelled)
+    rows = [row for row in read if row]
     if 0 < sum(not row.part for row in rows) < len(rows):
         raise SentenceDataError(f"{name}: some rows name a part and others do not; give all of them one of {', '.join(PARTS)}, or none")
-    left_out = len(listed) - len(rows)
-    return rows, {INCOMPLETE: left_out} if left_out else {}, said
+    left_out = {INCOMPLETE: len(read) - len(rows), MALFORMED_ROWS: malformed}
+    return rows, {reason: n for reason, n in left_out.items() if n}, said
 
 
 def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int]) -> None:
@@ -134,13 +134,13 @@ def _columns(table: Table) -> dict[str, int]:
     return {ours: places[0] for ours, places in found.items() if places}
 
 
-def _labelled(row: Mapping[str, str], where: str) -> Labelled | None:
-    """A row; None if it lacks its sentence or label."""
+def _labelled(row: Mapping[str, str]) -> Labelled | None:
+    """A row; None if it lacks its sentence or label. Raises a ``ProbingError`` if it is malformed."""
     cells = {column: " ".join(row.get(column, "").split()) for column in KIND.names}
     if not all(cells[column] for column in NEEDED):
         return None
-    refuse_label(cells["label"], f"{where}: 'label'", SentenceDataError)
+    refuse_label(cells["label"], "'label'", SentenceDataError)
     part = _PARTS.get(cells["part"].lower(), cells["part"])
     if part not in ("", *PARTS):
-        raise SentenceDataError(f"{where}: got the part {part!r}, expected {', '.join(PARTS)}, or nothing")
+        raise SentenceDataError(f"got the part {part!r}, expected {', '.join(PARTS)}, or nothing")
     return Labelled(Example(cells["sentence"], cells["label"], cells["pair"]), part, cells["group"])
