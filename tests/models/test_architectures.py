@@ -160,7 +160,6 @@ def test_an_esm_without_the_weights_of_its_contact_prediction_is_complete(folder
         *(({"model_type": kind}, "causal models") for kind in ("gpt2", "llama", "t5", "bart")),
         ({"model_type": "convbert"}, "xlm-roberta-xl"),
         ({"model_type": "mobilebert"}, "xlm-roberta-xl"),
-        ({"model_type": "electra", "architectures": ["ElectraForPreTraining"]}, "generator"),
     ],
 )
 def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tmp_path):

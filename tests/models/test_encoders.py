@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import pytest
@@ -110,7 +109,7 @@ def test_a_head_with_missing_keys_is_an_error_even_with_a_base(lost, bert_copy, 
 def test_a_base_without_a_complete_head_is_an_error(bert_copy, tmp_path):
     keep_weights(bert_copy, lambda name: name.startswith("bert."))
     base = shutil.copytree(bert_copy, tmp_path / "base")
-    with pytest.raises(HeadError, match="must have a complete masked-LM head"):
+    with pytest.raises(HeadError, match="the base .*has no own masked-LM head"):
         load_encoder(bert_copy, base=BaseSource(base), device="cpu")
 
 
@@ -130,27 +129,6 @@ def test_old_checkpoints_with_gamma_and_beta_are_complete(bert_copy, folder_of):
     save_file(old, bert_copy / "model.safetensors", metadata={"format": "pt"})
     encoder, wanted = load_encoder(bert_copy, device="cpu"), load_encoder(folder_of("bert"), device="cpu")
     assert torch.equal(encoder.head.norm.weight, wanted.head.norm.weight)
-
-
-def test_a_truncated_weight_file_is_a_model_error(bert_copy):
-    path = bert_copy / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ModelError, match="cannot load"):
-        load_encoder(bert_copy, device="cpu")
-
-
-def test_weights_of_another_shape_are_a_model_error(bert_copy):
-    config = json.loads((bert_copy / "config.json").read_text())
-    (bert_copy / "config.json").write_text(json.dumps({**config, "intermediate_size": 40}))
-    with pytest.raises(ModelError):
-        load_encoder(bert_copy, device="cpu")
-
-
-@pytest.mark.parametrize("config", ["{}", "no json", '{"model_type": "no-such-thing"}'])
-def test_a_folder_that_is_no_masked_language_model_is_a_model_error(config, tmp_path):
-    (tmp_path / "config.json").write_text(config)
-    with pytest.raises(ModelError, match="cannot load"):
-        load_encoder(tmp_path, device="cpu")
 
 
 def test_a_folder_that_is_not_there_is_a_model_error(tmp_path):

@@ -1,6 +1,6 @@
 """Where the files of a model are: in a user's folder, or in the hub's cache at the commit that they came from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,14 +70,12 @@ class Located:
         return has_tokenizer(path.name for path in self.folder.iterdir())
 
 
-def locate(source: str | Path, revision: str | None, check: Callable[[str, Path], object]) -> Located:
+def locate(source: str | Path, revision: str | None) -> Located:
     """The files of a model; those of a hub id are downloaded, unless they are on this machine.
 
     Args:
         source: folder or hub id.
         revision: branch, tag or commit of a hub id; None: its main branch.
-        check: called with the title and the folder of its ``config.json`` before any other file is downloaded; raises an error for a model
-            that cannot be used.
 
     Raises:
         ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case of
@@ -89,21 +87,19 @@ def locate(source: str | Path, revision: str | None, check: Callable[[str, Path]
             raise ModelError(f"no folder {source}; expected a model folder")
         snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
         check_files(source, ModelFiles(snapshot.folder, complete=False))
-        check(str(source), snapshot.folder)
         found = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
         check_files(source, ModelFiles(snapshot.folder))
         return found
     check_files(source, ModelFiles(folder))
-    check(str(source), folder)
     return Located(str(source), folder)
 
 
-def locate_configuration(source: str | Path, revision: str | None = None) -> Path:
-    """The folder with the ``config.json`` of a folder or hub id; nothing else is downloaded.
+def check_configuration(source: str | Path, revision: str | None = None) -> None:
+    """Checks a model's folder, or the ``config.json`` of a hub id; nothing else is downloaded.
 
     Raises:
-        ModelError: if there is no such folder or hub id.
+        ModelError: if there is no such folder or hub id, or it is a case of ``core.checkpoint.cases``.
     """
-    if Path(source).is_dir():
-        return Path(source)
-    return open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
+    here = Path(source).is_dir()
+    folder = Path(source) if here else open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
+    check_files(source, ModelFiles(folder, complete=here))
