@@ -170,20 +170,6 @@ def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tm
     assert named in str(refused.value) and config["model_type"] in str(refused.value).lower() and not isinstance(refused.value, NoOwnHead)
 
 
-def test_a_discriminator_is_refused_as_a_base_and_read_by_the_head_of_another_model(folder_of, tmp_path):
-    from transformers import ElectraForPreTraining
-
-    from probing.models.encoders.load import BaseSource
-
-    body = ElectraForPreTraining.from_pretrained(folder_of("electra"))
-    body.save_pretrained(tmp_path / "discriminator")
-    tiny_models.wordpiece().save_pretrained(tmp_path / "discriminator")
-    read = load_encoder(tmp_path / "discriminator", base=BaseSource(folder_of("electra")), device="cpu")
-    assert read.base == "tiny-electra"
-    with pytest.raises(ModelError, match="generator"):
-        load_encoder(tmp_path / "discriminator", base=BaseSource(tmp_path / "discriminator"), device="cpu")
-
-
 def test_the_drift_of_the_embeddings_counts_no_positions_that_attention_adds(encoder_of):
     body = encoder_of("deberta-v2").body
     before, after = dict(body.named_parameters()), {}

@@ -106,13 +106,6 @@ def test_a_head_with_missing_keys_is_an_error_even_with_a_base(lost, bert_copy, 
         load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
 
 
-def test_a_base_without_a_complete_head_is_an_error(bert_copy, tmp_path):
-    keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    base = shutil.copytree(bert_copy, tmp_path / "base")
-    with pytest.raises(HeadError, match="the base .*has no own masked-LM head"):
-        load_encoder(bert_copy, base=BaseSource(base), device="cpu")
-
-
 def test_missing_body_weights_are_a_model_error(bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: "layer.1.attention.output.dense.weight" not in name)
     with pytest.raises(ModelError, match=r"lacks 1 weights of its body, such as bert\.encoder\.layer\.1"):
@@ -131,23 +124,10 @@ def test_old_checkpoints_with_gamma_and_beta_are_complete(bert_copy, folder_of):
     assert torch.equal(encoder.head.norm.weight, wanted.head.norm.weight)
 
 
-def test_a_folder_that_is_not_there_is_a_model_error(tmp_path):
-    with pytest.raises(ModelError):
-        load_encoder(tmp_path / "nowhere", device="cpu")
-
-
 def test_a_tokenizer_of_the_wrong_size_is_refused(bert_copy):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris"]
     BertTokenizer(vocab={token: n for n, token in enumerate(tokens)}).save_pretrained(bert_copy)
     with pytest.raises(ModelError, match=r"the tokenizer of .* has 6 tokens"):
-        load_encoder(bert_copy, device="cpu")
-
-
-def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(bert_copy):
-    tokenizer = tiny_models.wordpiece()
-    tokenizer.add_tokens(["additional"])
-    tokenizer.save_pretrained(bert_copy)
-    with pytest.raises(ModelError, match="do not belong together"):
         load_encoder(bert_copy, device="cpu")
 
 

@@ -44,7 +44,13 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     empty = files.complete and not files.weights and "difference.safetensors" not in names
     if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
         yield f"is no model's folder, but has one inside: name {inside}"
-    if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
+    if "config.json" in names and not files.kind:
+        yield 'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of transformers, in UTF-8'
+    layers = config.get("num_hidden_layers", config.get("n_layers", 1))
+    if files.kind and (said := why_unusable(files.kind, layers, config.get("is_decoder"))):
+        yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
+    if empty:
+        other = min(filter(_OTHER_WEIGHTS.fullmatch, names), default="none under another name")
         yield (
             f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them (TensorFlow and Flax: "
             "transformers 4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py), and save the model with save_pretrained"
@@ -54,12 +60,6 @@ def _cases(files: ModelFiles) -> Iterator[str]:
             "has no config.json; save the model itself with save_pretrained (from accelerate: unwrap_model(model)), or rename its "
             'bert_config.json and put "model_type": "bert" into it'
         )
-    if not files.kind:
-        yield 'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of transformers, in UTF-8'
-    if said := why_unusable(files.kind, config.get("num_hidden_layers", config.get("n_layers", 1)), config.get("is_decoder")):
-        yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
-    if empty:
-        yield "has no weight files; expected model.safetensors or pytorch_model.bin"
     if said := next((said for _, said in files.headers if said), ""):
         yield said
     if prefix := _prefix(files):
@@ -71,19 +71,14 @@ def _cases(files: ModelFiles) -> Iterator[str]:
 
 
 def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
-    """Why a model of a configuration cannot be used, in words that follow its name; empty if it can.
-
-    Args:
-        kind: its ``model_type``.
-        layers: their number; building a billion of them would exhaust the memory.
-        decoder: its ``is_decoder``.
-    """
+    """Why a model of this ``model_type``, number of layers and ``is_decoder`` cannot be used, in words that follow its name, or nothing."""
     if kind not in ARCHITECTURES:
         known = f"expected a masked language model, one of {', '.join(ARCHITECTURES)}"
         return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
     if decoder:
         way = "so it cannot be asked as a masked language model; use the encoder that it was made from"
         return f"is a decoder (is_decoder in its config.json): it does not see what follows a gap, {way}"
+    # Building a billion of them would exhaust the memory.
     if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
         return f"has a config.json with {layers!r} layers, expected 1 to {MAX_LAYERS}; fix it or use the model's own"
     return ""
@@ -133,13 +128,7 @@ def said_of_surplus(tokens: int, rows: int) -> str:
 
 
 def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
-    """A warning of words that a tokenizer can never produce; empty if there are few or none.
-
-    Args:
-        name: of the model.
-        tokens: of its vocabulary.
-        read: what its tokenizer makes of a text before it looks for tokens, such as lower-casing it.
-    """
+    """A warning of words that a tokenizer can never produce, which first makes ``read`` of a text; empty if there are few or none."""
     # Tokens of bytes write what is beyond ASCII as other letters.
     of_bytes = any(token.startswith("Ġ") for token in tokens)
     plain = [token.removeprefix("##").lstrip("▁") for token in tokens if token[:1] not in "[<"]

@@ -56,12 +56,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
-    """Names of the weight files that are loaded; none if there are no weights.
-
-    Args:
-        names: of all files.
-        shards: the names of the shards that the file of that name lists.
-    """
+    """Names of the weight files that are loaded, of all ``names``; ``shards`` gives those that a list names. None if there are none."""
     there = set(names)
     for layout in LAYOUTS:
         if layout in there:
@@ -196,7 +191,7 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
             while len(operations := [*pickletools.genops(stream)]) < 50 and stream.peek(1):
                 pass
     saved = "load it where it was made, and save the model itself with save_pretrained"
-    if (protocol := next((value for operation, value, _ in operations if operation.name == "PROTO"), 2)) > 2:
+    if (protocol := max((int(value or 0) for operation, value, _ in operations if operation.name == "PROTO"), default=2)) > 2:
         return frozenset(), f"has its weights in a pickle of protocol {protocol}, which torch reads by running it; {saved}"
     named = [str(value).replace(" ", ".") for operation, value, _ in operations if operation.name == "GLOBAL"]
     if strange := next((one for one in named if not _OF_WEIGHTS.match(one)), ""):

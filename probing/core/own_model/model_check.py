@@ -10,7 +10,6 @@ from probing.core.checkpoint.files import ModelFiles, has_tokenizer
 from probing.core.checkpoint.fit import Shape
 from probing.core.errors import ModelError
 
-_WEIGHTS = (".safetensors", ".bin")
 #: Names of the same quantity in DistilBERT's configurations.
 _OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
 #: A prompt of average length, in word pieces.
@@ -82,17 +81,16 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"
     check_files(folder, files)
-    config = files.config
     words = said_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
     return CheckedModel(
         kind=files.kind,
-        depth=_size(config, "num_hidden_layers", path),
-        hidden=_size(config, "hidden_size", path),
-        intermediate=_size(config, "intermediate_size", path),
-        vocabulary=_size(config, "vocab_size", path),
+        depth=_size(files.config, "num_hidden_layers", path),
+        hidden=_size(files.config, "hidden_size", path),
+        intermediate=_size(files.config, "intermediate_size", path),
+        vocabulary=_size(files.config, "vocab_size", path),
         why_no_head=files.why_no_head,
         has_vocabulary=has_tokenizer(files.names),
-        file_bytes=sum(one.stat().st_size for one in folder.iterdir() if one.name.endswith(_WEIGHTS)),
+        file_bytes=sum((folder / name).stat().st_size for name in files.weights if name in files.names),
         tokens=files.tokens,
         notes=tuple(filter(None, (words, files.own_code_note))),
     )

@@ -185,10 +185,10 @@ def load_encoder(
     chosen = pick_device(device)
     name = name or name_of_model(source)
     with broken_files_named(source):
-        found = tokenizer_source = locate(source, revision)
+        found = locate(source, revision)
         files, base_found, opens_base, used_base, base_weights_id = ModelFiles(found.folder), None, None, name, ""
         if base is not None and (is_difference(found.folder) or not found.has_tokenizer):
-            base_found = tokenizer_source = _locate_base(source, base)
+            base_found = _locate_base(source, base)
         if is_difference(found.folder):
             model, lacks_head = _load_difference(found, base_found, dtype)
             base_weights_id = base_found.weights_id if base_found else ""
@@ -209,7 +209,7 @@ def load_encoder(
             used_base = base.name or name_of_model(base.source)
             same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
             opens_base = partial(_open_base, same_base, source, device, dtype)
-        tokenizer_source = found if found.has_tokenizer else tokenizer_source
+        tokenizer_source = found if found.has_tokenizer else base_found or found
         tokenizer = _load_tokenizer(tokenizer_source)
         notes = [check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size), files.own_code_note]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
@@ -290,17 +290,17 @@ def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -
         raise ModelError(f"{found.title} holds a difference from its base model; name that base ({spelled('base')})")
     with _as_base_of(found.title, base.title):
         model = _load_base(base, dtype)
+    body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     changed = apply_difference(model, found.folder, base.weights_id)
-    return model, not changed & _head_parameters(model)
+    return model, not any(name in changed and id(p) not in body for name, p in model.named_parameters())
 
 
 def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
     """The model whose head is used on another body."""
     found, missing = _load(base, dtype)
-    if why := ModelFiles(base.folder).why_no_head:
+    lacking = f"lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head" if missing else ""
+    if why := ModelFiles(base.folder).why_no_head or lacking:
         raise HeadError(f"the base {base.title} {why}")
-    if missing:
-        raise HeadError(f"the base {base.title} lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head")
     return found
 
 
@@ -338,9 +338,3 @@ def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
     with broken_files_named(found.title, "with its tokenizer"):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, trust_remote_code=False)
     return with_offsets(tokenizer)
-
-
-def _head_parameters(model: PreTrainedModel) -> set[str]:
-    """Names of the parameters of the head alone: neither the body's, nor tied to the body's."""
-    body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
-    return {name for name, p in model.named_parameters() if id(p) not in body}

@@ -67,10 +67,9 @@ def check_body(source: str | Path, model: PreTrainedModel, missing: Iterable[str
     lacking = sorted(name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER))
     unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
-    bare = {name: name.removeprefix(prefix) for name in unexpected}
-    spare = sorted(
-        name for name, rest in bare.items() if rest.split(".")[0] in inside and rest.split(".")[-1] in _PARAMETERS and rest not in unread
-    )
+    bare = ((name, name.removeprefix(prefix)) for name in sorted(unexpected))
+    known = [(name, rest.split(".")) for name, rest in bare if rest not in unread]
+    spare = [name for name, parts in known if parts[0] in inside and parts[-1] in _PARAMETERS]
     if lacking or spare:
         got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
         got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"

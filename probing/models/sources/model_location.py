@@ -51,18 +51,9 @@ class Located:
         return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
 
     @cached_property
-    def weights(self) -> tuple[Path, ...]:
-        """The weight files, in order.
-
-        Raises:
-            ModelError: if there are none.
-        """
-        return self.fetched or tuple(weight_files(self.folder))
-
-    @cached_property
     def weights_id(self) -> str:
         """sha256 over the weight files."""
-        return identity_of(self.weights)
+        return identity_of(self.fetched or weight_files(self.folder))
 
     @property
     def has_tokenizer(self) -> bool:
@@ -81,17 +72,15 @@ def locate(source: str | Path, revision: str | None) -> Located:
         ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case of
             ``core.checkpoint.cases``.
     """
-    folder = Path(source)
-    if not folder.is_dir():
-        if folder.is_absolute():
+    found = Located(str(source), Path(source))
+    if not found.folder.is_dir():
+        if found.folder.is_absolute():
             raise ModelError(f"no folder {source}; expected a model folder")
         snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
         check_files(source, ModelFiles(snapshot.folder, complete=False))
         found = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
-        check_files(source, ModelFiles(snapshot.folder))
-        return found
-    check_files(source, ModelFiles(folder))
-    return Located(str(source), folder)
+    check_files(source, ModelFiles(found.folder))
+    return found
 
 
 def check_configuration(source: str | Path, revision: str | None = None) -> None:

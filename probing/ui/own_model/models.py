@@ -62,12 +62,8 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
         placeholder="type a folder, hub id or name, or choose one",
         help="They are asked the same facts in the same run, and shown next to each other.",
     )
-    found = []
-    for number, text in enumerate(typed[:MAX_OTHERS]):
-        if not (one := _named(text.strip(), public, f"other.{number}")):
-            continue
-        found.append(_with_base(one, base))
-    return found
+    named = [_named(text.strip(), public, f"other.{number}") for number, text in enumerate(typed[:MAX_OTHERS])]
+    return [_with_base(one, base) for one in named if one]
 
 
 def _with_base(model: Named, base: Named | None) -> Named:
