@@ -49,8 +49,7 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     layers = config.get("num_hidden_layers", config.get("n_layers", 1))
     if files.kind and (said := why_unusable(files.kind, layers, config.get("is_decoder"))):
         yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
-    if empty:
-        other = min(filter(_OTHER_WEIGHTS.fullmatch, names), default="none under another name")
+    if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
         yield (
             f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them (TensorFlow and Flax: "
             "transformers 4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py), and save the model with save_pretrained"
@@ -60,6 +59,8 @@ def _cases(files: ModelFiles) -> Iterator[str]:
             "has no config.json; save the model itself with save_pretrained (from accelerate: unwrap_model(model)), or rename its "
             'bert_config.json and put "model_type": "bert" into it'
         )
+    if empty:
+        yield "has no weight files; expected model.safetensors or pytorch_model.bin"
     if said := next((said for _, said in files.headers if said), ""):
         yield said
     if prefix := _prefix(files):

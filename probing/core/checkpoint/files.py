@@ -130,9 +130,11 @@ class ModelFiles:
     def tokens(self) -> tuple[str, ...] | None:
         """Its tokens by id; None if no file in words has them."""
         path = next((self.folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json") if name in self.names), None)
-        if not (ids := path and read_once(_tokens, path)):
+        ids = ((path and read_once(_tokens, path)) or {}) | self.settings("added_tokens.json")
+        # No vocabulary has so many; the list of a damaged one would fill the memory.
+        if not ids or not all(type(number) is int and 0 <= number < 10**7 for number in ids.values()):
             return None
-        token_of = {number: token for token, number in (ids | self.settings("added_tokens.json")).items()}
+        token_of = {number: token for token, number in ids.items()}
         return tuple(token_of.get(number, "") for number in range(max(token_of) + 1))
 
     @property
