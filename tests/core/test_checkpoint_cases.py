@@ -75,7 +75,6 @@ MINE = dict.fromkeys(NAMES, 1.0)
 WAYS = {
     "a pointer to weights": (file("model.safetensors", POINTER), "git-lfs pointer in place of model.safetensors.*git lfs pull"),
     "a pointer to a pickle": (file("pytorch_model.bin", POINTER, "model.safetensors"), "git-lfs pointer in place of pytorch_model.bin"),
-    "a pointer to a tokenizer": (file("tokenizer.json", POINTER), "git-lfs pointer in place of tokenizer.json"),
     "a pointer to a configuration": (file("config.json", POINTER), "git-lfs pointer in place of config.json"),
     "an adapter": (
         file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"), "PEFT for some/base.*merge_and_unload",

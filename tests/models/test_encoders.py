@@ -92,23 +92,11 @@ def test_without_a_base_a_body_only_checkpoint_is_a_head_error(layout, bert_copy
             "cls.predictions.transform.LayerNorm.weight",
             "cls.predictions.transform.LayerNorm.bias",
         ),
-        (
-            "cls.predictions.bias",
-            "cls.predictions.transform.dense.bias",
-            "cls.predictions.transform.LayerNorm.weight",
-            "cls.predictions.transform.LayerNorm.bias",
-        ),
     ],
 )
 def test_a_head_with_missing_keys_is_an_error_even_with_a_base(lost, bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: name not in lost)
     with pytest.raises(HeadError, match=lost[0]):
-        load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
-
-
-def test_missing_body_weights_are_a_model_error(bert_copy, folder_of):
-    keep_weights(bert_copy, lambda name: "layer.1.attention.output.dense.weight" not in name)
-    with pytest.raises(ModelError, match=r"lacks 1 weights of its body, such as bert\.encoder\.layer\.1"):
         load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
 
 

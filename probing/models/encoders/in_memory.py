@@ -90,14 +90,13 @@ def encoder_of(
         identity = weights_id_in_memory(body, head) if lent is None else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
-        configs = (config, lent.body.config if lent is not None else config)
         return Encoder(
             name=name,
             body=body,
             head=head,
             tokenizer=tokenizer,
             weights_id=identity,
-            configuration=computation_digest(configs, tokenizer),
+            configuration=computation_digest((config, lent.body.config if lent else config), tokenizer),
             revision=LOCAL,
             base=lent.name if lent is not None else name,
             depth=int(config.num_hidden_layers),
