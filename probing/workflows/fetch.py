@@ -1,6 +1,5 @@
 """Fetches data sets and models, from their owners or from local copies."""
 
-import json
 import shutil
 import tempfile
 import zipfile
@@ -9,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from tqdm import tqdm
 
+from probing.core.checkpoint.files import ModelFiles, has_tokenizer
 from probing.core.errors import IncompleteCopyError, ModelError, RegistryError
 from probing.core.files.atomic import atomic_copy, atomic_file, atomic_folder, rename_folder
 from probing.core.files.checksums import file_sha256
@@ -18,15 +18,6 @@ from probing.core.paths import cache_folder
 from probing.core.registry import DataEntry, DataFile, ModelEntry, Registry, read_registry
 from probing.workflows.downloads import download, download_member
 from probing.workflows.output import Say
-
-_WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "difference.safetensors",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
-_TOKENIZER = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 
 def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, revision: str | None = None) -> None:
@@ -164,10 +155,9 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
             raise IncompleteCopyError(f"{folder} lacks {', '.join(lacking)} of {entry.name}; the files that exist were copied: {target}")
         return target
     # Imported only if a model comes from the hub.
-    from probing.models.encoders.model_checks import read_configuration
     from probing.models.sources.model_location import locate
 
-    found = locate(entry.source, entry.revision or None, read_configuration)
+    found = locate(entry.source, entry.revision or None)
     if not found.has_tokenizer and not entry.base:
         raise ModelError(f"{entry.source} has no tokenizer at commit {found.revision[:12]}; expected tokenizer.json or a vocabulary")
     return found.folder
@@ -175,16 +165,10 @@ def fetch_model(entry: ModelEntry, source: Path | None) -> Path:
 
 def _missing_parts(folder: Path) -> list[str]:
     """What a model's folder lacks: configuration, weights with all their parts, tokenizer."""
-    wanted = {"config.json": ("config.json",), "its weights": _WEIGHTS, "its tokenizer": _TOKENIZER}
-    lacking = [what for what, names in wanted.items() if not any((folder / name).is_file() for name in names)]
-    for index in folder.glob("*.index.json"):
-        try:
-            parts = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            lacking.append(f"a readable {index.name}")
-        else:
-            lacking += [part for part in parts if not (folder / part).is_file()]
-    return lacking
+    files = ModelFiles(folder)
+    weights = files.weights or "difference.safetensors" in files.names
+    wanted = {"config.json": files.config, "its weights": weights, "its tokenizer": has_tokenizer(files.names)}
+    return [*(what for what, there in wanted.items() if not there), *(name for name in files.weights if name not in files.names)]
 
 
 def _is_there(file: DataFile, target: Path) -> bool:

@@ -54,15 +54,15 @@ def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(onli
     """The owner pushes other weights between the configuration and the weights."""
     made = online.hub.repositories.add("org/tiny-bert", bert)
     first = made.refs["main"]
-    from probing.models.encoders import model_checks
+    from probing.models.encoders import load
 
-    read = model_checks.AutoConfig.from_pretrained
+    read = load.AutoConfig.from_pretrained
 
     def pushed_meanwhile(*given, **more):
         made.commit(contents.as_other_weights(bert))
         return read(*given, **more)
 
-    monkeypatch.setattr(model_checks.AutoConfig, "from_pretrained", pushed_meanwhile)
+    monkeypatch.setattr(load.AutoConfig, "from_pretrained", pushed_meanwhile)
     opened = load_encoder("org/tiny-bert", device="cpu")
     assert made.refs["main"] != first == opened.revision
     files = online.hub.asked(r"/resolve/")

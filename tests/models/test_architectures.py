@@ -160,7 +160,6 @@ def test_an_esm_without_the_weights_of_its_contact_prediction_is_complete(folder
         *(({"model_type": kind}, "causal models") for kind in ("gpt2", "llama", "t5", "bart")),
         ({"model_type": "convbert"}, "xlm-roberta-xl"),
         ({"model_type": "mobilebert"}, "xlm-roberta-xl"),
-        ({"model_type": "electra", "architectures": ["ElectraForPreTraining"]}, "generator"),
     ],
 )
 def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tmp_path):
@@ -169,20 +168,6 @@ def test_an_architecture_is_refused_by_its_configuration_alone(config, named, tm
     with pytest.raises(ModelError) as refused:
         load_encoder(tmp_path, device="cpu")
     assert named in str(refused.value) and config["model_type"] in str(refused.value).lower() and not isinstance(refused.value, NoOwnHead)
-
-
-def test_a_discriminator_is_refused_as_a_base_and_read_by_the_head_of_another_model(folder_of, tmp_path):
-    from transformers import ElectraForPreTraining
-
-    from probing.models.encoders.load import BaseSource
-
-    body = ElectraForPreTraining.from_pretrained(folder_of("electra"))
-    body.save_pretrained(tmp_path / "discriminator")
-    tiny_models.wordpiece().save_pretrained(tmp_path / "discriminator")
-    read = load_encoder(tmp_path / "discriminator", base=BaseSource(folder_of("electra")), device="cpu")
-    assert read.base == "tiny-electra"
-    with pytest.raises(ModelError, match="generator"):
-        load_encoder(tmp_path / "discriminator", base=BaseSource(tmp_path / "discriminator"), device="cpu")
 
 
 def test_the_drift_of_the_embeddings_counts_no_positions_that_attention_adds(encoder_of):

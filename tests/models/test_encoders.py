@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import pytest
@@ -93,30 +92,11 @@ def test_without_a_base_a_body_only_checkpoint_is_a_head_error(layout, bert_copy
             "cls.predictions.transform.LayerNorm.weight",
             "cls.predictions.transform.LayerNorm.bias",
         ),
-        (
-            "cls.predictions.bias",
-            "cls.predictions.transform.dense.bias",
-            "cls.predictions.transform.LayerNorm.weight",
-            "cls.predictions.transform.LayerNorm.bias",
-        ),
     ],
 )
 def test_a_head_with_missing_keys_is_an_error_even_with_a_base(lost, bert_copy, folder_of):
     keep_weights(bert_copy, lambda name: name not in lost)
     with pytest.raises(HeadError, match=lost[0]):
-        load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
-
-
-def test_a_base_without_a_complete_head_is_an_error(bert_copy, tmp_path):
-    keep_weights(bert_copy, lambda name: name.startswith("bert."))
-    base = shutil.copytree(bert_copy, tmp_path / "base")
-    with pytest.raises(HeadError, match="must have a complete masked-LM head"):
-        load_encoder(bert_copy, base=BaseSource(base), device="cpu")
-
-
-def test_missing_body_weights_are_a_model_error(bert_copy, folder_of):
-    keep_weights(bert_copy, lambda name: "layer.1.attention.output.dense.weight" not in name)
-    with pytest.raises(ModelError, match=r"lacks 1 weights of its body, such as bert\.encoder\.layer\.1"):
         load_encoder(bert_copy, base=BaseSource(folder_of("bert")), device="cpu")
 
 
@@ -132,44 +112,10 @@ def test_old_checkpoints_with_gamma_and_beta_are_complete(bert_copy, folder_of):
     assert torch.equal(encoder.head.norm.weight, wanted.head.norm.weight)
 
 
-def test_a_truncated_weight_file_is_a_model_error(bert_copy):
-    path = bert_copy / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ModelError, match="cannot load"):
-        load_encoder(bert_copy, device="cpu")
-
-
-def test_weights_of_another_shape_are_a_model_error(bert_copy):
-    config = json.loads((bert_copy / "config.json").read_text())
-    (bert_copy / "config.json").write_text(json.dumps({**config, "intermediate_size": 40}))
-    with pytest.raises(ModelError):
-        load_encoder(bert_copy, device="cpu")
-
-
-@pytest.mark.parametrize("config", ["{}", "no json", '{"model_type": "no-such-thing"}'])
-def test_a_folder_that_is_no_masked_language_model_is_a_model_error(config, tmp_path):
-    (tmp_path / "config.json").write_text(config)
-    with pytest.raises(ModelError, match="cannot load"):
-        load_encoder(tmp_path, device="cpu")
-
-
-def test_a_folder_that_is_not_there_is_a_model_error(tmp_path):
-    with pytest.raises(ModelError):
-        load_encoder(tmp_path / "nowhere", device="cpu")
-
-
 def test_a_tokenizer_of_the_wrong_size_is_refused(bert_copy):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris"]
     BertTokenizer(vocab={token: n for n, token in enumerate(tokens)}).save_pretrained(bert_copy)
     with pytest.raises(ModelError, match=r"the tokenizer of .* has 6 tokens"):
-        load_encoder(bert_copy, device="cpu")
-
-
-def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(bert_copy):
-    tokenizer = tiny_models.wordpiece()
-    tokenizer.add_tokens(["additional"])
-    tokenizer.save_pretrained(bert_copy)
-    with pytest.raises(ModelError, match="do not belong together"):
         load_encoder(bert_copy, device="cpu")
 
 

@@ -1,27 +1,88 @@
-"""What a folder may be instead of a model that can be used, and the way out: one table for commands, notebooks and pages."""
+"""What a folder may be instead of a model that can be used, and the way out, for commands, notebooks and pages alike."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from probing.core.checkpoint.files import ARCHITECTURES, ModelFiles, heads_of
+from probing.core.checkpoint.files import ARCHITECTURES, ModelFiles
 from probing.core.errors import ModelError
 
+#: The column ``layer`` holds at most the embeddings, layer 0, and this many layers.
+MAX_LAYERS = 255
 #: Weights of other programs, and of PyTorch under other names.
 _OTHER_WEIGHTS = re.compile(
     r"global_step.*|zero_to_fp32\.py|onnx|saved_model\.pb|openvino.*|.*\.(h5|msgpack|onnx|ckpt.*|pth?|bin|safetensors|ot|gguf|mlmodel)"
 )
-_STATE = re.compile(r"random_states_|optimizer\.")
-#: Ends of the names of weights with a row for every token.
-_OF_VOCABULARY = re.compile(r"((word|tok)_embeddings|decoder|projector|generator_lm_head)\.(weight|bias)$|(predictions|lm_head)\.bias$")
+_EMBEDDINGS = re.compile(
+    rf"((?:.+?\.)??)(?:(?:{'|'.join(one.replace('-', '_') for one in ARCHITECTURES)})\.)?embeddings\.(?:word|tok)_embeddings\.weight"
+)
 #: Tokenizers of such models that exist in Python only.
 _IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer")
-CAUSAL = (
-    "is a decoder (is_decoder in its config.json): it does not see what follows a gap, so it cannot be asked as a masked language model; "
-    "use the encoder that it was made from"
-)
 SLOW = "has a tokenizer in Python only ({}), which does not say which letters a token stands for; models with it cannot be used"
+#: Share of a vocabulary that its tokenizer need not reach: released ones have odd signs.
+_FEW = 0.01
+
+
+def check_files(title: str | Path, files: ModelFiles) -> None:
+    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` is how the user names it."""
+    for said in _cases(files):
+        raise ModelError(f"{title} {said}")
+
+
+def _cases(files: ModelFiles) -> Iterator[str]:
+    """What is said of a folder, in the order in which it is looked for."""
+    names, config = files.names, files.config
+    if pointer := _pointer(files):
+        yield f"has a git-lfs pointer in place of {pointer}; fetch the file itself with: git lfs pull"
+    if "adapter_config.json" in names:
+        adapted = files.settings("adapter_config.json").get("base_model_name_or_path") or "another model"
+        yield (
+            f"holds an adapter of PEFT for {adapted} (adapter_config.json), which is no model by itself; load both with PEFT, call "
+            "merge_and_unload(), save the result with save_pretrained, and the tokenizer beside it, and name that folder"
+        )
+    empty = files.complete and not files.weights and "difference.safetensors" not in names
+    if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
+        yield f"is no model's folder, but has one inside: name {inside}"
+    if "config.json" in names and not files.kind:
+        yield 'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of transformers, in UTF-8'
+    layers = config.get("num_hidden_layers", config.get("n_layers", 1))
+    if files.kind and (said := why_unusable(files.kind, layers, config.get("is_decoder"))):
+        yield said + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
+    if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
+        yield (
+            f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them (TensorFlow and Flax: "
+            "transformers 4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py), and save the model with save_pretrained"
+        )
+    if "config.json" not in names:
+        yield (
+            "has no config.json; save the model itself with save_pretrained (from accelerate: unwrap_model(model)), or rename its "
+            'bert_config.json and put "model_type": "bert" into it'
+        )
+    if empty:
+        yield "has no weight files; expected model.safetensors or pytorch_model.bin"
+    if said := next((said for _, said in files.headers if said), ""):
+        yield said
+    if prefix := _prefix(files):
+        yield (
+            f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with what is around it; "
+            "save the model inside it with save_pretrained, or take the prefix off the names"
+        )
+    yield from _tokenizers(files)
+
+
+def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
+    """Why a model of this ``model_type``, number of layers and ``is_decoder`` cannot be used, in words that follow its name, or nothing."""
+    if kind not in ARCHITECTURES:
+        known = f"expected a masked language model, one of {', '.join(ARCHITECTURES)}"
+        return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
+    if decoder:
+        way = "so it cannot be asked as a masked language model; use the encoder that it was made from"
+        return f"is a decoder (is_decoder in its config.json): it does not see what follows a gap, {way}"
+    # Building a billion of them would exhaust the memory.
+    if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
+        return f"has a config.json with {layers!r} layers, expected 1 to {MAX_LAYERS}; fix it or use the model's own"
+    return ""
 
 
 def _pointer(files: ModelFiles) -> str:
@@ -29,117 +90,29 @@ def _pointer(files: ModelFiles) -> str:
     return next((path.name for path in small if path.read_bytes().startswith(b"version https://git-lfs")), "")
 
 
-def _lacks_weights(files: ModelFiles) -> bool:
-    return files.complete and not files.weights and "difference.safetensors" not in files.names
-
-
-def _inside(files: ModelFiles) -> Path | None:
-    """The model of the main branch in a folder of the hub's cache, the last checkpoint of a run, or any other model in a folder."""
-    if "config.json" in files.names and not _lacks_weights(files):
-        return None
-    found = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in files.folder.glob(f"{pattern}/config.json")]
-    main = files.folder / "refs" / "main"
-    branch = main.read_text(encoding="utf-8", errors="replace").strip() if main.is_file() else ""
+def _inside(folder: Path) -> Path | None:
+    """A model in a folder: the newest snapshot in one of the hub's cache, the last checkpoint of a run."""
+    found = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/config.json")]
     models = [one.folder for one in found if one.kind and one.weights]
-    return max(models, default=None, key=lambda one: (one.name == branch, *map(int, re.findall(r"(?<=checkpoint-)\d+", one.name))))
-
-
-def _own_code(files: ModelFiles) -> str:
-    code, known = files.config.get("auto_map"), ("AutoModel", "AutoModelForMaskedLM", "AutoModelForPreTraining")
-    named = code.items() if isinstance(code, dict) else ()
-    return min((str(one) for part, one in named if part in known or files.kind not in ARCHITECTURES), default="")
+    return max(models, default=None, key=lambda one: (*map(int, re.findall(r"(?<=checkpoint-)\d+", one.name)), one.stat().st_mtime))
 
 
 def _prefix(files: ModelFiles) -> str:
-    bodies = ["model."] if files.kind == "modernbert" else [f"{one.replace('-', '_')}." for one in ARCHITECTURES]
-    found = {match[1] for name in files.shapes if (match := re.match(r"(.*?)embeddings\.(?:word|tok)_embeddings\.weight$", name))}
-    if not found or found & {"", *bodies}:
-        return ""
-    before = min(found)
-    return next((before.removesuffix(body) for body in bodies if before.endswith(f".{body}")), before)
+    found = {match[1] for match in map(_EMBEDDINGS.fullmatch, files.weight_names) if match}
+    return "" if "" in found or (files.kind == "modernbert" and "model." in found) else min(found, default="")
 
 
-def _other_size(files: ModelFiles) -> str:
-    """Of the size that is changed most often, and most often in one place only; all others are compared when the weights are loaded."""
-    rows = files.config.get("vocab_size")
-    for name, shape in files.shapes.items():
-        ours = _OF_VOCABULARY.search(name) and ("embeddings." in name or name.startswith(heads_of(files.kind)))
-        if 0 in shape or (ours and shape and type(rows) is int and shape[0] != rows):
-            return said_of_sizes(name, shape, (rows, *shape[1:]))
-    return ""
-
-
-def _tokenizer(files: ModelFiles) -> str:
-    settings, rows = files.settings("tokenizer_config.json"), files.config.get("vocab_size")
+def _tokenizers(files: ModelFiles) -> Iterator[str]:
+    settings, rows, tokens = files.settings("tokenizer_config.json"), files.config.get("vocab_size"), files.tokens
     kinds = [settings.get("tokenizer_class"), files.config.get("tokenizer_class")]
-    if slow := next((one for one in kinds if one in _IN_PYTHON and "tokenizer.json" not in files.names), ""):
-        return SLOW.format(slow)
-    if files.tokens and type(rows) is int and len(files.tokens) > rows > 0:
-        return said_of_surplus(len(files.tokens), rows)
+    own = settings.get("auto_map") if "tokenizer.json" not in files.names else None
+    yield from (SLOW.format(one) for one in kinds if one in _IN_PYTHON or (own and one))
+    if tokens and type(rows) is int and len(tokens) > rows:
+        yield said_of_surplus(len(tokens), rows)
     # Other classes of tokenizers declare the mask by themselves.
     declared = (settings | files.settings("special_tokens_map.json")).get("mask_token")
-    plain = kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend")
-    return said_of_mask(files.tokens) if files.tokens and plain and not declared else ""
-
-
-#: What finds a case, and what is said of it, with what was found in its gap; in the order in which they are looked for.
-CASES: tuple[tuple[Callable[[ModelFiles], Any], str], ...] = (
-    (_pointer, "has a git-lfs pointer in place of {}; fetch the file itself with: git lfs pull"),
-    (
-        lambda files: (
-            "adapter_config.json" in files.names
-            and (files.settings("adapter_config.json").get("base_model_name_or_path") or "another model")
-        ),
-        "holds an adapter of PEFT for {} (adapter_config.json), which is no model by itself; load both with PEFT, call "
-        "merge_and_unload(), save the result with save_pretrained, and the tokenizer beside it, and name that folder",
-    ),
-    (_inside, "is no model's folder, but has one inside: name {}"),
-    (
-        lambda files: "config.json" not in files.names and min(filter(_STATE.match, files.names), default=""),
-        "holds the state of a training ({}) and no config.json; save the model itself, with accelerate "
-        "accelerator.unwrap_model(model).save_pretrained(FOLDER), and the tokenizer beside it",
-    ),
-    (
-        lambda files: _lacks_weights(files) and min(filter(_OTHER_WEIGHTS.fullmatch, files.names), default=""),
-        "has no model.safetensors or pytorch_model.bin, but {}; load those weights with what made them (TensorFlow and Flax: transformers "
-        "4 with from_tf or from_flax; shards of DeepSpeed: zero_to_fp32.py), and save the model with save_pretrained",
-    ),
-    (
-        lambda files: "config.json" not in files.names,
-        "has no config.json; expected a model in the format of transformers (save_pretrained)",
-    ),
-    (
-        _own_code,
-        "is a model with code of its own (auto_map in config.json: {}), which is not run here; if transformers' own model of this kind "
-        "computes the same, take auto_map out of config.json, else this model cannot be used",
-    ),
-    (lambda files: files.config.get("is_decoder") is True, CAUSAL),
-    (lambda files: next((said for _, said in files.headers if said), ""), "{} with save_pretrained"),
-    (
-        _prefix,
-        "has weights whose names begin with '{}', which is no part of such a model: they were saved with what is around it; save the model "
-        "inside it with save_pretrained, or take the prefix off the names",
-    ),
-    (_other_size, "{}"),
-    (_tokenizer, "{}"),
-)
-
-
-def check_files(title: str | Path, files: ModelFiles) -> None:
-    """Raises a ``ModelError`` with the way out for a folder that is one of the cases; ``title`` is how the user names it."""
-    for find, sentence in CASES:
-        if found := find(files):
-            raise ModelError(f"{title} {sentence.format(found)}")
-
-
-def said_of_sizes(name: str, stored: Collection[int], configured: Collection[Any]) -> str:
-    """A weight whose size is not that of the configuration."""
-    if 0 in stored:
-        way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
-        return f"has weights without values ({name}), as DeepSpeed ZeRO-3 saves them if they are not gathered; {way}"
-    sizes = f"of size {' x '.join(map(str, stored))}, its config.json says {' x '.join(map(str, configured))}"
-    causes = "a vocabulary that was resized in one place only, heads that were pruned, or another model's config.json"
-    return f"has the weight {name} {sizes}; usual causes are {causes}: save the model again with save_pretrained"
+    if tokens and kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend") and not declared:
+        yield said_of_mask(tokens)
 
 
 def said_of_mask(tokens: Collection[str]) -> str:
@@ -153,3 +126,20 @@ def said_of_surplus(tokens: int, rows: int) -> str:
     """A tokenizer with more tokens than the model has rows."""
     more = f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not belong together"
     return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
+
+
+def said_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
+    """A warning of words that a tokenizer can never produce, which first makes ``read`` of a text; empty if there are few or none."""
+    # Tokens of bytes write what is beyond ASCII as other letters.
+    of_bytes = any(token.startswith("Ġ") for token in tokens)
+    plain = [token.removeprefix("##").lstrip("▁") for token in tokens if token[:1] not in "[<"]
+    words = [word for word in plain if word.isascii() or not of_bytes]
+    lost = [word for word in words if not (word.isascii() and word.lower() == word) and read(word).strip() != word]
+    if len(lost) > _FEW * len(words):
+        setting = '"do_lower_case": false' if read("A") != "A" and lost[0].lower() != lost[0] else '"strip_accents": false'
+        said = f"{len(lost):,} words, such as {lost[0]}, that its tokenizer changes (capitals, accents) before it looks for them"
+    elif read("A") == "A" and all(word.lower() == word for word in words) and any(re.search("[a-z]", word) for word in words):
+        setting, said = '"do_lower_case": true', "no word with capitals, which its tokenizer keeps, so that such words are unknown"
+    else:
+        return ""
+    return f"warning: the vocabulary of {name} has {said}: put {setting} into its tokenizer_config.json"

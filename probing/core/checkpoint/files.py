@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ ARCHITECTURES = (
     "albert", "bert", "camembert", "data2vec-text", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "esm", "megatron-bert",
     "modernbert", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl",
 )  # fmt: skip
-_HEADS = {"albert": "predictions.", "distilbert": "vocab_", "electra": "generator_", "modernbert": "decoder."}
+#: How the names of the weights of a masked-LM head begin, by architecture.
+_HEADS = {"albert": ("predictions.",), "distilbert": ("vocab_",), "electra": ("generator_",), "modernbert": ("decoder.",)}
+_OTHER_HEADS = ("cls.predictions.", "lm_predictions.", "lm_head.")
 _DISCRIMINATOR = (
     "is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release, such as "
     "google/electra-small-generator"
@@ -24,15 +27,15 @@ _DISCRIMINATOR = (
 NO_HEAD = "has no own masked-LM head; name its base model, whose complete head is used"
 #: Weights as transformers stores them, in the order in which it looks for them: in one file, or as a list of shards.
 LAYOUTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
-#: Modules whose objects a file of weights alone holds.
-_OF_WEIGHTS = re.compile(r"(torch|collections|numpy|_codecs)\b")
+#: What torch makes of a file of weights without running it.
+_OF_WEIGHTS = re.compile(r"(torch(?!\.storage\._load)|collections)\.")
+#: Formats of integers; LongStorage has the position ids of older checkpoints.
+_INTEGERS = re.compile(r"torch\.(Q?U?Int|Char|Byte|Short)\w*Storage")
+_NO_FLOATS = "expected floating-point weights; it is quantised or damaged: use the original weights"
+#: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
+_PARAMETERS = (".weight", ".bias", ".gamma", ".beta")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration, zipfile.BadZipFile)
-
-
-def heads_of(kind: str) -> tuple[str, ...]:
-    """How the names of the weights of an architecture's masked-LM head begin."""
-    return (_HEADS[kind],) if kind in _HEADS else ("cls.predictions.", "lm_predictions.", "lm_head.")
 
 
 def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str]) -> str:
@@ -45,7 +48,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
     """
     declared = any(one.endswith(("ForMaskedLM", "ForPreTraining")) and one != "ElectraForPreTraining" for one in architectures)
     # ModernBERT's classifiers have a head of these names, too, and it is trained for their task.
-    begins = (*heads_of(kind), *(["head."] if declared and kind == "modernbert" else []))
+    begins = (*_HEADS.get(kind, _OTHER_HEADS), *(["head."] if declared and kind == "modernbert" else []))
     if any(name.startswith(begins) for name in names) if names else declared:
         return ""
     discriminates = "ElectraForPreTraining" in architectures or any(name.startswith("discriminator_") for name in names)
@@ -53,12 +56,7 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
 
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
-    """Names of the weight files that are loaded; none if there are no weights.
-
-    Args:
-        names: of all files.
-        shards: the names of the shards that the file of that name lists.
-    """
+    """Names of the weight files that are loaded, of all ``names``; ``shards`` gives those that a list names. None if there are none."""
     there = set(names)
     for layout in LAYOUTS:
         if layout in there:
@@ -97,7 +95,7 @@ class ModelFiles:
     def why_no_head(self) -> str:
         """``why_no_head`` of the folder."""
         named = self.config.get("architectures")
-        return why_no_head(self.kind, [*map(str, named)] if isinstance(named, list) else [], self.shapes)
+        return why_no_head(self.kind, [*map(str, named)] if isinstance(named, list) else [], self.weight_names)
 
     @cached_property
     def weights(self) -> list[str]:
@@ -105,23 +103,46 @@ class ModelFiles:
         return chosen_weights(self.names, lambda index: sorted({*map(str, dict(self.settings(index).get("weight_map", {})).values())}))
 
     @cached_property
-    def headers(self) -> list[tuple[dict[str, tuple[int, ...]], str]]:
-        """Name of each weight with its shape (empty if the weights alone say it), and what is wrong with the file; for each weight file."""
-        return [read_once(_header, self.folder / name) or ({}, "") for name in self.weights]
+    def headers(self) -> list[tuple[frozenset[str], str]]:
+        """Of each weight file the names of its weights, and what is wrong with it."""
+        end = "which is missing, damaged or something else, such as a web page; copy or download it again"
+        unreadable = f"has the weight file {{}}, {end}" if self.complete else ""
+        return [read_once(_header, self.folder / name) or (frozenset(), unreadable.format(name)) for name in self.weights]
 
-    @cached_property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of all weights; empty if they cannot be read, which loading them will explain."""
-        return {name: shape for shapes, _ in self.headers for name, shape in shapes.items()}
+    @property
+    def weight_names(self) -> frozenset[str]:
+        """Names of all weights that its files name."""
+        return frozenset().union(*(names for names, _ in self.headers))
+
+    @property
+    def own_code(self) -> str:
+        """What its configuration names of code of its own; empty if nothing."""
+        named = self.config.get("auto_map")
+        return next(map(str, named.values()), "") if isinstance(named, dict) else ""
+
+    @property
+    def own_code_note(self) -> str:
+        """One line if its configuration names code of its own."""
+        code = f"note: auto_map in config.json names code of its own ({self.own_code}), which is not run"
+        return f"{code}: transformers' own {self.kind} model reads the weights" if self.own_code else ""
 
     @cached_property
     def tokens(self) -> tuple[str, ...] | None:
         """Its tokens by id; None if no file in words has them."""
         path = next((self.folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json") if name in self.names), None)
-        if not (ids := path and read_once(_tokens, path)):
+        ids = ((path and read_once(_tokens, path)) or {}) | self.settings("added_tokens.json")
+        # No vocabulary has so many; the list of a damaged one would fill the memory.
+        if not ids or not all(type(number) is int and 0 <= number < 10**7 for number in ids.values()):
             return None
-        token_of = {number: token for token, number in (ids | self.settings("added_tokens.json")).items()}
+        token_of = {number: token for token, number in ids.items()}
         return tuple(token_of.get(number, "") for number in range(max(token_of) + 1))
+
+    @property
+    def lower_cases(self) -> bool:
+        """Whether its tokenizer lower-cases words, by its files; BERT's does if nothing says otherwise."""
+        own = read_once(_normalizer, self.folder / "tokenizer.json")
+        usual = re.search('"lowercase": true|"Lowercase"', own) if own else "vocab.txt" in self.names and self.kind != "esm"
+        return bool(self.settings("tokenizer_config.json").get("do_lower_case", usual))
 
     def settings(self, name: str) -> dict[str, Any]:
         """The object in a JSON file; empty if there is none that can be read."""
@@ -146,16 +167,22 @@ def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _header(path: Path) -> tuple[dict[str, tuple[int, ...]], str]:
+def _normalizer(path: Path) -> str:
+    return json.dumps(_json(path).get("normalizer"))
+
+
+def _header(path: Path) -> tuple[frozenset[str], str]:
     if path.suffix != ".safetensors":
         return _of_pickle(path)
     with path.open("rb") as stream:
         found = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
-    return {name: tuple(one["shape"]) for name, one in found.items() if name != "__metadata__"}, ""
+    formats = {name: one["dtype"] for name, one in found.items() if name.endswith(_PARAMETERS)}
+    strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if not dtype.startswith(("F", "BF"))), "")
+    return frozenset(formats), f"stores {strange}, {_NO_FLOATS}" if strange else ""
 
 
-def _of_pickle(path: Path) -> tuple[dict[str, tuple[int, ...]], str]:
-    """The texts in a pickle, in order, and its classes: its operations are listed, and none is carried out."""
+def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
+    """The texts and classes in a pickle: its operations are listed, and none is carried out."""
     with path.open("rb") as stream:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -165,21 +192,18 @@ def _of_pickle(path: Path) -> tuple[dict[str, tuple[int, ...]], str]:
             # Older files have three short pickles before that of the weights.
             while len(operations := [*pickletools.genops(stream)]) < 50 and stream.peek(1):
                 pass
-    texts, said = [""], ""
-    for operation, value, _ in operations:
-        if "UNICODE" in operation.name:
-            texts.append(str(value))
-        named = (
-            str(value).replace(" ", ".") if operation.name == "GLOBAL" else ".".join(texts[-2:]) if operation.name == "STACK_GLOBAL" else ""
-        )
-        if named and not _OF_WEIGHTS.match(named):
-            said = said or f"holds objects of Python ({named}) with its weights; load it where it was made, and save the model itself"
-        if operation.name == "STACK_GLOBAL":
-            del texts[-2:]
-    first = next((number for number, text in enumerate(texts) if _NAME.fullmatch(text)), 0)
-    if first and texts[first - 1]:
-        said = said or f"has its weights under the key {texts[first - 1]!r}; load them into the model (load_state_dict), and save it"
-    return {text: () for text in texts if text.endswith((".weight", ".bias", ".gamma", ".beta"))}, said
+    saved = "load it where it was made, and save the model itself with save_pretrained"
+    if (protocol := max((int(value or 0) for operation, value, _ in operations if operation.name == "PROTO"), default=2)) > 2:
+        return frozenset(), f"has its weights in a pickle of protocol {protocol}, which torch reads by running it; {saved}"
+    named = [str(value).replace(" ", ".") for operation, value, _ in operations if operation.name == "GLOBAL"]
+    if strange := next((one for one in named if not _OF_WEIGHTS.match(one)), ""):
+        return frozenset(), f"holds objects of Python ({strange}) with its weights; {saved}"
+    texts = ["", *(str(value) for operation, value, _ in operations if "UNICODE" in operation.name)]
+    if key := next((before for before, text in pairwise(texts) if _NAME.fullmatch(text)), ""):
+        way = "load them into the model (load_state_dict), and save it with save_pretrained"
+        return frozenset(), f"has its weights under the key {key!r}; {way}"
+    strange = next((one for one in named if _INTEGERS.match(one)), "")
+    return frozenset(text for text in texts if text.endswith(_PARAMETERS)), f"stores weights as {strange}, {_NO_FLOATS}" if strange else ""
 
 
 def _tokens(path: Path) -> dict[str, int]:

@@ -33,18 +33,21 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
     if other:
         first = ", ".join(f"{n} is {own!r} against {lent!r}" for n, own, lent in other[:3])
         said.append(f"{len(other):,} of {len(pairs):,} ids belong to other tokens: {first}")
-    return f"does not fit the base {name}: {', '.join(said)}; name the model that it was fine-tuned from" if said else ""
+    way = "name the model that it was fine-tuned from"
+    if model.depth < base.depth and len(said) == 1:
+        way = f"{way}, or, for a student of {name}, put that model's head into it (BertForMaskedLM or its like), save it, and name no base"
+    return f"does not fit the base {name}: {', '.join(said)}; {way}" if said else ""
 
 
 def added_tokens(name: str, model: Shape, base_name: str, base: Shape) -> tuple[list[int], str]:
-    """The ids of a model's tokens for which its base's head has no row, and one line if the two do not have the same tokens or rows."""
+    """The ids of a model's tokens for which its base's head has no row, and one line if the two do not have the same tokens."""
     own, lent = model.tokens or (), base.tokens or ()
-    if model == base or not own or not lent:
+    if own == lent or not own or not lent:
         return [], ""
     without = [number for number, token in enumerate(own) if number >= len(lent) or token != lent[number]]
-    some = next(iter([*(own[n] for n in without), *lent[len(own) :]]), "none")
-    sizes = f"{len(own):,} tokens in {model.rows:,} rows, its base {base_name} {len(lent):,} in {base.rows:,}"
-    return without, f"note: {name} has {sizes}; tokens that only one of them has (such as {some}) cannot be answers"
+    some = next(iter([*(own[n] for n in without), *lent[len(own) :]]))
+    sizes = f"{len(own):,} tokens, its base {base_name} {len(lent):,}"
+    return without, f"note: {name} has {sizes}; tokens that only one of them has, such as {some}, cannot be answers"
 
 
 def said_of_drift(name: str, base: str, rows: Iterable[Mapping[str, Any]]) -> str:

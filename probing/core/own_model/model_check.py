@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.core.checkpoint.cases import check_files
-from probing.core.checkpoint.files import ARCHITECTURES, ModelFiles, has_tokenizer
-from probing.core.checkpoint.fit import Shape, unlike
+from probing.core.checkpoint.cases import check_files, said_of_words
+from probing.core.checkpoint.files import ModelFiles, has_tokenizer
+from probing.core.checkpoint.fit import Shape
 from probing.core.errors import ModelError
 
-_WEIGHTS = (".safetensors", ".bin")
 #: Names of the same quantity in DistilBERT's configurations.
 _OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
 #: A prompt of average length, in word pieces.
@@ -32,6 +31,7 @@ class CheckedModel:
         has_vocabulary: whether a tokenizer is among its files; otherwise its base's is used.
         file_bytes: of its weights on this machine; 0 if there are none.
         tokens: by id; None if unknown.
+        notes: what may make its numbers other than they seem, one line each.
     """
 
     kind: str
@@ -43,11 +43,7 @@ class CheckedModel:
     has_vocabulary: bool
     file_bytes: int
     tokens: tuple[str, ...] | None = None
-
-    @property
-    def has_head(self) -> bool:
-        """Whether it was saved with a masked-LM head; otherwise its base's head reads it."""
-        return not self.why_no_head
+    notes: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:
@@ -65,11 +61,10 @@ class CheckedModel:
         head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
         return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
 
-    def unlike(self, base: "CheckedModel", name: str) -> str:
-        """Why the base of this name cannot be the base of the model, in words; empty if it can."""
-        own, lent = (Shape(one.kind, one.depth, one.hidden, one.vocabulary, one.tokens) for one in (self, base))
-        # Without a tokenizer of its own a model is read with its base's.
-        return unlike(own if self.has_vocabulary else own._replace(tokens=lent.tokens), lent, name)
+    def shape(self, base: "CheckedModel | None" = None) -> Shape:
+        """What it has in common with its base, which has its tokenizer, too, if it has none of its own."""
+        tokens = base.tokens if base and not self.has_vocabulary else self.tokens
+        return Shape(self.kind, self.depth, self.hidden, self.vocabulary, tokens)
 
 
 def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
@@ -80,28 +75,24 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
         complete: whether all files are there; else the weights are to be downloaded.
 
     Raises:
-        ModelError: if there is no such folder, it has no configuration, or the model has no known masked-LM head; and for a folder that is
-            a case of ``core.checkpoint.cases``.
+        ModelError: if there is no such folder, a size is no number, or the folder is a case of ``core.checkpoint.cases``.
     """
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"
     check_files(folder, files)
-    config, kind = files.config, files.kind
-    if not kind:
-        raise ModelError(f"{path} cannot be read, or has no model_type; expected a configuration of transformers")
-    if kind not in ARCHITECTURES:
-        raise ModelError(f"{folder.name} is a {kind} model; expected a masked language model: one of {', '.join(ARCHITECTURES)}")
+    words = said_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
     return CheckedModel(
-        kind=kind,
-        depth=_size(config, "num_hidden_layers", path),
-        hidden=_size(config, "hidden_size", path),
-        intermediate=_size(config, "intermediate_size", path),
-        vocabulary=_size(config, "vocab_size", path),
+        kind=files.kind,
+        depth=_size(files.config, "num_hidden_layers", path),
+        hidden=_size(files.config, "hidden_size", path),
+        intermediate=_size(files.config, "intermediate_size", path),
+        vocabulary=_size(files.config, "vocab_size", path),
         why_no_head=files.why_no_head,
         has_vocabulary=has_tokenizer(files.names),
-        file_bytes=sum(one.stat().st_size for one in folder.iterdir() if one.name.endswith(_WEIGHTS)),
+        file_bytes=sum((folder / name).stat().st_size for name in files.weights if name in files.names),
         tokens=files.tokens,
+        notes=tuple(filter(None, (words, files.own_code_note))),
     )
 
 

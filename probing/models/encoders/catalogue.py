@@ -13,8 +13,7 @@ from probing.core.model_folders import base_entry, find_entry, variant_and_seed
 from probing.core.options import spelled
 from probing.core.registry import ModelEntry, read_registry, where_data_are
 from probing.models.encoders.load import BaseSource, Encoder, load_encoder
-from probing.models.encoders.model_checks import read_configuration
-from probing.models.sources.model_location import locate_configuration
+from probing.models.sources.model_location import check_configuration
 from probing.models.sources.reasons import HUB_ERRORS
 from probing.models.sources.weights import joint_weights_id
 
@@ -203,7 +202,7 @@ def require_base(entry: ModelEntry) -> None:
     if origin is None or origin.name in {one.name for one in read_registry().models}:
         return
     try:
-        read_configuration(origin.location, locate_configuration(origin.location, origin.revision or None))
+        check_configuration(origin.location, origin.revision or None)
     except ModelError as error:
         raise ModelError(f"the base {entry.base} cannot be used: {error}; name another ({spelled('base')})") from error
 

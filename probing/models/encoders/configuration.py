@@ -28,10 +28,6 @@ WITH_EFFECT = {"modernbert": ("classifier_activation", "classifier_bias"), "esm"
 ONLY_IN_TRAINING = ("dropout", "initializer")
 
 
-#: Share of a vocabulary that its tokenizer need not reach: released ones have odd signs.
-_FEW = 0.01
-
-
 def configuration_digest(config: PretrainedConfig) -> str:
     """sha256 over the settings that decide an encoder's output, independent of its name and location."""
     defaults, counted = type(config)().to_dict(), WITH_EFFECT.get(config.model_type, ())
@@ -48,22 +44,6 @@ def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
     """``cased`` if a tokenizer keeps capital letters, else ``uncased``."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     return "uncased" if normalizer and not any(letter.isupper() for letter in normalizer.normalize_str("Paris")) else "cased"
-
-
-def casing_warning(title: object, tokenizer: PreTrainedTokenizerBase) -> str:
-    """One line on words of a vocabulary that its tokenizer can never produce because of capitals; empty if there are few or none."""
-    special = set(tokenizer.get_added_vocab()) | set(tokenizer.all_special_tokens)
-    # Tokens of bytes write what is beyond ASCII as other letters.
-    of_bytes = type(tokenizer.backend_tokenizer.model).__name__ == "BPE"
-    words = [word for word in tokens_of(tokenizer) if word not in special and word[:1] not in "[<" and (word.isascii() or not of_bytes)]
-    capitals = [word for word in words if word.lower() != word]
-    if casing_of(tokenizer) == "uncased":
-        said = f"{len(capitals):,} words with capitals, such as {capitals[0] if capitals else ''}, that its tokenizer lower-cases"
-        lost, setting = len(capitals) > _FEW * len(words), "false"
-    else:
-        said = "no word with capitals, which its tokenizer keeps, so that such words are unknown"
-        lost, setting = not capitals and any("a" <= letter <= "z" for word in words for letter in word), "true"
-    return f"warning: the vocabulary of {title} has {said}: add tokenizer_config.json with do_lower_case {setting}" if lost else ""
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:

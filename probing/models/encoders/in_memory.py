@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from probing.core.checkpoint.cases import why_unusable
 from probing.core.checkpoint.files import why_no_head
 from probing.core.errors import ModelError, NoOwnHead
 from probing.core.options import spelled
@@ -18,11 +19,10 @@ from probing.models.encoders.load import Encoder, pick_device
 from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
-    check_architecture,
     check_finite,
-    check_layers,
     check_tokenizer,
     lent_head,
+    logged,
     longest_input,
     shape_of,
     with_offsets,
@@ -62,12 +62,13 @@ def encoder_of(
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise ModelError(f"got {type(tokenizer).__name__} as the tokenizer of {source}; give the model's own (tokenizer=)")
     chosen = pick_device(device)
-    check_architecture(source, model.config, lent_head=base is not None)
-    check_layers(source, model.config)
+    kind, config = model.config.model_type, model.config
+    if said := why_unusable(kind, getattr(config, "num_hidden_layers", None), getattr(config, "is_decoder", False)):
+        raise ModelError(f"{source} {said}")
     _check_weights(source, model)
     with broken_files_named(source):
         names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
-        lacks = why_no_head(model.config.model_type, [type(model).__name__], names)
+        lacks = why_no_head(kind, [type(model).__name__], names)
         lent = base() if lacks and base is not None else None
         if lacks and lent is None:
             raise NoOwnHead(f"{source} {lacks} ({spelled('base')})")
@@ -75,36 +76,37 @@ def encoder_of(
         assert isinstance(body, PreTrainedModel)
         body.eval().requires_grad_(False)
         tokenizer = with_offsets(tokenizer)
-        check_tokenizer(source, tokenizer, model.config.vocab_size)
+        notes = [check_tokenizer(source, tokenizer, config.vocab_size)]
         if lent is None:
             head = pretrained_head(model)
         else:
-            own, theirs = shape_of(model.config, tokenizer), shape_of(lent.body.config, lent.tokenizer)
-            head = lent_head(source, own, lent.name, theirs, lent.head)
+            own, theirs = shape_of(config, tokenizer), shape_of(lent.body.config, lent.tokenizer)
+            head, note = lent_head(source, own, lent.name, theirs, lent.head)
+            notes.append(note)
         head = head.to(chosen, torch.float32)
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
         identity = weights_id_in_memory(body, head) if lent is None else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
-        origin = name_of_model(model.name_or_path) if model.name_or_path else str(model.config.model_type)
+        origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
-        configs = (model.config, lent.body.config if lent is not None else model.config)
         return Encoder(
             name=name,
             body=body,
             head=head,
             tokenizer=tokenizer,
             weights_id=identity,
-            configuration=computation_digest(configs, tokenizer),
+            configuration=computation_digest((config, lent.body.config if lent else config), tokenizer),
             revision=LOCAL,
             base=lent.name if lent is not None else name,
-            depth=int(model.config.num_hidden_layers),
-            hidden=int(model.config.hidden_size),
+            depth=int(config.num_hidden_layers),
+            hidden=int(config.hidden_size),
             max_pieces=longest,
             device=chosen,
             options="--model FOLDER",
             opens_base=base if lent is not None else None,
             base_source=lent.at_commit if lent is not None else "",
+            notes=logged(*notes),
         )
 
 

@@ -1,7 +1,7 @@
 """Loads any masked-LM encoder, or a fine-tuned body together with its base's head."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.core.checkpoint.cases import said_of_sizes
 from probing.core.checkpoint.files import ModelFiles
 from probing.core.errors import HeadError, ModelError, NoOwnHead
 from probing.core.options import spelled
@@ -21,13 +20,12 @@ from probing.models.encoders.head import DecodingHead, give_bias, has_other_layo
 from probing.models.encoders.model_checks import (
     broken_files_named,
     check_answers,
+    check_body,
     check_finite,
-    check_no_spare_weights,
-    check_stored_as_floats,
     check_tokenizer,
     lent_head,
+    logged,
     longest_input,
-    read_configuration,
     shape_of,
     with_offsets,
 )
@@ -35,9 +33,6 @@ from probing.models.runtime.quiet_loading import quiet_loading
 from probing.models.sources.delta_weights import apply_difference, is_difference
 from probing.models.sources.model_location import Located, locate
 from probing.models.sources.weights import joint_weights_id
-
-#: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
-_READ_BY_NO_LAYER = ("pooler", "contact_head")
 
 
 @dataclass(frozen=True)
@@ -61,6 +56,7 @@ class Encoder:
         opens_base: loads the base whose head is used; None if the head is its own.
         hub_id: its full id on the hub; empty for a folder or a model in memory.
         base_source: hub id and commit of the base whose head is used, as ``ID@COMMIT``; empty if it is none or a folder.
+        notes: what may make its numbers other than they seem, one line each.
     """
 
     name: str
@@ -79,6 +75,7 @@ class Encoder:
     opens_base: Callable[[], "Encoder"] | None = None
     hub_id: str = ""
     base_source: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def layers(self) -> int:
@@ -188,20 +185,22 @@ def load_encoder(
     chosen = pick_device(device)
     name = name or name_of_model(source)
     with broken_files_named(source):
-        found = tokenizer_source = locate(source, revision, partial(read_configuration, lent_head=base is not None))
-        base_found, opens_base, used_base, base_weights_id = None, None, name, ""
+        found = locate(source, revision)
+        files, base_found, opens_base, used_base, base_weights_id = ModelFiles(found.folder), None, None, name, ""
         if base is not None and (is_difference(found.folder) or not found.has_tokenizer):
-            base_found = tokenizer_source = _locate_base(source, base)
+            base_found = _locate_base(source, base)
         if is_difference(found.folder):
             model, lacks_head = _load_difference(found, base_found, dtype)
             base_weights_id = base_found.weights_id if base_found else ""
         else:
-            model, missing = _load(found, dtype, lent_head=base is not None)
-            lacks_head = _lacks_head(source, found.folder, model, missing)
+            model, missing = _load(found, dtype)
+            lacks_head = bool(files.why_no_head)
+            if missing and not lacks_head:
+                raise HeadError(f"the masked-LM head of {source} lacks {', '.join(sorted(missing))}; expected a complete head, or none")
         head_source: PreTrainedModel = model
         if lacks_head:
             if base is None:
-                raise NoOwnHead(f"{source} {ModelFiles(found.folder).why_no_head} ({spelled('base')})")
+                raise NoOwnHead(f"{source} {files.why_no_head} ({spelled('base')})")
             base_found = base_found or _locate_base(source, base)
             with _as_base_of(source, base.source):
                 head_source = _load_base(base_found, dtype)
@@ -210,15 +209,16 @@ def load_encoder(
             used_base = base.name or name_of_model(base.source)
             same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
             opens_base = partial(_open_base, same_base, source, device, dtype)
-        tokenizer_source = found if found.has_tokenizer else tokenizer_source
+        tokenizer_source = found if found.has_tokenizer else base_found or found
         tokenizer = _load_tokenizer(tokenizer_source)
-        check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size)
+        notes = [check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size), files.own_code_note]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         if lacks_head and base_found is not None:
             theirs = tokenizer if tokenizer_source is base_found else _load_tokenizer(base_found) if base_found.has_tokenizer else None
             own, lent = shape_of(model.config, tokenizer if theirs else None), shape_of(head_source.config, theirs)
-            head = lent_head(source, own, used_base, lent, head)
+            head, note = lent_head(source, own, used_base, lent, head)
+            notes.append(note)
         check_finite(source, body, head)
         body, head, longest = body.to(chosen), head.to(chosen), longest_input(body, tokenizer)
         check_answers(source, body, head, tokenizer)
@@ -240,6 +240,7 @@ def load_encoder(
             opens_base=opens_base,
             hub_id=found.hub_id,
             base_source=base_found.at_commit if base_found else "",
+            notes=logged(*notes),
         )
 
 
@@ -277,25 +278,10 @@ def _check_base(source: str | Path, base: BaseSource, got: str) -> None:
         )
 
 
-def _lacks_head(source: str | Path, folder: Path, model: PreTrainedModel, missing: set[str]) -> bool:
-    """Whether a checkpoint has no masked-LM head; ``missing`` are the names of the weights that it lacks."""
-    inside = f"{model.base_model_prefix}."
-    body_missing = sorted(key for key in missing if key.startswith(inside) and not any(part in key for part in _READ_BY_NO_LAYER))
-    if body_missing:
-        got = f"{source} lacks {len(body_missing)} weights of its body, such as {body_missing[0]}"
-        raise ModelError(f"{got}; it is not a usable encoder")
-    if ModelFiles(folder).why_no_head:
-        return True
-    if head_missing := {key for key in missing if not key.startswith(inside)}:
-        lacking = ", ".join(sorted(head_missing))
-        raise HeadError(f"the masked-LM head of {source} lacks {lacking}; expected a complete head, or none")
-    return False
-
-
 def _locate_base(source: str | Path, base: BaseSource) -> Located:
     """The files of the base of ``source``."""
     with _as_base_of(source, base.source):
-        return locate(base.source, base.revision, read_configuration)
+        return locate(base.source, base.revision)
 
 
 def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
@@ -303,46 +289,47 @@ def _load_difference(found: Located, base: Located | None, dtype: torch.dtype) -
     if base is None:
         raise ModelError(f"{found.title} holds a difference from its base model; name that base ({spelled('base')})")
     with _as_base_of(found.title, base.title):
-        model, missing = _load(base, dtype)
-        if missing:
-            raise ModelError(f"the base {base.title} lacks {sorted(missing)[0]}; a difference needs its complete base")
+        model = _load_base(base, dtype)
+    body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     changed = apply_difference(model, found.folder, base.weights_id)
-    return model, not changed & _head_parameters(model)
+    return model, not any(name in changed and id(p) not in body for name, p in model.named_parameters())
 
 
 def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
     """The model whose head is used on another body."""
     found, missing = _load(base, dtype)
-    if missing:
-        lacking = ", ".join(sorted(missing)[:3])
-        raise HeadError(f"the base {base.title} lacks {lacking}; it must have a complete masked-LM head")
+    lacking = f"lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head" if missing else ""
+    if why := ModelFiles(base.folder).why_no_head or lacking:
+        raise HeadError(f"the base {base.title} {why}")
     return found
 
 
-def _load(found: Located, dtype: torch.dtype, *, lent_head: bool = False) -> tuple[PreTrainedModel, set[str]]:
-    """A masked language model, and the names of the weights that its checkpoint lacks."""
-    with broken_files_named(found.title):
-        config = read_configuration(found.title, found.folder, lent_head=lent_head)
-        # Sizes that do not fit are named below; transformers' own error names none.
-        options = {
-            "config": config,
-            "dtype": dtype,
-            "trust_remote_code": False,
-            "output_loading_info": True,
-            "ignore_mismatched_sizes": True,
-        }
-        with quiet_loading():
-            # From a folder: of a hub id, transformers would ask a public service to convert the owner's weights.
+def _load(found: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
+    """A masked language model, and the names of the weights of its head that its checkpoint lacks."""
+    config = AutoConfig.from_pretrained(found.folder, trust_remote_code=False)
+    # Sizes that do not fit are named below; transformers' own error names none.
+    options = {"config": config, "dtype": dtype, "output_loading_info": True, "ignore_mismatched_sizes": True}
+    with quiet_loading():
+        # From a folder: of a hub id, transformers would ask a public service to convert the owner's weights.
+        model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
+        if has_other_layout(config, info["unexpected_keys"]):
+            config.legacy = False
             model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
-            if has_other_layout(config, info["unexpected_keys"]):
-                config.legacy = False
-                model, info = AutoModelForMaskedLM.from_pretrained(found.folder, **options)
     # A vocabulary of another size is the usual cause.
     if other := min(info["mismatched_keys"], default=None, key=lambda one: ("embeddings" not in one[0], one[0])):
-        raise ModelError(f"{found.title} {said_of_sizes(*other)}")
-    check_no_spare_weights(found.title, model, info["unexpected_keys"])
-    check_stored_as_floats(found.title, found.weights)
-    return model.eval(), set(info["missing_keys"]) - give_bias(model, info["missing_keys"])
+        raise ModelError(f"{found.title} {_said_of_sizes(*other)}")
+    check_body(found.title, model, info["missing_keys"], info["unexpected_keys"], ModelFiles(found.folder).own_code)
+    of_head = {name for name in info["missing_keys"] if not name.startswith(f"{model.base_model_prefix}.")}
+    return model.eval(), of_head - give_bias(model, of_head)
+
+
+def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[int]) -> str:
+    if 0 in stored:
+        way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
+        return f"has weights without values ({name}), as DeepSpeed ZeRO-3 saves them if they are not gathered; {way}"
+    sizes = f"of size {' x '.join(map(str, stored))}, its config.json says {' x '.join(map(str, configured))}"
+    causes = "a vocabulary that was resized in one place only, heads that were pruned, or another model's config.json"
+    return f"has the weight {name} {sizes}; usual causes are {causes}: save the model again with save_pretrained"
 
 
 def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
@@ -351,9 +338,3 @@ def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
     with broken_files_named(found.title, "with its tokenizer"):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, trust_remote_code=False)
     return with_offsets(tokenizer)
-
-
-def _head_parameters(model: PreTrainedModel) -> set[str]:
-    """Names of the parameters of the head alone: neither the body's, nor tied to the body's."""
-    body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
-    return {name for name, p in model.named_parameters() if id(p) not in body}

@@ -8,39 +8,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
-from transformers import (
-    MODEL_FOR_MASKED_LM_MAPPING,
-    AutoConfig,
-    EsmTokenizer,
-    PretrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
-)
+from transformers import EsmTokenizer, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from probing.core.checkpoint.cases import CAUSAL, SLOW, said_of_mask, said_of_surplus
-from probing.core.checkpoint.files import why_no_head
+from probing.core.checkpoint.cases import SLOW, said_of_mask, said_of_surplus, said_of_words
 from probing.core.checkpoint.fit import Shape, added_tokens, unlike
 from probing.core.errors import HeadError, ModelError, ProbingError
 from probing.core.options import spelled
-from probing.models.encoders.configuration import casing_warning, tokens_of
-from probing.models.encoders.head import PARTS, DecodingHead, with_places
+from probing.models.encoders.configuration import tokens_of
+from probing.models.encoders.head import DecodingHead, with_places
 
 _log = logging.getLogger(__name__)
-#: The column ``layer`` holds at most the embeddings, layer 0, and this many layers.
-MAX_LAYERS = 255
 #: A mask between two special tokens.
 SHORTEST = 3
 #: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
-#: Prefixes of floating-point formats, safetensors' (F32, BF16) and torch's (float32, bfloat16) in capitals.
-_FLOATS = ("F", "BF")
-#: In what libraries advise.
-_ADVICE = re.compile(
-    "weights_only|trust_remote_code|allow_pickle|ignore_mismatched|above report|torch.load|arbitrary code|only if you trust"
-)
+#: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
+_READ_BY_NO_LAYER = ("pooler", "contact_head")
+#: Terminals' colours, and sentences of libraries that advise to switch a check off.
+_SENTENCE = r"(?:[^.!?\n]|\.(?=\w))*"
+_SWITCHES = "weights_only|trust_remote_code|allow_pickle|arbitrary code|if you trust"
+_ADVICE = re.compile(rf"\x1b\[[0-9;]*m|{_SENTENCE}({_SWITCHES}){_SENTENCE}[.!?]?")
 
 
 @contextmanager
@@ -60,10 +48,7 @@ def broken_files_named(source: str | Path, what: str = "as a masked-LM encoder")
 
 
 def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelError:
-    # Terminals' colours, and advice to switch a check off or to read a report that is not shown, are no reason.
-    sentences = re.split(r"(?<=[.!?])\s+|\n", re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
-    text = "\n".join(sentences) if not _ADVICE.search(str(error)) else "\n".join(one for one in sentences if not _ADVICE.search(one))
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    lines = [line.strip() for line in _ADVICE.sub("", str(error)).splitlines() if line.strip()] or [type(error).__name__]
     # A line that ends in a colon introduces the next one.
     said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
     # A message that is only a key or a number needs the name of the class.
@@ -72,92 +57,25 @@ def _cannot_load(source: str | Path, what: str, error: BaseException) -> ModelEr
     return ModelError(f"cannot load {str(source)!r} {what}: {reason} (expected {expected})")
 
 
-def read_configuration(source: str | Path, folder: Path, *, lent_head: bool = False) -> PretrainedConfig:
-    """The configuration of a model, checked before anything else of it is read.
-
-    Args:
-        source: the model, for the message.
-        folder: of its ``config.json``.
-        lent_head: whether the head of a base reads the model, so that it needs none.
-
-    Raises:
-        ModelError: if it cannot be read, its architecture has no masked language model or no known decoding head, or its number of layers
-            is impossible.
-    """
-    with broken_files_named(source):
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        check_architecture(source, config, lent_head=lent_head)
-        check_layers(source, config)
-    return config
-
-
-def check_architecture(source: str | Path, config: PretrainedConfig, *, lent_head: bool = False) -> None:
-    """Raises a ``ModelError`` for an architecture without a known masked-LM head, by ``config.json`` alone.
-
-    Args:
-        source: the model, for the message.
-        config: its configuration.
-        lent_head: whether the head of a base reads the model, so that it needs none.
-    """
-    kind = config.model_type
-    if not lent_head and config.architectures == ["ElectraForPreTraining"]:
-        raise ModelError(f"{source} {why_no_head(kind, config.architectures, ())}")
-    if getattr(config, "is_decoder", False):
-        raise ModelError(f"{source} {CAUSAL}")
-    if kind in PARTS:
-        return
-    if type(config) in MODEL_FOR_MASKED_LM_MAPPING and not config.is_encoder_decoder:
-        raise ModelError(f"{source} is a {kind} model, whose masked-LM head is not known here; expected one of {', '.join(PARTS)}")
-    raise ModelError(
-        f"{source} is a {kind} model; expected a masked language model, such as BERT or RoBERTa: "
-        "causal models and models that generate text are not supported"
-    )
-
-
-def check_layers(source: str | Path, config: PretrainedConfig) -> None:
-    """Raises a ``ModelError`` for a number of layers that no model has; building a billion of them would exhaust the memory."""
-    layers = getattr(config, "num_hidden_layers", None)
-    if type(layers) is not int or not 1 <= layers <= MAX_LAYERS:
-        raise ModelError(f"config.json of {source} has {layers!r} layers, expected 1 to {MAX_LAYERS}; fix it or use the model's own")
-
-
-def check_no_spare_weights(source: str | Path, model: PreTrainedModel, unexpected: Iterable[str]) -> None:
-    """Raises a ``ModelError`` if a checkpoint has weights of its body that the configuration does not define, such as more layers.
+def check_body(source: str | Path, model: PreTrainedModel, missing: Iterable[str], unexpected: Iterable[str], own_code: str) -> None:
+    """Raises a ``ModelError`` if a checkpoint lacks weights of its body, or has some that the configuration does not define.
 
     Heads of other tasks and poolers are no part of the body and are ignored. So is the table of positions that DeBERTa's checkpoints hold
     for a decoder that transformers does not have.
     """
+    prefix = f"{model.base_model_prefix}."
+    lacking = sorted(name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER))
     unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}
-    bare = {name: name.removeprefix(f"{model.base_model_prefix}.") for name in unexpected}
-    spare = sorted(
-        name for name, rest in bare.items() if rest.split(".")[0] in inside and rest.split(".")[-1] in _PARAMETERS and rest not in unread
-    )
-    if spare:
-        got = f"{source} has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
-        raise ModelError(f"{got}; fix config.json (such as the number of layers) or use the checkpoint's own")
-
-
-def check_stored_as_floats(source: str | Path, files: Iterable[Path]) -> None:
-    """Raises a ``ModelError`` if weights are stored as integers, which are wrong without their scales."""
-    files = list(files)
-    # If both exist, only the safetensors are loaded.
-    for path in [path for path in files if path.suffix == ".safetensors"] or files:
-        for name, kind in _formats(path):
-            if name.split(".")[-1] in _PARAMETERS and not kind.removeprefix("torch.").upper().startswith(_FLOATS):
-                got = f"{path} stores {name} as {kind}"
-                raise ModelError(f"{got}, expected floating-point weights; {source} is quantised or damaged: use the original weights")
-
-
-def _formats(path: Path) -> Iterator[tuple[str, str]]:
-    """Name and number format of every tensor of a weight file, from its header if it has one."""
-    if path.suffix != ".safetensors":
-        for name, tensor in torch.load(path, map_location="cpu", weights_only=True).items():
-            yield name, str(getattr(tensor, "dtype", "float32"))
-        return
-    with safe_open(path, framework="pt") as stream:
-        for name in stream.keys():  # noqa: SIM118
-            yield name, stream.get_slice(name).get_dtype()
+    bare = ((name, name.removeprefix(prefix)) for name in sorted(unexpected))
+    known = [(name, rest.split(".")) for name, rest in bare if rest not in unread]
+    spare = [name for name, parts in known if parts[0] in inside and parts[-1] in _PARAMETERS]
+    if lacking or spare:
+        got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
+        got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
+        code = f"its own code (auto_map in config.json: {own_code}) is not run here, so it cannot be used"
+        way = code if own_code else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
+        raise ModelError(f"{source} {got}; {way}")
 
 
 def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
@@ -174,15 +92,12 @@ def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None
     return Shape(config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size, tokens)
 
 
-def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> DecodingHead:
-    """The head of ``base`` for the body of ``source``; raises a ``HeadError`` if the base does not belong to the model."""
+def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: DecodingHead) -> tuple[DecodingHead, str]:
+    """The head of ``base`` for the body of ``source``, and a note; raises a ``HeadError`` if the base does not belong to the model."""
     if why := unlike(own, lent, base):
         raise HeadError(f"{source} {why} ({spelled('base')})")
     without, said = added_tokens(str(source), own, base, lent)
-    if said:
-        _log.warning("%s", said)
-    tokens = len(own.tokens or ())
-    return with_places(head, without, tokens) if without or tokens < len(lent.tokens or ()) else head
+    return with_places(head, without, len(own.tokens or ())) if said else head, said
 
 
 def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
@@ -211,13 +126,16 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
     return made
 
 
-def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> None:
-    """Raises a ``ModelError`` if a tokenizer has no character offsets or no mask token, or is another model's; warns of a wrong casing.
+def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> str:
+    """A warning of words that a tokenizer can never produce; empty if there are few.
 
     Args:
         source: the model, for the message.
         tokenizer: its tokenizer.
         vocabulary: number of rows of the model's vocabulary matrix.
+
+    Raises:
+        ModelError: if the tokenizer has no character offsets or no mask token, or is another model's.
     """
     if not tokenizer.is_fast:
         raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
@@ -230,8 +148,16 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
         raise ModelError(
             f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong together"
         )
-    if said := casing_warning(source, tokenizer):
-        _log.warning("%s", said)
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    return said_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
+
+
+def logged(*notes: str) -> tuple[str, ...]:
+    """The notes on a model that are not empty; each is logged."""
+    found = tuple(filter(None, notes))
+    for note in found:
+        _log.warning("%s", note)
+    return found
 
 
 def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

@@ -17,7 +17,6 @@ from probing.core.registry import ModelEntry
 from probing.core.tasks.objectives import Task
 from probing.models.encoders.head import layout_of
 from probing.models.encoders.load import load_encoder
-from probing.models.encoders.model_checks import read_configuration
 from probing.models.finetuning.examples import shuffled_labels
 from probing.models.finetuning.kinds import KINDS, Base, Training, with_development
 from probing.models.finetuning.protection import Replay
@@ -128,7 +127,7 @@ def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settin
         FactsError: if the data are malformed, or a part for training or scoring is empty.
     """
     limit = settings["max_pieces"]
-    found = locate(entry.location, entry.revision or None, read_configuration)
+    found = locate(entry.location, entry.revision or None)
     # The classes of transformers silently make up a head or a tokenizer that the base lacks; this reports it.
     encoder = load_encoder(entry.location, name=entry.name, revision=found.revision if found.hub_id else None, device="cpu")
     tokenizer = encoder.tokenizer

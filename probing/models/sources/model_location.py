@@ -1,6 +1,6 @@
 """Where the files of a model are: in a user's folder, or in the hub's cache at the commit that they came from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -51,18 +51,9 @@ class Located:
         return f"{self.hub_id}@{self.revision}" if self.hub_id else ""
 
     @cached_property
-    def weights(self) -> tuple[Path, ...]:
-        """The weight files, in order.
-
-        Raises:
-            ModelError: if there are none.
-        """
-        return self.fetched or tuple(weight_files(self.folder))
-
-    @cached_property
     def weights_id(self) -> str:
         """sha256 over the weight files."""
-        return identity_of(self.weights)
+        return identity_of(self.fetched or weight_files(self.folder))
 
     @property
     def has_tokenizer(self) -> bool:
@@ -70,40 +61,34 @@ class Located:
         return has_tokenizer(path.name for path in self.folder.iterdir())
 
 
-def locate(source: str | Path, revision: str | None, check: Callable[[str, Path], object]) -> Located:
+def locate(source: str | Path, revision: str | None) -> Located:
     """The files of a model; those of a hub id are downloaded, unless they are on this machine.
 
     Args:
         source: folder or hub id.
         revision: branch, tag or commit of a hub id; None: its main branch.
-        check: called with the title and the folder of its ``config.json`` before any other file is downloaded; raises an error for a model
-            that cannot be used.
 
     Raises:
         ModelError: if there is no such folder or hub id, a download fails, a file is damaged, or the folder is a case of
             ``core.checkpoint.cases``.
     """
-    folder = Path(source)
-    if not folder.is_dir():
-        if folder.is_absolute():
+    found = Located(str(source), Path(source))
+    if not found.folder.is_dir():
+        if found.folder.is_absolute():
             raise ModelError(f"no folder {source}; expected a model folder")
         snapshot = open_snapshot(str(source), revision, _LOCAL_ONLY.get())
         check_files(source, ModelFiles(snapshot.folder, complete=False))
-        check(str(source), snapshot.folder)
         found = Located(str(source), snapshot.folder, snapshot.hub_id, snapshot.commit, tuple(snapshot.bring()))
-        check_files(source, ModelFiles(snapshot.folder))
-        return found
-    check_files(source, ModelFiles(folder))
-    check(str(source), folder)
-    return Located(str(source), folder)
+    check_files(source, ModelFiles(found.folder))
+    return found
 
 
-def locate_configuration(source: str | Path, revision: str | None = None) -> Path:
-    """The folder with the ``config.json`` of a folder or hub id; nothing else is downloaded.
+def check_configuration(source: str | Path, revision: str | None = None) -> None:
+    """Checks a model's folder, or the ``config.json`` of a hub id; nothing else is downloaded.
 
     Raises:
-        ModelError: if there is no such folder or hub id.
+        ModelError: if there is no such folder or hub id, or it is a case of ``core.checkpoint.cases``.
     """
-    if Path(source).is_dir():
-        return Path(source)
-    return open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
+    here = Path(source).is_dir()
+    folder = Path(source) if here else open_snapshot(str(source), revision, _LOCAL_ONLY.get()).folder
+    check_files(source, ModelFiles(folder, complete=here))

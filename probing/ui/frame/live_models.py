@@ -130,7 +130,7 @@ def lacks_head(choice: Choice) -> bool:
     if described(choice) or base_of(choice):
         return False
     files = ModelFiles(Path(choice.location))
-    return files.folder.is_dir() and files.kind in ARCHITECTURES and files.why_no_head == NO_HEAD
+    return files.kind in ARCHITECTURES and files.why_no_head == NO_HEAD
 
 
 def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:
@@ -267,7 +267,8 @@ def ask(choice: Choice, question: Question) -> Answer:
 def _ask(choice: Choice, question: Question) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
-        return live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
+        answer = live.ask(question.prompt, question.top, question.watch, question.mask, check=check)
+    return replace(answer, notes=(*live.encoder.notes, *answer.notes))
 
 
 def every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from probing.core.checkpoint.fit import added_tokens, unlike
 from probing.core.errors import ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.own_model.folders import named_folders
@@ -61,15 +62,24 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
         placeholder="type a folder, hub id or name, or choose one",
         help="They are asked the same facts in the same run, and shown next to each other.",
     )
-    found = []
-    for number, text in enumerate(typed[:MAX_OTHERS]):
-        if not (one := _named(text.strip(), public, f"other.{number}")):
-            continue
-        if base and one.model and base.model and (unlike := one.model.unlike(base.model, base.name)):
-            st.warning(filled("{name} {why}.", name=one.name, why=unlike), icon=":material/report:")
-            one = Named(one.text, one.name, one.model)
-        found.append(one)
-    return found
+    named = [_named(text.strip(), public, f"other.{number}") for number, text in enumerate(typed[:MAX_OTHERS])]
+    return [_with_base(one, base) for one in named if one]
+
+
+def _with_base(model: Named, base: Named | None) -> Named:
+    """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two do not share."""
+    if not model.model or (base and not base.model):
+        return model
+    why, said = model.model.why_no_head, ""
+    if base and base.model:
+        own, lent = model.model.shape(base.model), base.model.shape()
+        why, said = unlike(own, lent, base.name), added_tokens(model.name, own, base.name, lent)[1]
+    if why:
+        st.warning(filled("{name} {why}.", name=model.name, why=why), icon=":material/report:")
+        return Named(model.text, model.name, model.model)
+    if said:
+        st.caption(filled("{said}.", said=said))
+    return model
 
 
 def _offered(model: Named | None, base: Named | None) -> list[str]:
@@ -94,13 +104,7 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
             st.text_input, "The base that it was fine-tuned from", "my_base", view.page, placeholder=hint, max_chars=selection.MAX_TEXT
         )
         base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
-    if model and model.model and not model.model.has_head and not base:
-        st.warning(filled("{name} {why}.", name=model.name, why=model.model.why_no_head), icon=":material/help:")
-        return Named(model.text, model.name, model.model), base
-    if model and base and model.model and base.model and (unlike := model.model.unlike(base.model, base.name)):
-        st.warning(filled("{name} {why}.", name=model.name, why=unlike), icon=":material/report:")
-        return Named(model.text, model.name, model.model), base
-    return model, base
+    return model and _with_base(model, base), base
 
 
 def _say_found(public: bool) -> None:
@@ -134,10 +138,9 @@ def _named(text: str, public: bool, field: str) -> Named | None:
         else filled("to be downloaded: {size}", size=in_bytes(size) if size else "size unknown")
     )
     st.caption(filled("{name}: {what}; {where}.", name=entry.name, what=model.said, where=where))
-    fine = not here or model.file_bytes > 0
-    if not fine:
-        st.warning("The folder has no weight files; expected model.safetensors.", icon=":material/report:")
-    return Named(placed(text), entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", fine)
+    for note in model.notes:
+        st.warning(filled("{note}.", note=note), icon=":material/report:")
+    return Named(placed(text), entry.name, model, (recorded.location if not recorded.shipped else recorded.name) if recorded else "", True)
 
 
 def _located(text: str, hub_id: str, revision: str, location: str, field: str) -> tuple[Path | None, bool, int]:
