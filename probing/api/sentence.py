@@ -158,31 +158,7 @@ class SentenceAnswer(Shown):
 
 
 def ask_sentence(model: "Model", text: str, second: str | None = None, tasks: Sequence[str] | None = None) -> SentenceAnswer:
-    """Predictions of sentence probes, and attention, at every layer for a sentence or a pair.
-
-    A fine-tuned model is compared with the model that it was fine-tuned from. Attention needs no probes; the verdicts do. If one of the
-    two has no probes, a warning has the command that trains some; if neither has any, ``table`` raises an error with that command.
-
-    Args:
-        model: the model.
-        text: the sentence.
-        second: a second sentence, read after the first; the probes of tasks on pairs are then used.
-        tasks: names of tasks; None takes all that have probes. ``python -m probing sentences tasks`` lists them.
-
-    Returns:
-        Attention by layer and head, and the verdicts of all probes on single sentences, or on pairs.
-
-    Raises:
-        PromptError: if the sentence is empty or too long for the model.
-        OptionError: if an argument is no text, or a task has no probes for this number of sentences.
-        ModelError: if the base cannot be opened, or the two models split the sentence into different word pieces.
-        HeadError: if a file of probes is damaged, or tasks are named and neither model has probes.
-
-    >>> import probing
-    >>> answer = probing.load("nesia-mini").sentence("The old men are walking in the park.", tasks=["subject-number"])
-    >>> answer.table[["pooling", "layer", "label"]].tail(1).values.tolist()
-    [['mean', 8, 'plural']]
-    """
+    """The answer of ``Model.sentence``, which documents arguments and errors."""
     arguments.text("text", text)
     arguments.optional_text("second", second, "a second sentence")
     names = arguments.texts("tasks", tasks)

@@ -84,36 +84,7 @@ class SpanAnswer(Shown):
 
 
 def ask_spans(model: "Model", sentence: str, spans: Sequence[tuple[int, int]], tasks: Sequence[str] | None = None) -> SpanAnswer:
-    """Predictions of every layer for one span of a sentence, or for two.
-
-    A sentence is split into words as in treebanks: punctuation is separate, and "don't" is "do" and "n't". A text whose words are already
-    separated by spaces stays unchanged. An error lists the words with their numbers.
-
-    Args:
-        model: a model that probes of edge probing are trained on.
-        sentence: the sentence. If it has more word pieces than the model takes, its end is cut off, as in the training of the probes;
-            a span in the part that is cut off is an error.
-        spans: one or two, each (start, end) in words, counted from 0, with the end exclusive: (3, 5) is the fourth and the fifth word.
-            One-span tasks use each span, two-span tasks both in this order. Tasks whose spans are single words are left out if a span
-            is longer.
-        tasks: names of tasks; None takes all that have probes. ``python -m probing edges tasks`` lists them.
-
-    Returns:
-        The predictions of every task that fits the spans.
-
-    Raises:
-        OptionError: if the sentence is empty or not a text, the number of spans is not 1 or 2, or a task has no probes or needs two
-            spans where there is one.
-        EdgeDataError: if a span is not a pair of integers, is outside the sentence, or has no word pieces.
-        HeadError: if no probes are trained on this model, or their files are damaged.
-
-    >>> import probing
-    >>> answer = probing.load("nesia-mini").edges("The capital of France is Paris.", [(1, 2)], tasks=["pos"])
-    >>> answer.words
-    ('The', 'capital', 'of', 'France', 'is', 'Paris', '.')
-    >>> answer.answers[["task", "span1"]].values.tolist()
-    [['pos', '1:2']]
-    """
+    """The answer of ``Model.edges``, which documents arguments and errors."""
     names = texts("tasks", tasks)
     words = split_words(text("sentence", sentence, "one text, as in 'he smoked in toronto'"))
     if not words:

@@ -53,7 +53,8 @@ def assert_parity(folder, encoder, **settings):
     for layer in answer.layers:
         expected = transformers_probabilities(folder, row, answer.mask_position, layer.layer, **settings)
         assert by_token(layer) == pytest.approx(expected, abs=1e-6), layer.layer
-    if not settings:
+    # The pipeline asks byte-level tokenizers that keep the space before their mask beside that space.
+    if not settings and encoder.tokenizer(PROMPT.replace("[MASK]", mask))["input_ids"] == row:
         filled = pipeline("fill-mask", model=str(folder), device="cpu", top_k=size)(PROMPT.replace("[MASK]", mask))
         assert by_token(answer.layers[-1]) == pytest.approx(
             [one["score"] for one in sorted(filled, key=lambda one: one["token"])], abs=1e-6

@@ -1,7 +1,6 @@
 """Predictions of the probes of every layer for spans of one sentence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,24 +18,6 @@ from probing.models.edges.probes import logits_of
 from probing.models.edges.states import Cut, cut_words
 from probing.models.encoders.hidden_states import all_hidden_states
 from probing.models.encoders.load import Encoder
-
-
-@dataclass(frozen=True)
-class SpanAnswer:
-    """Predictions of one task's probes for the chosen spans.
-
-    Attributes:
-        probes: the probes.
-        p: (layers, labels), sigmoid of each label's logit, by the probes P(0)..P(L).
-    """
-
-    probes: TaskProbes
-    p: np.ndarray
-
-    @property
-    def normalised(self) -> np.ndarray:
-        """(layers, labels), each layer's probabilities divided by their sum."""
-        return self.p / np.maximum(self.p.sum(1, keepdims=True), 1e-12)
 
 
 class _Sentence:
@@ -60,33 +41,15 @@ def sentence_states(words: Sequence[str], encoder: Encoder) -> tuple[np.ndarray,
     return stacked.float().cpu().numpy(), cut
 
 
-def ask_spans(encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], span1: Span, span2: Span | None) -> list[SpanAnswer]:
-    """Predictions of every task with as many spans as are chosen, at every layer.
-
-    Args:
-        encoder: the encoder that the probes were trained on.
-        probes: probes of some tasks; tasks with another number of spans are left out.
-        words: the sentence.
-        span1, span2: half-open spans of words; ``span2`` is None if one span is chosen.
-
-    Raises:
-        EdgeDataError: if a span is outside the sentence, or has no word pieces within the model's longest input.
-        ModelError: if probes were trained on another encoder.
-    """
-    number = 1 if span2 is None else 2
-    fitting = [one for one in probes if one.shape.spans == number]
-    return [answers[0] for answers in _answers(encoder, fitting, words, {number: [Target(span1, span2, ())]}, encoder.weights_id)]
-
-
 def ask_record(encoder: Encoder, probes: TaskProbes, record: Record) -> np.ndarray:
     """(layers, targets, labels): predictions of a task's probes for all targets of a sentence, the sigmoid of each label's logit.
 
     Raises:
-        As ``ask_spans`` does.
+        As ``ask_sentence`` does.
     """
     targets = {probes.shape.spans: record.targets}
     (answers,) = _answers(encoder, [probes], record.words, targets, encoder.weights_id)
-    return np.stack([answer.p for answer in answers], 1)
+    return np.stack(answers, 1)
 
 
 def ask_sentence(
@@ -104,7 +67,8 @@ def ask_sentence(
         weights: identity of the encoder that the probes were trained on, if it is another one, such as its base.
 
     Raises:
-        As ``ask_spans`` does.
+        EdgeDataError: if a span is outside the sentence, or has no word pieces within the model's longest input.
+        ModelError: if probes were trained on another encoder.
     """
     words, targets = [with_masks(word) for word in words], {1: [Target(span1, None, ())]}
     if span2 is not None:
@@ -112,7 +76,7 @@ def ask_sentence(
     fitting = [one for one in probes if any(fits(one.task, _spans(target)) for target in targets.get(one.shape.spans, ()))]
     answers = _answers(encoder, fitting, words, targets, weights or encoder.weights_id)
     return [
-        SpanTrace(one.task, one.title, _spans(target), one.labels, answer.p.astype(np.float64), one.f1)
+        SpanTrace(one.task, one.title, _spans(target), one.labels, answer.astype(np.float64), one.f1)
         for one, of_targets in zip(fitting, answers, strict=True)
         for target, answer in zip(targets[one.shape.spans], of_targets, strict=True)
         if fits(one.task, _spans(target))
@@ -125,11 +89,11 @@ def _spans(target: Target) -> tuple[Span, ...]:
 
 def _answers(
     encoder: Encoder, probes: Sequence[TaskProbes], words: Sequence[str], targets: Mapping[int, Sequence[Target]], weights: str
-) -> list[list[SpanAnswer]]:
-    """Predictions of each task's probes for the targets with as many spans as the task has.
+) -> list[list[np.ndarray]]:
+    """(layers, labels) predictions of each task's probes for each target with as many spans as the task has.
 
     Args:
-        encoder, probes, words: as ``ask_spans`` has them.
+        encoder, probes, words: as ``ask_sentence`` has them.
         targets: number of spans -> targets.
         weights: identity of the encoder that the probes were trained on.
     """
@@ -150,7 +114,7 @@ def _answers(
     with torch.inference_mode():
         for one in probes:
             p = torch.sigmoid(logits_of(one.flat, one.shape, one.mask, batches[one.shape.spans])).numpy()
-            found.append([SpanAnswer(one, p[:, place]) for place in range(p.shape[1])])
+            found.append([p[:, place] for place in range(p.shape[1])])
     return found
 
 
