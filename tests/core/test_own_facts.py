@@ -16,11 +16,6 @@ HEADER = ",".join(COLUMNS)
 CSV = f"{HEADER}\nRocky Balboa,place of birth,Philadelphia,{PROMPT}\n"
 
 
-def test_columns_may_stand_in_any_order_and_there_may_be_more():
-    text = f"note,Prompt, object,relation,subject\nx,{PROMPT},Philadelphia,place of birth,Rocky Balboa\n"
-    assert own_facts(text, "my.csv").facts == own_facts(CSV, "my.csv").facts
-
-
 def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
     rows = [
         ROCKY,
@@ -31,11 +26,6 @@ def test_prompts_without_exactly_one_mask_and_duplicates_are_counted():
     found = own_facts("\n".join(map(json.dumps, rows)), "my.jsonl")
     assert found.left_out == {DUPLICATE: 1, NOT_ONE_MASK: 2}
     assert found.n_read == 4 == len(found.facts) + 1 + 2
-
-
-@pytest.mark.parametrize("gap", ["[mask]", "<mask>", "____"])
-def test_a_gap_may_be_written_as_on_the_live_page(gap):
-    assert own_facts(CSV.replace("[MASK]", gap), "my.csv").facts == own_facts(CSV, "my.csv").facts
 
 
 def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
@@ -52,8 +42,6 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
         ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
-        ("\n\n", "my.csv", "my.csv holds no facts"),
-        (HEADER + "\n", "my.csv", "holds no facts"),
         ("subject;relation;object;prompt\n", "my.csv", "my.csv holds no facts"),
         ("subject;relation;object\nA;b;c\n", "my.csv", r"the columns are .* expected each of object \(or answer, obj_label"),
         ("One [MASK] two,Paris,Rome\n", "my.csv", "the columns are .* subject and relation are read if they are there"),

@@ -114,15 +114,10 @@ def test_lines_are_counted_by_another_than_what_parts_them(monkeypatch):
         own_facts("prompt,object\nAda is in [MASK].,London", "a.csv")
 
 
-def test_a_cell_of_several_lines_is_one_if_its_lines_cannot_all_be_rows():
-    text = 'prompt,object\n"Ada, a writer\nis in [MASK].",London\n"Rome, they say, is in [MASK].",Italy\n'
-    found = own_facts(text, "a.csv")
-    assert [fact.object for fact in found.facts] == ["London", "Italy"] and "line 2: 2 lines" in found.said
-
-
 def test_a_row_of_several_lines_is_one_row_and_named():
-    found = own_facts('object,prompt\nItaly,"Rome, they say,\nis in [MASK]."\n\nSpain,Madrid is in [MASK].\n', "my.csv")
-    assert [fact.prompt for fact in found.facts] == ["Rome, they say,\nis in [MASK].", "Madrid is in [MASK]."]
+    text = 'prompt,object\n"Ada, a writer\nis in [MASK].",London\n\n"Rome, they say, is in [MASK].",Italy\n'
+    found = own_facts(text, "a.csv")
+    assert [fact.prompt for fact in found.facts] == ["Ada, a writer\nis in [MASK].", "Rome, they say, is in [MASK]."]
     assert "rows of several lines: 1 (line 2: 2 lines)" in found.said
 
 
