@@ -119,7 +119,7 @@ def changed(path, table, **values):
     ("pattern", "table", "values", "said"),
     [
         ("sentence_predictions-*", "sentence_predictions", {"predicted": [7] * 200}, "label number 7"),
-        ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of another, the manifest says planted-cola"),
+        ("sentence_runs-*", "sentence_runs", {"model": "another"}, "is of 'another', the manifest says planted-cola"),
         ("change_values-*", "change_values", {"run_id": "0" * 16}, "holds rows that belong in 'change_values-0000000000000000"),
         ("epoch_perplexity-*", "epoch_perplexity", {"model": "another"}, "holds rows that belong in 'epoch_perplexity-another"),
     ],
