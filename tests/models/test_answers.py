@@ -1,10 +1,7 @@
 import pytest
-from transformers import RobertaTokenizer
 
 from probing.core.facts.fact import NOT_ONE_MASK, OTHER_PROMPT, SEVERAL_TOKENS, SUBJECT_UNKNOWN, TOO_LONG, UNKNOWN, Fact, select
 from probing.models.encoders.answer_tokens import answer_ids, askable, one_token_ids
-from probing.models.encoders.load import load_encoder
-from tests.models import tiny_models
 
 
 def fact(prompt, answer):
@@ -40,15 +37,6 @@ def test_every_architecture_knows_a_word_of_its_vocabulary(architecture, encoder
     found = token(encoder, "The capital of France is [MASK].", "Paris")
     assert found.strip("Ġ▁").lower() == "paris"
     assert token(encoder, "The capital of France is [MASK].", "Zanzibar") == SEVERAL_TOKENS
-
-
-def test_a_mask_that_leaves_the_space_alone_changes_no_answer(tmp_path):
-    parts = tiny_models._byte_pairs(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    folder = tiny_models.save("roberta", tmp_path / "roberta")
-    RobertaTokenizer(**parts, mask_token="<mask>").save_pretrained(folder)
-    encoder = load_encoder(folder, device="cpu")
-    assert encoder.tokenizer.tokenize("It is <mask>.") == ["It", "Ġis", "Ġ", "<mask>", "."]
-    assert token(encoder, "It is [MASK].", "Berlin") == "ĠBerlin"
 
 
 def test_a_space_of_its_own_makes_the_word_several_tokens(encoder_of):
