@@ -95,7 +95,7 @@ def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
 
 def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
     context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
-    question = Question("1", "t", "the capital of france", context, (("paris", context.index("paris")),))
+    question = Question("t", "the capital of france", context, (("paris", context.index("paris")),))
     rows = examples.question_rows([question], tokenizer, 24, 6)
     found = [row for row in rows if row.labels != (0, 0)]
     assert len(rows) > 3 and found
@@ -106,7 +106,7 @@ def test_windows_hold_the_answer_or_point_at_the_first_token(tokenizer):
 
 def test_a_long_question_leaves_room_for_the_passage(tokenizer):
     context = "the capital of france is paris ."
-    question = Question("1", "t", "the capital of france " * 30, context, (("paris", context.index("paris")),))
+    question = Question("t", "the capital of france " * 30, context, (("paris", context.index("paris")),))
     rows = examples.question_rows([question], tokenizer, 24, 4)
     assert all(len(row.ids) <= 24 for row in rows) and any(row.labels != (0, 0) for row in rows)
     (pair,) = examples.pair_rows([("city " * 90, "paris is a city", True)], tokenizer, 24)
@@ -402,7 +402,7 @@ def test_scores_come_with_the_chance_that_the_data_give(folder_of, tokenizer, tm
     assert (f1.chance, f1.n, words.chance, words.n) == (0.0, 4, pytest.approx(8 / 12), 12)
 
     context = "paris is the capital of france and rome is a city"
-    questions = [Question("a", "t", "capital of france", context, (("paris", 0),)), Question("b", "t", "moon", context, ())]
+    questions = [Question("t", "capital of france", context, (("paris", 0),)), Question("t", "moon", context, ())]
     answers = AutoModelForQuestionAnswering.from_pretrained(folder_of("bert"))
     scores = evaluation.score_spans(answers, tokenizer, questions, [1], 32, 8)
     assert [(s.metric, s.chance_name) for s in scores] == [
@@ -528,7 +528,7 @@ def test_shuffled_labels_are_as_frequent_and_say_nothing_about_the_input(tokeniz
     assert len({row.labels for row in drawn}) > 3
 
     context = "it is a city . " * 6 + "the capital of france is paris . " + "it is red . " * 4
-    question = Question("1", "t", "the capital of france", context, (("the capital", context.index("the capital")),))
+    question = Question("t", "the capital of france", context, (("the capital", context.index("the capital")),))
     windows = examples.question_rows([question] * 20, tokenizer, 24, 6)
     spans = examples.shuffled_labels(windows, "span", 1)
     lengths = {last - first for first, last in (row.labels for row in windows) if last}
