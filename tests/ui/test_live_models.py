@@ -183,7 +183,8 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
         check()
         return f"answer to {prompt}"
 
-    live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test"), ask=compute)
+    live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test", notes=()), ask=compute)
+    monkeypatch.setattr(live_models, "replace", lambda answer, notes: answer)
     monkeypatch.setattr(live_models, "load", lambda model, head: live)
     monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
 
@@ -224,7 +225,9 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
 
 def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypatch):
     loads, newer_asked, ends = threading.Event(), threading.Event(), {}
-    live = SimpleNamespace(encoder=SimpleNamespace(device="another device"), ask=lambda prompt, *_given, check: f"answer to {prompt}")
+    live = SimpleNamespace(
+        encoder=SimpleNamespace(device="another device", notes=()), ask=lambda prompt, *_given, check: f"answer to {prompt}"
+    )
 
     def load(model, head):
         if model == "slow to load":
@@ -235,6 +238,7 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
     def stop():
         raise StopException
 
+    monkeypatch.setattr(live_models, "replace", lambda answer, notes: answer)
     monkeypatch.setattr(live_models, "load", load)
     monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id="me, loading"))
     monkeypatch.setattr(live_models.st, "stop", stop)
