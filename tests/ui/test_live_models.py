@@ -3,6 +3,7 @@
 import json
 import threading
 import weakref
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,14 @@ from probing.core.registry import read_registry
 from probing.ui.frame import live_models
 from probing.ui.frame.live_models import Choice, base_of, choices, described
 from probing.ui.frame.model_cache import ModelCache
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer in the tests of turns."""
+
+    text: str
+    notes: tuple = ()
 
 
 def make(log: list, name: str, nbytes: int):
@@ -181,10 +190,9 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
             asked.set()
             assert newer_waits.wait(20)
         check()
-        return f"answer to {prompt}"
+        return Said(f"answer to {prompt}")
 
     live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test", notes=()), ask=compute)
-    monkeypatch.setattr(live_models, "replace", lambda answer, notes: answer)
     monkeypatch.setattr(live_models, "load", lambda model, head: live)
     monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
 
@@ -197,7 +205,7 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
     def draw(visitor, prompt):
         visitors.name = visitor
         try:
-            ends[prompt] = live_models.ask("model of this test", Question(prompt, "logit_lens", 1))
+            ends[prompt] = live_models.ask("model of this test", Question(prompt, "logit_lens", 1)).text
         except StopException:
             ends[prompt] = "stopped"
 
@@ -238,14 +246,13 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
     def stop():
         raise StopException
 
-    monkeypatch.setattr(live_models, "replace", lambda answer, notes: answer)
     monkeypatch.setattr(live_models, "load", load)
     monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id="me, loading"))
     monkeypatch.setattr(live_models.st, "stop", stop)
 
     def older():
         try:
-            ends["older"] = live_models.ask("slow to load", Question("older", "logit_lens", 1))
+            ends["older"] = live_models.ask("slow to load", Question("older", "logit_lens", 1)).text
         except StopException:
             ends["older"] = "stopped"
 
@@ -254,7 +261,7 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
         live_models.ask("there", Question("newer, first", "logit_lens", 1))
         newer_asked.set()
         threads[0].join(20)
-        ends["newer"] = live_models.ask("there", Question("newer, second", "logit_lens", 1))
+        ends["newer"] = live_models.ask("there", Question("newer, second", "logit_lens", 1)).text
 
     threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
     for thread in threads:
