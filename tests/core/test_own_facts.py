@@ -42,7 +42,6 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
         ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
-        ("subject;relation;object;prompt\n", "my.csv", "my.csv holds no facts"),
         ("subject;relation;object\nA;b;c\n", "my.csv", r"the columns are .* expected each of object \(or answer, obj_label"),
         ("One [MASK] two,Paris,Rome\n", "my.csv", "the columns are .* subject and relation are read if they are there"),
         ("subject,subject,relation,object,prompt\n", "my.csv", "the column 'subject' twice .*; expected it once"),
@@ -85,10 +84,6 @@ def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(con
     assert (bool(fact.subject), fact.relation) == ("subject =" in said, "facts")
 
 
-def test_of_a_table_with_our_columns_nothing_is_said():
-    assert own_facts(CSV, "my.csv").said == own_facts(JSONL, "my.jsonl").said == ""
-
-
 def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
     found = own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
     assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}
@@ -128,6 +123,6 @@ def test_a_missing_file_is_an_error(tmp_path):
 def test_the_two_samples_hold_the_same_facts_and_leave_none_out(repo_root):
     one = read_own_facts(repo_root / "docs" / "sample_facts.jsonl")
     other = read_own_facts(repo_root / "docs" / "sample_facts.csv")
-    assert one == other
+    assert one == other and one.said == other.said == ""
     assert (one.n_read, one.left_out) == (6, {})
     assert sum(fact.answer_in_subject for fact in one.facts) == 1
