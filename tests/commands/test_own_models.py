@@ -92,13 +92,15 @@ def test_another_configuration_is_another_run_and_asks_for_another_name(probed, 
     assert len(digests) == 2 and json.loads(first["config"])["casing"] == "uncased"
 
 
-def test_an_unrelated_base_is_refused_before_anything_is_stored(probed, own, cache, tmp_path):
+def test_an_unrelated_base_is_refused_before_anything_is_stored(run, probed, own, cache, facts_file, tmp_path):
     from tests.models import tiny_models
 
     other = tiny_models.save("distilbert", tmp_path / "distil")
     with pytest.raises(ModelError, match="does not fit the base base: architecture distilbert against bert"):
         probed(other, "--base", own("base"))
-    assert not list(cache.glob("runs/*"))
+    with pytest.raises(ModelError, match="does not fit the base base"):
+        run("own", "--model", other, "--base", tmp_path / "base", "--facts", facts_file)
+    assert not list(cache.glob("runs/*")) and not list(cache.glob("own-runs/*"))
     with pytest.raises(ModelError, match="no folder"):
         probed(other, "--base", "./nowhere")
 

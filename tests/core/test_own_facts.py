@@ -39,10 +39,14 @@ def test_the_name_of_the_set_is_ours_to_give_but_not_lamas():
     ("content", "name", "message"),
     [
         ("{", "my.jsonl", "my.jsonl, line 1: not JSON"),
-        ('{"subject": "A"}', "my.jsonl", r"the columns are \['subject'\], expected each of object \(or answer, obj_label"),
+        ('{"subject": "A"}', "my.jsonl", r"lines.: the columns are \['subject'\], and none is called object \(also answer"),
         ('{"subject": "\\ud83d", "relation": "r", "object": "o", "prompt": "[MASK]"}', "my.jsonl", "half a character"),
         ("", "my.jsonl", "my.jsonl holds no facts"),
-        ("subject;relation;object\nA;b;c\n", "my.csv", r"the columns are .* expected each of object \(or answer, obj_label"),
+        (
+            "subject;relation;object\nA;b;c\n",
+            "my.csv",
+            r"semicolons.: the columns are .* none is called prompt \(also .*; rename",
+        ),
         ("One [MASK] two,Paris,Rome\n", "my.csv", "the columns are .* subject and relation are read if they are there"),
         ("subject,subject,relation,object,prompt\n", "my.csv", "the column 'subject' twice .*; expected it once"),
         (f"{HEADER}\nA,b,c,One, two [MASK]\n", "my.csv", "line 2: got 5 cells, expected 4 .* in double quotes"),

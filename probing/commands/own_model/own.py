@@ -5,8 +5,10 @@ import typer
 from probing.commands.options import command
 from probing.core.errors import FactsError
 from probing.core.facts.custom import own_facts, own_probe_set
+from probing.core.model_folders import find_entry
 from probing.core.own_model.background import OwnRun, carry_out, find_run, prepare
-from probing.core.own_model.wish import Wish, placed
+from probing.core.own_model.model_check import refuse_unfit
+from probing.core.own_model.wish import Step, Wish, placed
 from probing.workflows.requests.own_model import OwnRequest
 
 
@@ -23,11 +25,13 @@ def own(request: OwnRequest) -> None:
         return
     typer.echo(f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}")
     carry_out(run.id, typer.echo)
-    typer.echo("done; read it on the page Your model, or write a report with: python -m probing own-report")
+    wish = run.state.wish
+    words = ("own-report", "--model", wish.name or find_entry(wish.model).name, "--facts", wish.called)
+    typer.echo(f"done; read it on the page Your model, or write a report with: {Step('', words).line}")
 
 
 def _prepared(request: OwnRequest) -> OwnRun:
-    """The run of new wishes; the facts are read first, so that a wrong file is refused before any model is loaded."""
+    """The run of new wishes; a wrong file and a wrong base are refused before any model is loaded."""
     assert request.model and request.facts
     called = own_probe_set(request.facts, request.called)
     try:
@@ -36,6 +40,8 @@ def _prepared(request: OwnRequest) -> OwnRun:
         raise FactsError(f"cannot read {request.facts}: {error}; expected a file of facts") from error
     if said := own_facts(content, str(request.facts), called).said:
         typer.echo(f"{request.facts}: {said}")
+    for one in (request.model, *request.also):
+        refuse_unfit(one, request.base or "")
     wish = Wish(
         model=placed(request.model),
         base=placed(request.base) if request.base else "",

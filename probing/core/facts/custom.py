@@ -156,11 +156,11 @@ def _columns(table: Table) -> dict[str, int]:
     taken = found.get("prompt", [])[:1]
     free = {ours: [place for place in places if ours == "prompt" or [place] != taken] for ours, places in found.items()}
     columns = {ours: free[ours][0] for ours in COLUMNS if free.get(ours)}
-    if not set(NEEDED) <= set(columns):
-        wanted = " and ".join(f"{ours} (or {', '.join(KIND.names[ours][1:4])}, ...)" for ours in NEEDED)
+    if lacking := [ours for ours in NEEDED if ours not in columns]:
+        wanted = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
         raise FactsError(
-            f"{table.name}: the columns are {list(table.heads)}, expected each of {wanted}, "
-            "with commas, semicolons or tabs between; subject and relation are read if they are there"
+            f"{table.name} ({table.form}): the columns are {list(table.heads)}, and none is called {wanted}; rename its heading; "
+            "subject and relation are read if they are there"
         )
     return columns
 

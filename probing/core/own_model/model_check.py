@@ -7,8 +7,10 @@ from typing import Any
 
 from probing.core.checkpoint.cases import check_files, said_of_words
 from probing.core.checkpoint.files import ModelFiles, has_tokenizer
-from probing.core.checkpoint.fit import Shape
+from probing.core.checkpoint.fit import Shape, unlike
 from probing.core.errors import ModelError
+from probing.core.model_folders import base_entry, find_entry
+from probing.core.options import spelled
 
 #: Names of the same quantity in DistilBERT's configurations.
 _OTHER_NAMES = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "intermediate_size": "hidden_dim"}
@@ -94,6 +96,18 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
         tokens=files.tokens,
         notes=tuple(filter(None, (words, files.own_code_note))),
     )
+
+
+def refuse_unfit(name: str, base: str) -> None:
+    """Raises a ``ModelError`` for a model on this machine that cannot be used, or not with this base; one of the hub is opened first."""
+    entry = find_entry(name)
+    lender = find_entry(base) if base else base_entry(entry)
+    if entry.hub_id or (lender and lender.hub_id):
+        return
+    model = check_model_folder(Path(entry.location))
+    lent = check_model_folder(Path(lender.location)) if lender else None
+    if why := unlike(model.shape(lent), lent.shape(), lender.name) if lender and lent else model.why_no_head:
+        raise ModelError(f"{entry.name} {why} ({spelled('base')})")
 
 
 def _size(config: Mapping[str, Any], name: str, path: Path) -> int:
