@@ -10,7 +10,7 @@ from probing.core.edges.readers.own_tasks import read_own_sentences
 from probing.core.edges.target import OWN
 from probing.core.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
 from probing.core.errors import EdgeDataError, StoreError
-from probing.models.edges.ask import ask_spans
+from probing.models.edges.ask import ask_sentence
 from probing.models.edges.files import FILE, probes_folder, read_probes
 from probing.models.encoders.load import load_encoder
 from probing.store.check import check_store
@@ -110,7 +110,7 @@ def test_answers_are_those_of_the_probes_and_belong_to_the_run_that_trained_them
     for row in rows:
         words = sentences[targets[row["target"]]["sentence"]]["text"].split()
         span = (targets[row["target"]]["start1"], targets[row["target"]]["end1"])
-        (answer,) = ask_spans(encoder, [probes], words, span, None)
+        (answer,) = ask_sentence(encoder, [probes], words, span)
         p = answer.p[row["layer"]]
         assert row["top"] == p.argmax() and abs(row["p_top"] - 255 * p.max()) <= 1
         assert row["predicted"] == np.flatnonzero(p >= 0.5).tolist()
