@@ -1,5 +1,7 @@
 """``probing own``: probe your model and its base on your facts."""
 
+import shlex
+
 import typer
 
 from probing.commands.options import command
@@ -8,7 +10,7 @@ from probing.core.facts.custom import own_facts, own_probe_set
 from probing.core.model_folders import find_entry
 from probing.core.own_model.background import OwnRun, carry_out, find_run, prepare
 from probing.core.own_model.model_check import refuse_unfit
-from probing.core.own_model.wish import Step, Wish, placed
+from probing.core.own_model.wish import Wish, placed
 from probing.workflows.requests.own_model import OwnRequest
 
 
@@ -26,8 +28,8 @@ def own(request: OwnRequest) -> None:
     typer.echo(f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}")
     carry_out(run.id, typer.echo)
     wish = run.state.wish
-    words = ("own-report", "--model", wish.name or find_entry(wish.model).name, "--facts", wish.called)
-    typer.echo(f"done; read it on the page Your model, or write a report with: {Step('', words).line}")
+    words = shlex.join(("--model", wish.name or find_entry(wish.model).name, "--facts", wish.called))
+    typer.echo(f"done; read it on the page Your model, or write a report with: python -m probing own-report {words}")
 
 
 def _prepared(request: OwnRequest) -> OwnRun:

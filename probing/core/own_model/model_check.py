@@ -68,6 +68,10 @@ class CheckedModel:
         tokens = base.tokens if base and not self.has_vocabulary else self.tokens
         return Shape(self.kind, self.depth, self.hidden, self.vocabulary, tokens)
 
+    def unfit(self, base: "CheckedModel | None", name: str) -> str:
+        """Why it cannot be asked with this base, called ``name``, or without one; in words that follow the model's name, or nothing."""
+        return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
+
 
 def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
     """Checks a model's folder.
@@ -99,14 +103,13 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
 
 
 def refuse_unfit(name: str, base: str) -> None:
-    """Raises a ``ModelError`` for a model on this machine that cannot be used, or not with this base; one of the hub is opened first."""
+    """Raises a ``ModelError`` for a model on this machine that cannot be used with this base; the hub's are judged when they are opened."""
     entry = find_entry(name)
     lender = find_entry(base) if base else base_entry(entry)
     if entry.hub_id or (lender and lender.hub_id):
         return
-    model = check_model_folder(Path(entry.location))
     lent = check_model_folder(Path(lender.location)) if lender else None
-    if why := unlike(model.shape(lent), lent.shape(), lender.name) if lender and lent else model.why_no_head:
+    if why := check_model_folder(Path(entry.location)).unfit(lent, lender.name if lender else ""):
         raise ModelError(f"{entry.name} {why} ({spelled('base')})")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from probing.core.checkpoint.fit import added_tokens, unlike
+from probing.core.checkpoint.fit import added_tokens
 from probing.core.errors import ProbingError
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.own_model.folders import named_folders
@@ -70,14 +70,11 @@ def _with_base(model: Named, base: Named | None) -> Named:
     """The model, which is not fine if it needs a base or this one cannot be its own; says why, or which tokens the two do not share."""
     if not model.model or (base and not base.model):
         return model
-    why, said = model.model.why_no_head, ""
-    if base and base.model:
-        own, lent = model.model.shape(base.model), base.model.shape()
-        why, said = unlike(own, lent, base.name), added_tokens(model.name, own, base.name, lent)[1]
-    if why:
+    lent = base.model if base else None
+    if why := model.model.unfit(lent, base.name if base else ""):
         st.warning(filled("{name} {why}.", name=model.name, why=why), icon=":material/report:")
         return Named(model.text, model.name, model.model)
-    if said:
+    if base and lent and (said := added_tokens(model.name, model.model.shape(lent), base.name, lent.shape())[1]):
         st.caption(filled("{said}.", said=said))
     return model
 
