@@ -1,0 +1,235 @@
+"""Shares of answers that come back, and how they differ from those of a yardstick, with intervals over answers and trainings.
+
+An answer of a relation is right for many facts, which come back together. So every interval is cluster-robust (the sandwich of Liang and
+Zeger 1986) over pairs of relation and answer, and the variation between the seeds of the training is added to it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+#: Knots of the spline, as quantiles of the first group's confidences (Harrell 2015, "Regression Modeling Strategies", table 2.3).
+_KNOTS = (0.05, 0.275, 0.5, 0.725, 0.95)
+#: Share of the variance of an effect that keeps its estimate finite where a relation has only answers of one kind.
+_RIDGE = 1e-4
+#: Newton's steps; ten are usual.
+_STEPS = 60
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Whether the answers of a group came back.
+
+    Attributes:
+        back: (seeds, answers) whether; one row for a way that nothing is drawn for.
+        confidence: (answers,) the base's probability of each.
+        relations: (answers,) relation of each, as a number.
+        answers: (answers,) what the answer is, as a number; the same in all groups.
+    """
+
+    back: NDArray[np.bool_]
+    confidence: NDArray[np.float64]
+    relations: NDArray[np.int64]
+    answers: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """Number of answers."""
+        return len(self.confidence)
+
+    @property
+    def clusters(self) -> NDArray[np.int64]:
+        """(answers,) number of each pair of relation and answer; equal in all groups."""
+        return self.relations * (1 << 32) + self.answers
+
+    def of(self, chosen: NDArray[np.bool_]) -> "Answers":
+        """Some of the answers."""
+        return Answers(self.back[:, chosen], self.confidence[chosen], self.relations[chosen], self.answers[chosen])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A share minus that of a yardstick, with its 95 % interval.
+
+    Attributes:
+        share, yardstick: the two shares; at equal confidence both are of the first group's relations and confidences.
+        low, high: interval of the difference.
+        error: its standard error.
+        n, n_yardstick: answers that take part.
+    """
+
+    share: float
+    yardstick: float
+    low: float
+    high: float
+    error: float
+    n: int
+    n_yardstick: int
+
+    @property
+    def value(self) -> float:
+        return self.share - self.yardstick
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of a group that came back, with its 95 % interval cut to 0 and 1, and the group's size."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def share(group: Answers) -> Share | None:
+    """The share of a group that came back; None if it is empty."""
+    if not group.n:
+        return None
+    value, low, high, _ = _interval(group.back, group.clusters, lambda back: _mean(back, group.clusters))
+    return Share(value, max(0.0, low), min(1.0, high), group.n)
+
+
+def paired(first: Answers, second: Answers) -> Difference | None:
+    """The share of the first group minus that of the second, which has a partner of the same relation and answer for each of the first.
+
+    None if the groups are empty. Of two numbers of seeds the first ones of both are compared.
+    """
+    if not first.n:
+        return None
+    seeds = min(len(first.back), len(second.back))
+    each = first.back[:seeds].astype(float) - second.back[:seeds]
+    value, low, high, error = _interval(each, first.clusters, lambda one: _mean(one, first.clusters))
+    own = float(first.back[:seeds].mean())
+    return Difference(own, own - value, low, high, error, first.n, second.n)
+
+
+def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> Difference | None:
+    """The share of the first group minus that of the second at the same relations and the same confidence of the base.
+
+    A logistic regression of coming back on the group, the relation and a natural spline of the logit of the base's probability; only
+    relations that both groups have take part. The difference is the mean over the first group's relations and confidences.
+
+    Args:
+        first, second: the groups.
+        both: whether the mean is over the second group's, too.
+
+    Returns:
+        None if no relation has both groups, or a group has only one pair of relation and answer.
+    """
+    first, second = first.of(np.isin(first.relations, second.relations)), second.of(np.isin(second.relations, first.relations))
+    clusters = np.concatenate([first.clusters, second.clusters])
+    fewest = min(len(np.unique(group.clusters)) for group in (first, second))
+    if fewest < 2:
+        return None
+    seeds = min(len(first.back), len(second.back))
+    back = np.concatenate([first.back[:seeds], second.back[:seeds]], axis=1)
+    design = _design(first, second)
+    counted = slice(None) if both else slice(first.n)
+    own, other = design[counted].copy(), design[counted].copy()
+    own[:, 0], other[:, 0] = 1, 0
+    found: list[tuple[float, float]] = []
+
+    def difference(one: NDArray[np.float64]) -> tuple[float, float]:
+        weights, spread = _logistic(design, one, clusters)
+        sides = [special.expit(rows @ weights) for rows in (own, other)]
+        slopes = [(side * (1 - side)) @ rows / len(rows) for side, rows in zip(sides, (own, other), strict=True)]
+        gradient = slopes[0] - slopes[1]
+        found.append((float(sides[0].mean()), float(sides[1].mean())))
+        return found[-1][0] - found[-1][1], float(gradient @ spread @ gradient)
+
+    _, low, high, error = _interval(back, clusters, difference, fewest)
+    # The first fit is that of all seeds together.
+    return Difference(*found[0], low, high, error, first.n, second.n)
+
+
+def _interval(
+    back: NDArray[np.float64] | NDArray[np.bool_],
+    clusters: NDArray[np.int64],
+    estimate: Callable[[NDArray[np.float64]], tuple[float, float]],
+    fewest: int | None = None,
+) -> tuple[float, float, float, float]:
+    """A number with its interval and standard error, from the mean over seeds and from every seed.
+
+    Args:
+        back: (seeds, answers).
+        clusters: (answers,).
+        estimate: from (answers,) to the number and its variance over clusters.
+        fewest: clusters of the smaller group; None: of all.
+    """
+    value, variance = estimate(back.mean(0))
+    degrees = max(1.0, (fewest or len(np.unique(clusters))) - 1)
+    if len(back) > 1:
+        of_seeds = float(np.var([estimate(one.astype(float))[0] for one in back], ddof=1)) / len(back)
+        total = variance + of_seeds
+        # Welch and Satterthwaite: few seeds count for little only if they vary little.
+        parts = variance**2 / degrees + of_seeds**2 / (len(back) - 1)
+        variance, degrees = total, total**2 / parts if parts else degrees
+    error = float(np.sqrt(variance))
+    half = float(special.stdtrit(degrees, 0.5 + _CONFIDENCE / 2)) * error
+    return value, value - half, value + half, error
+
+
+def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float, float]:
+    """The mean, and its variance over clusters."""
+    mean = float(values.mean())
+    _, place = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(place, values - mean)
+    return mean, float(sums @ sums) * _few(len(sums)) / len(values) ** 2
+
+
+def _few(clusters: int) -> float:
+    """The usual correction of a sandwich for few clusters."""
+    return clusters / max(1, clusters - 1)
+
+
+def _design(first: Answers, second: Answers) -> NDArray[np.float64]:
+    """(answers, effects): group, a column for each relation, spline."""
+    relations = np.concatenate([first.relations, second.relations])
+    group = np.r_[np.ones(first.n), np.zeros(second.n)][:, None]
+    logits = [special.logit(np.clip(one.confidence, 1e-6, 1 - 1e-6)) for one in (first, second)]
+    spline = _spline(np.concatenate(logits), np.unique(np.quantile(logits[0], _KNOTS)))
+    return np.hstack([group, relations[:, None] == np.unique(relations), spline])
+
+
+def _spline(values: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(values, knots - 1) restricted cubic spline, which is linear below the first and above the last knot."""
+    if len(knots) < 3:
+        return values[:, None] - values.mean()
+    span = knots[-1] - knots[0]
+
+    def cube(knot: float) -> NDArray[np.float64]:
+        return np.maximum(values - knot, 0) ** 3 / span**2
+
+    last, before = knots[-1], knots[-2]
+    bends = [
+        cube(knot) - cube(before) * (last - knot) / (last - before) + cube(last) * (before - knot) / (last - before) for knot in knots[:-2]
+    ]
+    columns = np.stack([values, *bends], axis=1)
+    return (columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-12)
+
+
+def _logistic(
+    design: NDArray[np.float64], back: NDArray[np.float64], clusters: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Effects of a logistic regression, and their covariance over clusters; ``back`` may be a share of seeds."""
+    weights = np.zeros(design.shape[1])
+    ridge = np.full(len(weights), _RIDGE)
+    for _ in range(_STEPS):
+        chance = special.expit(design @ weights)
+        slope = design.T @ (back - chance) - ridge * weights
+        curvature = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(ridge)
+        step = np.linalg.solve(curvature, slope)
+        # A step in which a relation without exceptions would run away is shortened.
+        weights = weights + step * min(1.0, 5 / np.abs(step).max())
+        if np.abs(step).max() < 1e-8:
+            break
+    chance = special.expit(design @ weights)
+    _, place = np.unique(clusters, return_inverse=True)
+    scores = np.zeros((place.max() + 1, design.shape[1]))
+    np.add.at(scores, place, design * (back - chance)[:, None])
+    bread = np.linalg.inv(design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(ridge))
+    return weights, bread @ (scores.T @ scores) @ bread * _few(len(scores))

@@ -1,0 +1,78 @@
+"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* may be said.
+
+Right answers that the base's training text states are compared with right answers that it never had, at equal confidence of the base.
+Both are right answers that fine-tuning lost; the second ones can only have been guessed. Where it is not known fact by fact what the
+text states, there is no such test.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from probing.core.forgetting.equal_confidence import Answers, Difference, at_equal_confidence
+
+MEMORY, GUESSES, UNKNOWN = VERDICTS = ("memory", "no more than good guesses", "cannot tell")
+#: Differences below this many points are not worth the word memory.
+SMALL = 0.03
+#: Exposures of answers that the text states (or that were taught), and that it never had. Facts with evidence sentences are in neither.
+STATED, NEVER_HAD = ("stated", "planted"), ("unseen", "held out", "guessed")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the test found of one way.
+
+    Attributes:
+        difference: share of stated answers that come back minus that of answers that the text never had, at equal confidence.
+        low_without, high_without: interval of the difference without the commonest answer among those that the text never had.
+    """
+
+    difference: Difference
+    low_without: float
+    high_without: float
+
+    @property
+    def verdict(self) -> str:
+        """One of ``VERDICTS``."""
+        return verdict(self.difference.low, self.difference.high, self.low_without, self.high_without)
+
+
+def verdict(low: float, high: float, low_without: float, high_without: float) -> str:
+    """What the interval of a difference says, if it says the same without the largest cluster; ends are shares.
+
+    >>> verdict(0.01, 0.05, 0.02, 0.06), verdict(-0.04, 0.02, -0.04, 0.02), verdict(0.01, 0.05, -0.01, 0.06)
+    ('memory', 'no more than good guesses', 'cannot tell')
+    """
+    found, without = (
+        MEMORY if one > 0 else GUESSES if other < SMALL else UNKNOWN for one, other in ((low, high), (low_without, high_without))
+    )
+    return found if found == without else UNKNOWN
+
+
+def detectable(error: float) -> float:
+    """The difference that a test with this standard error would call memory in four of five cases."""
+    return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
+
+
+def memory(lost: Answers, exposure: Sequence[str]) -> Memory | None:
+    """The test of memory of one way.
+
+    Args:
+        lost: all lost facts.
+        exposure: (facts,) how each occurs in the base's training text; empty where that is not known.
+
+    Returns:
+        None if a group is too small to compare.
+    """
+    kinds = np.array(exposure)
+    stated, never = lost.of(np.isin(kinds, STATED)), lost.of(np.isin(kinds, NEVER_HAD))
+    whole = at_equal_confidence(stated, never, both=True)
+    if whole is None:
+        return None
+    clusters, sizes = np.unique(never.clusters, return_counts=True)
+    largest = clusters[sizes.argmax()]
+    without = at_equal_confidence(stated.of(stated.clusters != largest), never.of(never.clusters != largest), both=True)
+    low, high = (without.low, without.high) if without else (-1.0, 1.0)
+    return Memory(whole, low, high)
