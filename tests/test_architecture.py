@@ -96,7 +96,7 @@ MOST_LINES = {
     "pages": 270,
     "probing": 120,
     "probing/api": 3340,
-    "probing/commands": 1400,
+    "probing/commands": 1420,
     "probing/core": 13_750,
     "probing/figures": 6150,
     "probing/jobs": 610,

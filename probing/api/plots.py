@@ -14,10 +14,13 @@ from probing.core.knowledge.forgetting import DEFINITIONS
 from probing.core.metrics import RANKS
 from probing.core.sentences.example import OURS
 from probing.core.stats.intervals import AVERAGES
+from probing.figures.forgetting.fall_curves import fall_curves
 from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.changes.declarations import CHANGES
 from probing.reports.edges.declarations import EDGES
+from probing.reports.forgetting import places
 from probing.reports.forgetting.declarations import FORGETTING
+from probing.reports.forgetting.runs import stored_runs
 from probing.reports.report import refuse_unknown_words
 from probing.reports.sentences.declarations import SENTENCES
 
@@ -303,10 +306,10 @@ class Plots:
     def forgetting(
         self, what: str = "outcome", model: Words = None, probe_set: Words = None, k: Numbers = None, dark: bool = False
     ) -> "go.Figure":
-        """The outcome of the facts that fine-tuned models lost: the bars of the page "Forgetting".
+        """What became of the facts that a base knew, or how far the lost ones fell.
 
         Args:
-            what: only ``outcome`` has a figure.
+            what: ``outcome``, the bars of the page "Forgetting", or ``falls``.
             model: names to keep.
             probe_set, k: one each.
             dark: for a dark notebook.
@@ -320,6 +323,11 @@ class Plots:
         table = FORGETTING.table(self._results.database, choice)
         if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
             raise FigureError(f"the figure shows only one {several[0]}; choose one")
+        if what == "falls":
+            rows = places.fallen(
+                self._results.database, stored_runs(self._results.database, choice["model"], choice["probe_set"], choice["k"])
+            )
+            return for_notebook(fall_curves(rows, colours=self._looks.colours, labels=self._looks.labels), dark)
         return for_notebook(outcome_bars(table, labels=self._looks.labels), dark)
 
 

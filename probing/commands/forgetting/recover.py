@@ -1,58 +1,75 @@
-"""``probing forgetting recover``: do lost facts come back, and more often than their yardsticks?"""
+"""``probing forgetting recover``: do lost facts come back, and is it more than good guesses?"""
 
 from collections import Counter
 
 import typer
 
 from probing.commands.options import command
-from probing.core.forgetting.excess import ABOVE, verdict
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.protocols import RIGHT
-from probing.core.forgetting.ways import NOT_RECOVERED, USUAL_STEPS, WAYS, usual_level
+from probing.core.forgetting.memory import NO_TEST, said
+from probing.core.forgetting.summary import NEVER_HAD
+from probing.core.forgetting.ways import BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, RELEARNED, STEPS, USUAL_STEPS, usual_protocol
 from probing.workflows.requests.forgetting import RecoverRequest
 
-_HEADER = ("way", "lost facts that come back", "wrong answers", "points above, equal confidence", "never known", "points above")
+_YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
 
 
 @command(RecoverRequest)
 def recover(request: RecoverRequest) -> None:
     """Ask for the facts that a fine-tuned model lost, by every way that may bring them back, next to what guessing brings; resumable.
 
-    A fact that comes back was out of reach. A fact that does not is "not recovered by any of these": no way here shows that it is gone.
+    That a fact comes back does not show that it is remembered: guesses come back, too. A fact that does not come back is "not recovered":
+    no way here shows that it is gone.
     """
-    from probing.store.tables.forgetting import ALL_BINS
+    import pandas as pd
+
+    from probing.reports.forgetting.outcome import tested
+    from probing.reports.forgetting.runs import usual
     from probing.workflows.forgetting.recover import recover as workflow
 
     rows = workflow(request, typer.echo)
-    (run,) = rows["forgetting_runs"]
-    lost = run["lost"]
-    shares = {
-        (one["way"], one["level"]): one
-        for one in rows["forgetting_shares"]
-        if (one["protocol"], one["asked"], one["bin"]) == (RIGHT, LOST, ALL_BINS)
-    }
-    over = {
-        (one["way"], one["level"], one["yardstick"]): one
-        for one in rows["forgetting_excesses"]
-        if (one["protocol"], one["relation"]) == (RIGHT, "")
-    }
-    typer.echo(f"{run['model']} lost {lost:,} of the {run['known']:,} facts that {run['base']} knows. They come back by:")
-    ways = Counter(one["way"] for one in rows["forgetting_facts"])
-    for way in (*WAYS, NOT_RECOVERED):
-        lows = [over.get((way, usual_level(way), one)) for one in (WRONG, NEVER_KNOWN)]
-        above = verdict(*((one["low"], one["high"]) if one else None for one in lows)) == ABOVE
-        beyond = "" if way == NOT_RECOVERED or above else "; as a group not more often than its yardsticks"
-        typer.echo(f"- {way}: {ways[way]:,} ({100 * ways[way] / lost:.0f} %){beyond if ways[way] else ''}")
-    typer.echo(f"\nEach way by itself; relearning after {USUAL_STEPS} steps. Per cent with 95 % intervals over subjects and seeds:\n")
-    typer.echo(f"| {' | '.join(_HEADER)} |\n{'|---' * len(_HEADER)}|")
-    for way in WAYS:
-        share = shares[way, usual_level(way)]
-        cells = [f"{100 * share['share']:.1f} ({100 * share['low']:.1f} to {100 * share['high']:.1f})"]
-        for yardstick in (WRONG, NEVER_KNOWN):
-            one = over.get((way, usual_level(way), yardstick))
-            cells += [f"{100 * one['yardstick_share']:.1f}" if one else "n/a", _above(one) if one else "n/a"]
-        typer.echo(f"| {way} | {' | '.join(cells)} |")
+    (run,), facts = rows["forgetting_runs"], [one for one in rows["forgetting_facts"] if one["asked"] == LOST]
+    shares, against = (pd.DataFrame(rows[table]) for table in ("forgetting_shares", "forgetting_excesses"))
+    shares = shares[shares["asked"] == LOST]
+    known, lost = run["known"], run["lost"]
+    typer.echo(f"Of the {known:,} facts that {run['base']} knows, {run['model']}")
+    typer.echo(f"- kept: {run['kept']:,} ({100 * run['kept'] / known:.0f} of 100)")
+    outcomes = Counter(one["way"] for one in facts)
+    for name in LOST_OUTCOMES:
+        typer.echo(f"- {name}: {outcomes[name]:,} ({100 * outcomes[name] / known:.0f} of 100)")
+    if run["not_put_back"]:
+        typer.echo(f"No layers are put back: {run['not_put_back']}.")
+    typer.echo(f"\nWhat each way by itself brings back of {lost:,} lost facts, and of each yardstick; relearned after {USUAL_STEPS} steps.")
+    typer.echo("Per cent; in brackets points of lost facts above the yardstick, with 95 % intervals over answers and seeds:\n")
+    header = ("way", "lost facts", *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS))
+    typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
+    for one in usual(shares).itertuples():
+        mine = usual(against)
+        found = {each.yardstick: each for each in mine[mine["way"] == one.way].itertuples()}
+        cells = [_with_ends(one.share, one.low, one.high), *(_beside(found.get(name)) for name in _YARDSTICKS)]
+        typer.echo(f"| {one.way} | {' | '.join(cells)} |")
+    relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
+    usual_split = usual_protocol(RELEARNED)
+    curve = ", ".join(f"{100 * relearned[usual_split, steps]:.1f} after {steps}" for steps in STEPS)
+    typer.echo(
+        f"\nRelearned, {usual_split}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after {USUAL_STEPS}. "
+    )
+    typer.echo("The second has other facts with the same answers among its lessons.")
+    for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
+        typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
+    tests = tested(usual(against[against["yardstick"] == NEVER_HAD]))
+    groups = "planted facts minus certain guesses" if run["planted"] else "stated facts minus right answers that the text never had"
+    typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
+    for one in tests.itertuples():
+        typer.echo(f"- {one.way}: {said(one.verdict, one.share - one.yardstick_share, one.low, one.high, one.detectable)}")
 
 
-def _above(one: dict) -> str:
-    return f"{100 * (one['share'] - one['yardstick_share']):.1f} ({100 * one['low']:.1f} to {100 * one['high']:.1f})"
+def _with_ends(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _beside(one) -> str:
+    """The share of a yardstick, and the difference to it."""
+    if one is None:
+        return ""
+    return f"{100 * one.yardstick_share:.1f} ({100 * (one.share - one.yardstick_share):+.1f}, {100 * one.low:.1f} to {100 * one.high:.1f})"

@@ -71,7 +71,7 @@ FORGETTING = Capability(
     kind="probing.store.declared.forgetting:FORGETTING",
     shared="forgetting",
     reports="probing.reports.forgetting.declarations:FORGETTING",
-    line="Facts that fine-tuning lost: forgotten, or only out of reach?",
+    line="Facts that fine-tuning lost: what comes back, and is it memory?",
     commands={
         "recover": Command(
             "probing.commands.forgetting.recover",

@@ -1,1 +1,1 @@
-"""Is a lost fact forgotten or only out of reach: groups of facts, ways back, and the yardsticks of every way."""
+"""Facts that fine-tuning lost: groups, ways back, yardsticks, and the test of memory."""

@@ -1,6 +1,5 @@
-"""Which facts a fine-tuned model lost, and the facts that they are compared with."""
+"""Which facts a fine-tuned model lost, and the answers that they are compared with."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,23 +13,22 @@ LOST = "lost"
 NEVER_KNOWN = "never known"
 #: Wrong first answers of the base that the fine-tuned model no longer gives, and that are right for another fact of the relation.
 WRONG = "wrong answers"
-#: Lost facts whose answer is asked for with another subject.
-SWAPPED = "swapped subject"
-GROUPS = (LOST, NEVER_KNOWN, WRONG, SWAPPED)
+GROUPS = (LOST, NEVER_KNOWN, WRONG)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What a base and its fine-tuned model answer to the facts of one probe set at the last layer, both read by the base's head.
+    """What a base and its fine-tuned model answer to the facts of one probe set at the last layer, each read by its own head.
 
     Attributes:
         subjects, relations: (facts,) texts.
         answers: (facts,) token id of the right answer.
         said: (facts,) token id of the base's first answer.
-        base_rank, tuned_rank: (facts,) rank of the right answer, from 1.
-        tuned_rank_of_said: (facts,) rank of the base's first answer in the fine-tuned model.
-        probability: (facts,) the base's probability of the right answer.
-        probability_of_said: (facts,) the base's probability of its first answer.
+        base_rank, rank: (facts,) rank of the right answer in base and fine-tuned model, from 1.
+        rank_of_said: (facts,) rank of the base's first answer in the fine-tuned model.
+        base_logp, logp: (facts,) log-probability of the right answer, nats.
+        base_logp_of_said, logp_of_said: (facts,) that of the base's first answer.
+        first_logp: (facts,) log-probability of the fine-tuned model's own first answer.
     """
 
     subjects: Sequence[str]
@@ -38,18 +36,21 @@ class Answered:
     answers: NDArray[np.int64]
     said: NDArray[np.int64]
     base_rank: NDArray[np.int64]
-    tuned_rank: NDArray[np.int64]
-    tuned_rank_of_said: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    probability_of_said: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    rank_of_said: NDArray[np.int64]
+    base_logp: NDArray[np.float64]
+    logp: NDArray[np.float64]
+    base_logp_of_said: NDArray[np.float64]
+    logp_of_said: NDArray[np.float64]
+    first_logp: NDArray[np.float64]
 
     def lost(self, k: int = 1) -> NDArray[np.int64]:
         """Numbers of the facts that the base knows (rank <= k) and the fine-tuned model does not."""
-        return np.flatnonzero((self.base_rank <= k) & (self.tuned_rank > k))
+        return np.flatnonzero((self.base_rank <= k) & (self.rank > k))
 
     def never_known(self, k: int = 1) -> NDArray[np.int64]:
         """Numbers of the facts that neither knows."""
-        return np.flatnonzero((self.base_rank > k) & (self.tuned_rank > k))
+        return np.flatnonzero((self.base_rank > k) & (self.rank > k))
 
     def wrong_answers(self, k: int = 1) -> NDArray[np.int64]:
         """Numbers of the facts whose first answer by the base is wrong and no longer among the first k of the fine-tuned model.
@@ -58,21 +59,49 @@ class Answered:
         """
         right = set(zip(self.relations, self.answers.tolist(), strict=True))
         same_kind = np.array([pair in right for pair in zip(self.relations, self.said.tolist(), strict=True)], bool)
-        return np.flatnonzero((self.base_rank > 1) & (self.tuned_rank_of_said > k) & same_kind)
+        return np.flatnonzero((self.base_rank > 1) & (self.rank_of_said > k) & same_kind)
 
 
-def subject_folds(subjects: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
-    """(facts,) fold of each fact, 0 to ``folds`` - 1, by a hash of its subject without case: no subject is in two folds.
+@dataclass(frozen=True)
+class Group:
+    """Answers that are looked for together.
 
-    Raises:
-        ValueError: if there are fewer than two folds.
+    Attributes:
+        facts: (n,) numbers of the facts whose prompts are asked.
+        targets: (n,) token ids that are looked for.
     """
-    if folds < 2:
-        raise ValueError(f"got {folds} folds, expected at least 2: what is relearned must differ from what is asked")
-    drawn = {
-        name: int(hashlib.sha256(f"{seed}\n{name.casefold()}".encode()).hexdigest()[:12], 16) % folds for name in dict.fromkeys(subjects)
+
+    facts: NDArray[np.int64]
+    targets: NDArray[np.int64]
+
+    def some(self, chosen: NDArray[np.bool_]) -> "Group":
+        """Some of the answers."""
+        return Group(self.facts[chosen], self.targets[chosen])
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Lost facts and their yardsticks.
+
+    Attributes:
+        of: group -> its answers; the never-known facts are those of pairs.
+        matched_lost: (pairs,) place among the lost facts of the partner of each never-known one.
+    """
+
+    of: dict[str, Group]
+    matched_lost: NDArray[np.int64]
+
+
+def groups_of(asked: Answered, k: int, most: int, seed: int = 0) -> Groups:
+    """Lost facts, and at most ``most`` matched pairs and as many wrong answers, drawn at random."""
+    lost, wrong = asked.lost(k), drawn(asked.wrong_answers(k), most, seed)
+    pairs = matched(asked, lost, asked.never_known(k), seed, most)
+    of = {
+        LOST: Group(lost, asked.answers[lost]),
+        NEVER_KNOWN: Group(pairs[:, 1], asked.answers[pairs[:, 1]]),
+        WRONG: Group(wrong, asked.said[wrong]),
     }
-    return np.array([drawn[name] for name in subjects], np.int64)
+    return Groups(of, np.searchsorted(lost, pairs[:, 0]))
 
 
 def matched(asked: Answered, lost: ArrayLike, candidates: ArrayLike, seed: int, most: int) -> NDArray[np.int64]:

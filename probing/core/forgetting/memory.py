@@ -13,6 +13,8 @@ from scipy import special
 
 from probing.core.forgetting.equal_confidence import Answers, Difference, at_equal_confidence
 
+#: What is said where it is not known what the training text states.
+NO_TEST = "Nothing is said of memory: it is not known fact by fact what the base's training text states. The yardsticks cannot tell."
 MEMORY, GUESSES, UNKNOWN = VERDICTS = ("memory", "no more than good guesses", "cannot tell")
 #: Differences below this many points are not worth the word memory.
 SMALL = 0.03
@@ -54,6 +56,16 @@ def verdict(low: float, high: float, low_without: float, high_without: float) ->
 def detectable(error: float) -> float:
     """The difference that a test with this standard error would call memory in four of five cases."""
     return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
+
+
+def said(found: str, value: float, low: float, high: float, seen: float) -> str:
+    """The test of one way in words; ``seen`` is its ``detectable`` difference. All numbers are shares.
+
+    >>> said(UNKNOWN, 0.031, -0.011, 0.074, 0.06)
+    'cannot tell: +3.1 points (-1.1 to 7.4); 6.0 points would be seen in 4 of 5 cases'
+    """
+    words = f"{found}: {100 * value:+.1f} points ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{words}; {100 * seen:.1f} points would be seen in 4 of 5 cases" if found == UNKNOWN else words
 
 
 def memory(lost: Answers, exposure: Sequence[str]) -> Memory | None:

@@ -12,39 +12,75 @@ OTHER_LAYER = "another layer"
 FITTED_HEAD = "fitted head"
 #: The answer is back when some of the last layers are the base's again, at most half of all.
 LAYERS_BACK = "layers put back"
-#: The answer is back after training steps on other lost facts of other subjects.
+#: The answer is back after training steps on other lost facts with other answers, of other subjects.
 RELEARNED = "relearned"
 WAYS = (OTHER_LAYER, FITTED_HEAD, LAYERS_BACK, RELEARNED)
-#: A lost fact that comes back by none of them. It says nothing about other ways.
+#: A fact that both models know.
+KEPT = "kept"
+#: A lost fact that the head reads at a layer at which it reads it in the base, too, or only at others.
+AS_IN_BASE, MOVED = "another layer, as in the base", "another layer, moved there"
+#: A lost fact that comes back by none of the ways. It says nothing about other ways.
 NOT_RECOVERED = "not recovered"
-#: Training steps after which a relearning model is asked.
+#: What becomes of a fact that the base knows; the first that holds.
+LOST_OUTCOMES = (AS_IN_BASE, MOVED, FITTED_HEAD, LAYERS_BACK, RELEARNED, NOT_RECOVERED)
+OUTCOMES = (KEPT, *LOST_OUTCOMES)
+#: Training steps after which a relearning model is asked, and those that count for the outcome.
 STEPS = (5, 15, 45)
-#: Training steps that a headline speaks of.
 USUAL_STEPS = 15
-#: A way with several levels counts a fact that comes back at any of them.
+#: A way with several levels brings a fact back if any of them does.
 ANY = 0
+#: The fine-tuned model as it is, for ways without training.
+AS_IT_IS = "fine-tuned model"
+#: Relearning: no answer, or no subject, is in two parts.
+BY_ANSWER, BY_SUBJECT = "split by answer", "split by subject"
+#: From a body with random layers on the fine-tuned embeddings; relearning is split by answer.
+RANDOM_BODY = "random body"
+RELEARNED_BY = (BY_ANSWER, BY_SUBJECT, RANDOM_BODY)
+PROTOCOLS = (AS_IT_IS, *RELEARNED_BY)
 
 
 def usual_level(way: str) -> int:
-    """The level of a way that a headline speaks of."""
+    """The level of a way that its outcome counts."""
     return USUAL_STEPS if way == RELEARNED else ANY
 
 
+def usual_protocol(way: str) -> str:
+    """The protocol of a way that its outcome counts."""
+    return BY_ANSWER if way == RELEARNED else AS_IT_IS
+
+
 @dataclass(frozen=True)
-class Part:
-    """What one model, or one series of them, answered.
+class Tried:
+    """What one way brought back.
 
     Attributes:
         way: one of ``WAYS``.
-        protocol: one of ``core.forgetting.protocols.PROTOCOLS``; without relearning, ``RIGHT`` means the fine-tuned model.
-        seed: of the split; fold: the held-out one, -1 for all.
+        protocol: one of ``PROTOCOLS``.
         levels: layers, layers put back, or steps.
-        ranks: group -> (levels, facts of the group in this fold).
+        back: group -> (seeds, levels, answers) whether each answer is right again; one seed for ways without training.
     """
 
     way: str
     protocol: str
-    seed: int
-    fold: int
     levels: tuple[int, ...]
-    ranks: Mapping[str, NDArray[np.int64]]
+    back: Mapping[str, NDArray[np.bool_]]
+
+    def at(self, level: int, group: str) -> NDArray[np.bool_]:
+        """(seeds, answers) whether an answer comes back at a level, or at any of them."""
+        found = self.back[group]
+        return np.asarray(found.any(1) if level == ANY else found[:, self.levels.index(level)])
+
+
+#: What a second wording shows of a lost fact.
+THIS_WORDING, IN_GENERAL, NOT_OTHERWISE = REWORDED = (
+    "lost for this wording",
+    "lost in both wordings",
+    "the base does not know it in the other wording",
+)
+
+
+def reworded(known_before: bool, known_now: bool) -> str:
+    """What a second wording shows of a lost fact, by whether base and fine-tuned model know it in that."""
+    if known_now:
+        return THIS_WORDING
+    return IN_GENERAL if known_before else NOT_OTHERWISE

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
+from probing.core.forgetting.ways import AS_IN_BASE, LAYERS_BACK, OTHER_LAYER
 from probing.figures import theme
 from probing.figures.forgetting.outcome_bars import COLOURS
 
@@ -30,7 +30,7 @@ def layer_bars(table: pd.DataFrame, *, lost: int, layers: int) -> go.Figure:
             col=column,
             x=list(levels[way]),
             y=[100 * n / max(1, lost) for n in sizes],
-            marker_color=COLOURS[way],
+            marker_color=COLOURS[AS_IN_BASE if way == OTHER_LAYER else way],
             name=way,
             customdata=sizes,
             hovertemplate="%{x}: %{customdata:,} facts, %{y:.1f} %<extra></extra>",

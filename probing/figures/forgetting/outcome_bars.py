@@ -5,23 +5,18 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.core.forgetting.excess import BELOW, UNKNOWN
-from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.core.forgetting.ways import OUTCOMES
 from probing.figures import theme
 
-#: Part of the known facts -> colour; from what is kept over the cheap ways to what none brings back.
-COLOURS = dict(zip(("kept", *WAYS, NOT_RECOVERED), ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
-#: Verdict on a way -> pattern of its bars.
-_SHAPES = {BELOW: "/", UNKNOWN: "."}
+#: Outcome of a known fact -> colour; from what is kept over the cheap ways to what none brings back.
+COLOURS = dict(zip(OUTCOMES, ("#2C6FAE", "#5FA3D3", "#9CC9E8", "#44AA99", "#8CBF6A", "#E3A53C", "#9AA0A6"), strict=True))
 _FRAME, _LEAST = 130, 4.0
 #: Height of a row, of all rows together, and the least height of a row, which holds two lines of text.
 _ROW, _ROWS, _TEXT = 44, 396, 24
 
 
 def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
-    """One bar of 100 facts per model.
-
-    A way that is not above every yardstick is hatched, one of which we cannot tell is dotted.
+    """One bar of 100 facts per model, in which every fact counts once.
 
     Args:
         outcome: rows of ``reports.forgetting.outcome`` of one probe set and k.
@@ -35,17 +30,12 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
     figure = go.Figure()
     for part, colour in COLOURS.items():
         part_rows = outcome[outcome["part"] == part].set_index("model").loc[models]
-        shapes = [_SHAPES.get(verdict, "") if part in WAYS else "" for verdict in part_rows["verdict"]]
         figure.add_bar(
             y=list(range(len(models))),
             x=part_rows["per_100"],
             orientation="h",
             name=part,
-            marker={
-                "color": colour,
-                "line": {"width": 1, "color": "rgba(128,136,144,0.5)"},
-                "pattern": {"shape": shapes, "fgcolor": "#FFFFFF", "size": 7, "solidity": 0.2},
-            },
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}},
             text=[f"{value:.0f}" if value >= _LEAST else "" for value in part_rows["per_100"]],
             textposition="inside",
             insidetextanchor="middle",
@@ -54,7 +44,7 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
             customdata=[[model, part] for model in models],
             hovertext=[
                 f"<b>{name}</b><br>{part}: {row.n:,} of {row.known:,} known facts, {row.per_100:.1f} of 100"
-                + (f"<br>{row.verdict}" if row.verdict else "")
+                + (f"<br>{row.note}" if row.note else "")
                 for name, row in zip(names, part_rows.itertuples(), strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",

@@ -48,35 +48,41 @@ class Prompts:
         return Prompts([self.rows[n] for n in chosen], [self.positions[n] for n in chosen])
 
 
-@dataclass(frozen=True)
-class First:
-    """What a model answers at its last layer.
+def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
+    """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
+    said, said_logp, (base_rank,), (base_logp,) = _last(base, prompts, [gold])
+    _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = _last(tuned, prompts, [gold, said.tolist()])
+    return Answered(
+        subjects=[fact.about for fact in facts],
+        relations=[fact.relation for fact in facts],
+        answers=np.asarray(gold, np.int64),
+        said=said,
+        base_rank=base_rank,
+        rank=rank,
+        rank_of_said=rank_of_said,
+        base_logp=base_logp,
+        logp=logp,
+        base_logp_of_said=said_logp,
+        logp_of_said=logp_of_said,
+        first_logp=first_logp,
+    )
 
-    Attributes:
-        said: (prompts,) token id of the first answer; of equal scores the lowest id.
-        probability: (prompts,) its probability.
-        rank, gold_probability: (prompts,) of the right answer.
-    """
 
-    said: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    rank: NDArray[np.int64]
-    gold_probability: NDArray[np.float64]
-
-
-def first_answers(encoder: Encoder, prompts: Prompts, gold: Sequence[int]) -> First:
-    """The first answers and the ranks of the right ones, by the model's pre-trained head."""
+def _last(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]]):
+    """At the last layer: the first token, of equal scores the lowest id, and its log-probability; ranks and the same of targets."""
     size = len(prompts.rows)
-    answer, rank = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    probability, of_gold = np.zeros(size), np.zeros(size)
+    said, first_logp = np.zeros(size, np.int64), np.zeros(size)
+    rank, logp = np.zeros((len(targets), size), np.int64), np.zeros((len(targets), size))
     for batch, states in _batches(encoder, prompts):
         logits = encoder.head(states[encoder.depth]).float()
-        norm, wanted = logits.logsumexp(1), torch.tensor([gold[n] for n in batch], device=logits.device)
-        best = logits.argmax(1)
-        answer[batch], rank[batch] = best.cpu().numpy(), ranks_of(logits, wanted).cpu().numpy()
-        for values, ids in ((probability, best), (of_gold, wanted)):
-            values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).exp().cpu().numpy()
-    return First(answer, probability, rank, of_gold)
+        norm, best = logits.logsumexp(1), logits.argmax(1)
+        wanted = [torch.tensor([row[n] for n in batch], device=logits.device) for row in targets]
+        said[batch] = best.cpu().numpy()
+        for values, ids in ((first_logp, best), *zip(logp, wanted, strict=True)):
+            values[batch] = (logits.gather(1, ids[:, None])[:, 0] - norm).cpu().numpy()
+        for place, ids in enumerate(wanted):
+            rank[place, batch] = ranks_of(logits, ids).cpu().numpy()
+    return said, first_logp, rank, logp
 
 
 def ranks(encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, DecodingHead] | None = None) -> NDArray[np.int64]:
@@ -119,16 +125,6 @@ def ranks_with_layers_back(encoder: Encoder, base: Encoder, prompts: Prompts, ta
                 if n:
                     by_number[n - 1, batch] = _ranks(encoder.head, states[rows, where], [targets[number] for number in batch])
     return by_number
-
-
-def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
-    """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
-    before, after = first_answers(base, prompts, gold), first_answers(tuned, prompts, gold)
-    again = ranks(tuned, prompts, before.said.tolist())[0]
-    subjects, relations = [fact.about for fact in facts], [fact.relation for fact in facts]
-    answers = np.asarray(gold, np.int64)
-    chances = before.gold_probability, before.probability
-    return Answered(subjects, relations, answers, before.said, before.rank, after.rank, again, *chances)
 
 
 def _batches(encoder: Encoder, prompts: Prompts):

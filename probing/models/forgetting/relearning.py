@@ -1,7 +1,7 @@
 """Trains a fine-tuned model for a few steps on some of the facts that it lost, and asks it for others.
 
 The test of Deeb and Roger (2024, "Do unlearning methods remove information from language model weights?", arXiv 2410.08827): if
-training on some lost facts brings back others, these were out of reach, and not removed.
+training on some lost facts brings back others, these were not removed. Guesses come back so, too: see ``core.forgetting.memory``.
 """
 
 import copy

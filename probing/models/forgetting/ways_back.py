@@ -6,15 +6,27 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from probing.core.errors import FactsError
 from probing.core.facts.fact import Fact
-from probing.core.forgetting.groups import LOST, NEVER_KNOWN, Answered
-from probing.core.forgetting.protocols import OWN, RANDOM_BODY, RIGHT, Group, Split, lessons, split
-from probing.core.forgetting.ways import FITTED_HEAD, LAYERS_BACK, OTHER_LAYER, RELEARNED, Part
+from probing.core.forgetting.groups import LOST, Answered, Group, Groups
+from probing.core.forgetting.protocols import PARTS, lessons, part_of
+from probing.core.forgetting.ways import (
+    AS_IT_IS,
+    BY_ANSWER,
+    BY_SUBJECT,
+    FITTED_HEAD,
+    LAYERS_BACK,
+    OTHER_LAYER,
+    RANDOM_BODY,
+    RELEARNED,
+    Tried,
+)
 from probing.core.provenance import RANDOM_BODY as WITH_RANDOM_BODY
 from probing.models.encoders.head import DecodingHead
+from probing.models.encoders.layer_swap import NotReplaceable, check_replaceable, layers_of
 from probing.models.encoders.load import Encoder
 from probing.models.encoders.random_encoder import encoder_of_kind
 from probing.models.forgetting.answer_ranks import Prompts, answered, ranks, ranks_with_layers_back
@@ -33,16 +45,14 @@ class RecoveryRecipe:
 
     Attributes:
         k: the rank up to which an answer counts as known.
-        seeds: of folds, pairs and relearning.
-        folds: parts of the subjects; each is held out once.
+        seeds: of the parts and the order of relearning.
         most_relearned: facts that a model relearns.
-        most_pairs: matched pairs, wrong answers and swapped subjects of one seed.
+        most_pairs: matched pairs, and wrong answers.
         relearning: the training.
     """
 
     k: int = 1
     seeds: tuple[int, ...] = (1, 2, 3)
-    folds: int = 5
     most_relearned: int = 1000
     most_pairs: int = 2000
     relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
@@ -73,6 +83,11 @@ class RecoveryWork:
         """The prompts of all facts, which every model is asked in the same tokens."""
         return Prompts.of([fact.prompt for fact in self.facts], self.base)
 
+    @cached_property
+    def not_put_back(self) -> str:
+        """Why no layers are put back; empty if they are."""
+        return why_not_put_back(self.tuned, self.base)
+
 
 def asked_of(work: RecoveryWork) -> Answered:
     """What both models answer.
@@ -96,80 +111,125 @@ def asked_of(work: RecoveryWork) -> Answered:
     return found
 
 
-def splits_of(work: RecoveryWork, asked: Answered) -> dict[int, Split]:
-    """Seed -> its folds and groups."""
-    return {seed: split(asked, work.facts, work.recipe.k, work.recipe, seed) for seed in work.recipe.seeds}
+def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
+    """(layers, lost) whether the base's head reads a lost fact in the base at each layer below the last, the highest first."""
+    only = {LOST: groups.of[LOST]}
+    found = kept_arrays(work.folder / "base.safetensors", partial(_by_group, work, only, _inside(work.base)))
+    return np.asarray(found[LOST] <= work.recipe.k)
 
 
-def parts(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
-    """All ways, from the cheapest; a part that is finished already is read."""
-    yield from _without_training(work, asked, splits)
-    recipe = work.recipe
-    first = recipe.seeds[0]
-    for protocol in (RIGHT, OWN, RANDOM_BODY):
+def tried(work: RecoveryWork, asked: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+    """All ways, from the cheapest; a part that is finished already is read.
+
+    Args:
+        work: the inputs.
+        asked: what both models answer.
+        groups: lost facts and yardsticks.
+        done: called after each of ``count_of_parts`` parts.
+    """
+    # A body with random layers is asked for all lost facts, and for these only.
+    lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
+    random = encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
+    inner, upper = tuple(reversed(range(last))), tuple(range(1, last // 2 + 1))
+
+    def asked_once(way: str, protocol: str, levels: tuple[int, ...], of: Mapping[str, Group], ask: Callable[[], Ask]) -> Tried:
+        ranked = kept_arrays(_path(work, way, protocol), lambda: _by_group(work, of, ask()))
+        done()
+        return Tried(way, protocol, levels, {name: (one <= k)[None] for name, one in ranked.items()})
+
+    yield asked_once(OTHER_LAYER, AS_IT_IS, inner, groups.of, lambda: _inside(work.tuned))
+    yield asked_once(OTHER_LAYER, RANDOM_BODY, inner, lost, lambda: _inside(random))
+    yield asked_once(FITTED_HEAD, AS_IT_IS, (last,), groups.of, lambda: partial(ranks, work.tuned, heads={last: work.fit(work.tuned)}))
+    if not work.not_put_back:
+        back = partial(ranks_with_layers_back, work.tuned, work.base, most=len(upper))
+        yield asked_once(LAYERS_BACK, AS_IT_IS, upper, groups.of, lambda: back)
+    for protocol in (BY_ANSWER, BY_SUBJECT, RANDOM_BODY):
         # The random body only shows what the training alone brings, so one seed is enough.
-        for seed in recipe.seeds if protocol != RANDOM_BODY else (first,):
-            for fold in range(recipe.folds):
-                yield _relearned(work, asked, splits[seed], protocol, seed, fold)
+        seeds = work.recipe.seeds[:1] if protocol == RANDOM_BODY else work.recipe.seeds
+        start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
+        found = [_relearned(work, asked, groups, of, protocol, seed, start, done) for seed in seeds]
+        back_again = {name: np.stack([one[name] <= k for one in found]) for name in of}
+        yield Tried(RELEARNED, protocol, work.recipe.relearning.steps, back_again)
 
 
 def count_of_parts(recipe: RecoveryRecipe) -> int:
-    """How many parts there are, for a progress bar."""
-    return 6 + recipe.folds * (2 * len(recipe.seeds) + 1)
+    """How many parts there are at most, for a progress bar."""
+    return 4 + PARTS[RANDOM_BODY] + (PARTS[BY_ANSWER] + PARTS[BY_SUBJECT]) * len(recipe.seeds)
 
 
-def _without_training(work: RecoveryWork, asked: Answered, splits: Mapping[int, Split]) -> Iterator[Part]:
-    """The ways that train nothing, of the fine-tuned model and of the one with random layers."""
-    seed, last = work.recipe.seeds[0], work.tuned.depth
-    levels = {OTHER_LAYER: tuple(reversed(range(last))), FITTED_HEAD: (last,), LAYERS_BACK: tuple(range(1, last // 2 + 1))}
-    for protocol in (RIGHT, RANDOM_BODY):
-        model = work.tuned if protocol == RIGHT else encoder_of_kind(work.tuned, WITH_RANDOM_BODY)
-        groups = splits[seed].groups if protocol == RIGHT else _of_pairs(asked, splits[seed])
-        for way in levels:
-            found = kept_arrays(_path(work, way, protocol), partial(_asked_by, way, work, model, groups))
-            yield Part(way, protocol, seed, -1, levels[way], found)
+def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
+    """Why putting back the base's upper layers shows nothing, in words; empty if it may show something.
+
+    It shows nothing if the base's layers do not fit, if no layer was changed, or if the upper half is all that fine-tuning changed:
+    then it is the base itself that answers.
+    """
+    try:
+        check_replaceable(tuned, base)
+    except NotReplaceable as error:
+        return str(error)
+    pairs = zip(layers_of(tuned.body), layers_of(base.body), strict=True)
+    changed = [n for n, (own, other) in enumerate(pairs, start=1) if not _equal(own.state_dict(), other.state_dict())]
+    if not changed:
+        return "fine-tuning changed none of the layers"
+    whole = [_outside(encoder) for encoder in (tuned, base)]
+    if changed[0] > tuned.depth - tuned.depth // 2 and _equal(*whole) and _equal(tuned.head.state_dict(), base.head.state_dict()):
+        return f"the layers that fine-tuning changed are {', '.join(map(str, changed))}: with them put back it is the base itself"
+    return ""
 
 
-def _asked_by(way: str, work: RecoveryWork, model: Encoder, groups: Mapping[str, Group]) -> dict[str, np.ndarray]:
-    """The ranks of a way that trains nothing."""
-    last = model.depth
-    if way == LAYERS_BACK:
-        return _by_group(work, groups, partial(ranks_with_layers_back, model, work.base, most=last // 2))
-    heads = {last: work.fit(model)} if way == FITTED_HEAD else dict.fromkeys(reversed(range(last)), model.head)
-    return _by_group(work, groups, partial(ranks, model, heads=heads))
+def _outside(encoder: Encoder) -> dict[str, torch.Tensor]:
+    """The weights of a body that are in none of its layers."""
+    inside = {id(one) for one in layers_of(encoder.body).parameters()}
+    return {name: one for name, one in encoder.body.named_parameters() if id(one) not in inside}
 
 
-def _of_pairs(asked: Answered, of_seed: Split, fold: int | None = None) -> dict[str, Group]:
-    """What a body with random layers is asked: the two facts of every pair, as only these are compared with it."""
-    lost = of_seed.matched_lost if fold is None else of_seed.matched_lost[of_seed.fold[of_seed.matched_lost] == fold]
-    never = of_seed.groups[NEVER_KNOWN] if fold is None else of_seed.held_out(NEVER_KNOWN, fold)
-    return {LOST: Group(lost, lost, asked.answers[lost]), NEVER_KNOWN: never}
+def _equal(first: Mapping[str, torch.Tensor], second: Mapping[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(one.cpu(), second[name].cpu()) for name, one in first.items())
 
 
-def _relearned(work: RecoveryWork, asked: Answered, of_seed: Split, protocol: str, seed: int, fold: int) -> Part:
+def _inside(model: Encoder) -> Ask:
+    """Asks at every layer below the last, the highest first."""
+    return partial(ranks, model, heads=dict.fromkeys(reversed(range(model.depth)), model.head))
+
+
+def _relearned(
+    work: RecoveryWork,
+    asked: Answered,
+    groups: Groups,
+    of: Mapping[str, Group],
+    protocol: str,
+    seed: int,
+    start: Encoder,
+    done: Callable[[], object],
+) -> dict[str, NDArray[np.int64]]:
+    """Group -> (steps, answers) ranks, each after lessons from the other parts."""
     recipe = work.recipe
-    random = protocol == RANDOM_BODY
-    groups = _of_pairs(asked, of_seed, fold) if random else {name: of_seed.held_out(name, fold) for name in of_seed.groups}
+    found = {name: np.zeros((len(recipe.relearning.steps), len(group.facts)), np.int64) for name, group in of.items()}
+    for part in range(PARTS[protocol]):
+        places = {name: part_of(asked, group, protocol, seed) == part for name, group in of.items()}
+        chosen = {name: group.some(places[name]) for name, group in of.items()}
 
-    def made() -> dict[str, np.ndarray]:
-        taught = lessons(asked, of_seed, protocol, fold, recipe.k, recipe, seed)
-        start = encoder_of_kind(work.tuned, WITH_RANDOM_BODY) if random else work.tuned
-        learning = relearned(start, work.prompts.some(taught.prompts), taught.targets.tolist(), recipe.relearning, seed)
-        found = [_by_group(work, groups, partial(ranks, model)) for _, model in learning]
-        return {name: np.concatenate([at[name] for at in found]) for name in groups}
+        def made(part: int = part, chosen: Mapping[str, Group] = chosen) -> dict[str, np.ndarray]:
+            taught = lessons(asked, groups, protocol, part, recipe.most_relearned, seed)
+            learning = relearned(start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed)
+            asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
+            return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
 
-    path = _path(work, RELEARNED, protocol, f"seed {seed}", f"fold {fold}")
-    return Part(RELEARNED, protocol, seed, fold, recipe.relearning.steps, kept_arrays(path, made))
+        ranked = kept_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
+        for name, values in ranked.items():
+            found[name][:, places[name]] = values
+        done()
+    return found
 
 
 def _path(work: RecoveryWork, *words: str) -> Path:
     """The file of a part."""
-    return work.folder / ("-".join(words).replace(" ", "-").replace("'", "") + ".safetensors")
+    return work.folder / ("-".join(words).replace(" ", "-") + ".safetensors")
 
 
 def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:
-    """Group -> (levels, facts) ranks. All groups are asked together, which fills batches of prompts of one length."""
+    """Group -> (levels, answers) ranks. All groups are asked together, which fills batches of prompts of one length."""
     ends = np.cumsum([len(group.facts) for group in groups.values()])
-    prompts, targets = (np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("prompts", "targets"))
+    prompts, targets = (np.concatenate([getattr(group, name) for group in groups.values()]) for name in ("facts", "targets"))
     ranked = ask(work.prompts.some(prompts), targets.tolist())
     return dict(zip(groups, np.split(ranked, ends[:-1], axis=1), strict=True))

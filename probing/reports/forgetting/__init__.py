@@ -1,1 +1,1 @@
-"""What was forgotten and when, whether it comes back more often than guesses, and what prevents it."""
+"""What was forgotten and when, what comes back next to its yardsticks, and what prevents it."""

@@ -2,21 +2,17 @@
 
 import pandas as pd
 
-from probing.core.errors import OptionError
-from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, WAYS
+from probing.core.forgetting.ways import LOST_OUTCOMES
 from probing.core.metrics import RANKS
-from probing.core.options import spelled
 from probing.reports.forgetting import outcome, places
-from probing.reports.forgetting.runs import KEYS, stored_runs
+from probing.reports.forgetting.runs import stored_runs
 from probing.reports.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
-_BACK = tuple(queries.BACK_COLUMNS.values())
-_RELATIONS = (*KEYS, "relation", "label", "known", "kept", "lost", *_BACK, "excess", "low", "high", "pooled")
-_OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "wrong_excess", "wrong_low", "wrong_high", "never_excess", "verdict")
-_FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "steps", "seeds_back")
-_WITH_WAY = ("relations", "facts")
+_OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
+_MEMORY_SHOWN = ("model", "way", "stated", "never_had", "difference", "low", "high", "n_never_had", "detectable", "verdict")
+_FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
 def _runs(db: Database, choice: Choice) -> pd.DataFrame:
@@ -24,10 +20,7 @@ def _runs(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
-    ways = choice["way"] or (RELEARNED,)
-    if len(ways) > 1:
-        raise OptionError(f"got {len(ways)} values of {spelled('way')} for relations; name one")
-    table = places.relations(db, _runs(db, choice), ways[0])
+    table = places.relations(db, _runs(db, choice))
     return table if choice["relation"] is None else table[table["relation"].isin(list(choice["relation"]))].reset_index(drop=True)
 
 
@@ -36,11 +29,6 @@ def _facts(db: Database, choice: Choice) -> pd.DataFrame:
     if runs.empty:
         return pd.DataFrame(columns=list(places.FACTS))
     return places.facts(db, runs["run_id"].iloc[0], choice["way"], choice["relation"])
-
-
-def _pooled(table: pd.DataFrame) -> str:
-    pooled = int(table["pooled"].sum()) if len(table) else 0
-    return f"the excess of {pooled} relations is that of all relations with few facts together (pooled).\n" if pooled else ""
 
 
 def _refuse(db: Database, choice: Choice) -> None:
@@ -59,11 +47,17 @@ FORGETTING = Reports(
             outcome.OUTCOME, shown=_OUTCOME_SHOWN, figure="outcome",
         ),
         Report("forgetting", "ways", "each way next to its yardsticks", lambda db, choice: outcome.ways(db, _runs(db, choice))),
-        Report("forgetting", "relations", "lost facts by relation", _relations, _RELATIONS, shown=_RELATIONS, note=_pooled),
-        Report("forgetting", "exposure", "lost facts by training text", lambda db, choice: places.exposures(db, _runs(db, choice))),
         Report(
-            "forgetting", "confidence", "by the base's confidence", lambda db, choice: outcome.by_confidence(db, _runs(db, choice)),
+            "forgetting", "memory", "memory, or good guesses", lambda db, choice: outcome.memory(db, _runs(db, choice)), outcome.MEMORY,
+            shown=_MEMORY_SHOWN,
         ),
+        Report(
+            "forgetting", "falls", "how far lost facts fell", lambda db, choice: places.falls(db, _runs(db, choice)), places.FALLS,
+            figure="falls",
+        ),
+        Report("forgetting", "wording", "lost for one wording, or in both", lambda db, choice: places.reworded(db, _runs(db, choice))),
+        Report("forgetting", "relations", "lost facts by relation", _relations),
+        Report("forgetting", "exposure", "lost facts by training text", lambda db, choice: places.exposures(db, _runs(db, choice))),
         Report("forgetting", "layers", "where answers come back", lambda db, choice: places.layers(db, _runs(db, choice))),
         Report("forgetting", "facts", "the lost facts", _facts, places.FACTS, shown=_FACTS_SHOWN, needs=("model",)),
     ),
@@ -72,10 +66,9 @@ FORGETTING = Reports(
         Filter("probe_set", "trex, google_re, ...; repeatable. None: all."),
         Filter("k", "1 or 10; repeatable. None: all.", int, tuple(one for one in RANKS if one < 100)),
         Filter(
-            "way", f"For facts: {', '.join((*WAYS, NOT_RECOVERED))}; repeatable. For relations: the way whose excess is shown.",
-            known=(*WAYS, NOT_RECOVERED), only=_WITH_WAY,
+            "way", f"For facts: {', '.join(LOST_OUTCOMES)}; repeatable. None: all.", known=LOST_OUTCOMES, only=("facts",),
         ),
-        Filter("relation", "For relations and facts: relation; repeatable. None: all.", only=_WITH_WAY),
+        Filter("relation", "For relations and facts: relation; repeatable. None: all.", only=("relations", "facts")),
     ),
     _refuse,
 )  # fmt: skip

@@ -1,105 +1,81 @@
-"""Of 100 facts that the base knew: how many are kept, come back by each way, or are not recovered; each way next to its yardsticks."""
+"""What became of the facts that the base knew; each way next to its yardsticks; and the test of memory."""
 
 import pandas as pd
 
-from probing.core.forgetting.excess import UNKNOWN, verdict
-from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.protocols import RANDOM_BODY, RIGHT
-from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.core.forgetting.memory import detectable, verdict
+from probing.core.forgetting.summary import NEVER_HAD
+from probing.core.forgetting.ways import KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES
 from probing.reports.forgetting.runs import KEYS, usual, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
-#: Facts that both models know.
-KEPT = "kept"
-#: Every known fact is in one of these parts.
-PARTS = (KEPT, *WAYS, NOT_RECOVERED)
-#: Yardstick -> prefix of its columns.
-_YARDSTICKS = {WRONG: "wrong", NEVER_KNOWN: "never", RANDOM_BODY: "random"}
-OUTCOME = (
-    *KEYS,
-    "control",
-    "part",
-    "n",
-    "known",
-    "per_100",
+OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
+_COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
+WAYS_BACK = (*KEYS, *_COMPARED)
+MEMORY = (
+    *KEYS, "way", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had", "detectable",
     "verdict",
-    *(f"{prefix}{end}" for prefix in _YARDSTICKS.values() for end in ("_excess", "_low", "_high")),
-)
+)  # fmt: skip
 
 
 def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """The parts of what the base knew.
+    """What became of each fact that the base knew: the outcomes add up to all.
 
     Args:
         db: the database.
         runs: of ``stored_runs``.
 
     Returns:
-        One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base), ``per_100`` of them;
-        of parts that are ways, the excess of the way by itself over wrong answers of equal confidence (``wrong_excess, wrong_low,
-        wrong_high``), over never-known facts (``never_...``) and over a random body (``random_...``), in shares, and its ``verdict``.
+        One row per run and part: ``model, base, probe_set, k, control, part, n`` (facts), ``known`` (by the base), ``per_100`` of them,
+        and a ``note`` where layers were not put back, with the reason.
     """
     if runs.empty:
         return pd.DataFrame(columns=list(OUTCOME))
     ids = list(runs["run_id"])
     by_way = queries.counted(db, ids, "way").pivot_table(index="run_id", columns="way", values="n", aggfunc="sum", fill_value=0)
-    counts = by_way.reindex(index=ids, columns=[*WAYS, NOT_RECOVERED], fill_value=0)
-    of_ways = _excesses(db, ids)
+    counts = by_way.reindex(index=ids, columns=list(LOST_OUTCOMES), fill_value=0)
     rows = []
     for run in runs.to_dict("records"):
         sizes = {KEPT: run["kept"], **counts.loc[run["run_id"]].to_dict()}
-        for part in PARTS:
-            n = int(sizes[part])
-            row = {name: run[name] for name in (*KEYS, "control")} | {"part": part, "n": n, "known": int(run["known"])}
-            rows.append(row | {"per_100": 100 * n / max(1, int(run["known"]))} | of_ways.get((run["run_id"], part), {}))
-    return pd.DataFrame(rows, columns=list(OUTCOME)).assign(verdict=lambda table: table["verdict"].fillna(""))
+        for part in OUTCOMES:
+            row = {name: run[name] for name in (*KEYS, "control")} | {"part": part, "n": int(sizes[part]), "known": int(run["known"])}
+            note = run["not_put_back"] if part == LAYERS_BACK and pd.notna(run["not_put_back"]) else ""
+            rows.append(row | {"per_100": 100 * row["n"] / max(1, row["known"]), "note": note})
+    return pd.DataFrame(rows, columns=list(OUTCOME))
 
 
 def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Each way by itself, next to every yardstick.
 
     Returns:
-        One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share``, ``excess`` with its 95 %
-        interval ``low, high``, and the numbers of facts ``n, n_yardstick``.
+        One row per run, way, level, protocol and yardstick: ``share`` of the lost facts, ``yardstick_share`` (at equal confidence where
+        it is that of wrong answers, or of right answers that the text never had), their ``difference`` with its 95 % interval
+        ``low, high``, and the numbers of answers ``n, n_yardstick``.
     """
-    excesses = queries.excesses(db, list(runs["run_id"]))
-    excesses = excesses.assign(excess=excesses["share"] - excesses["yardstick_share"]).drop(columns="relation")
-    columns = [
-        *KEYS, "way", "level", "protocol", "yardstick", "share", "yardstick_share", "excess", "low", "high", "n", "n_yardstick",
-    ]  # fmt: skip
-    return with_keys(runs, excesses)[columns]
+    return with_keys(runs, _excesses(db, runs))[list(WAYS_BACK)]
 
 
-def by_confidence(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """How often lost facts, wrong answers and never-known facts come back, in bins of the base's confidence.
+def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """The test of memory of every way at its usual level, of runs for which it is known what the base's training text states.
 
     Returns:
-        One row per run, way and bin (from 0; its upper ends are ``core.forgetting.excess.CONFIDENCE_BINS``): ``n, share, low, high`` of
-        lost facts, and the same with ``wrong_`` and ``never_`` in front.
+        One row per run and way: shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
+        ``difference`` with its interval ``low, high``, the same without the commonest answer of the second (``low_without,
+        high_without``), numbers of facts, the ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
     """
-    shares = usual(queries.shares(db, list(runs["run_id"]), bins=True))
-    shares = shares[shares["protocol"] == RIGHT]
-    keys, values = ["run_id", "way", "bin"], ["n", "share", "low", "high"]
-    table = shares.loc[shares["asked"] == LOST, [*keys, *values]]
-    for group, prefix in _YARDSTICKS.items():
-        other = shares.loc[shares["asked"] == group, [*keys, *values]].rename(columns={name: f"{prefix}_{name}" for name in values})
-        table = table.merge(other, on=keys, how="outer")
-    table = table.sort_values(["way", "bin"], key=lambda column: column.map(WAYS.index) if column.name == "way" else column)
-    return with_keys(runs, table)
+    rows = usual(_excesses(db, runs))
+    rows = rows[rows["yardstick"] == NEVER_HAD].rename(
+        columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
+    )
+    return with_keys(runs, tested(rows))[list(MEMORY)]
 
 
-def _excesses(db: Database, ids: list[str]) -> dict[tuple[str, str], dict[str, object]]:
-    """(Run, way) -> its verdict, and the columns of its excesses."""
-    rows = usual(queries.excesses(db, ids))
-    rows = rows[(rows["protocol"] == RIGHT) & rows["yardstick"].isin(list(_YARDSTICKS))]
-    found: dict[tuple[str, str], dict[str, object]] = {(run_id, way): {"verdict": UNKNOWN} for run_id in ids for way in WAYS}
-    intervals: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-    for row in rows.to_dict("records"):
-        key, prefix = (row["run_id"], row["way"]), _YARDSTICKS[row["yardstick"]]
-        intervals.setdefault(key, {})[prefix] = row["low"], row["high"]
-        excess = row["share"] - row["yardstick_share"]
-        found[key] |= {f"{prefix}_excess": excess, f"{prefix}_low": row["low"], f"{prefix}_high": row["high"]}
-    for key, ends in intervals.items():
-        found[key]["verdict"] = verdict(*(ends.get(prefix) for prefix in _YARDSTICKS.values()))
-    return found
+def tested(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of ``forgetting_excesses`` with ``detectable`` and ``verdict``."""
+    ends = rows[["low", "high", "low_without", "high_without"]].astype(float).itertuples(index=False, name=None)
+    return rows.assign(detectable=rows["error"].map(detectable), verdict=[verdict(*one) for one in ends])
+
+
+def _excesses(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    rows = queries.excesses(db, list(runs["run_id"]))
+    return rows.assign(difference=rows["share"] - rows["yardstick_share"])

@@ -2,42 +2,57 @@
 
 import pandas as pd
 
-from probing.core.forgetting.excess import POOLED
-from probing.core.forgetting.groups import WRONG
-from probing.core.forgetting.protocols import RIGHT
-from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER, RELEARNED
-from probing.reports.forgetting.runs import usual, with_keys
+from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
+from probing.reports.forgetting.runs import KEYS, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
 FACTS = (
-    "fact_id", "relation", "subject", "object", "way", "layer", "fitted", "layers_back", "steps", "seeds_back", "bin", "exposure", "prompt",
+    "fact_id", "relation", "subject", "object", "way", "layer", "fitted", "layers_back", "after_5", "after_15", "after_45", "by_subject",
+    "base_logp", "logp", "rank", "margin", "exposure", "reworded", "prompt",
 )  # fmt: skip
+FALLS = (*KEYS, "lost", "fall", "rank", "margin", "second", "near")
+#: A margin of fewer nats is near.
+NEAR = 0.1
 
 
-def relations(db: Database, runs: pd.DataFrame, way: str = RELEARNED) -> pd.DataFrame:
+def relations(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Lost facts by relation.
 
-    Args:
-        db: the database.
-        runs: of ``stored_runs``.
-        way: whose excess is shown.
+    Returns:
+        One row per run and relation: ``relation, label, known, kept, lost``, and numbers of lost facts by what became of them
+        (``queries.BACK_COLUMNS``).
+    """
+    table = queries.by_relation(db, list(runs["run_id"]))
+    return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
+
+
+def reworded(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """What another wording shows of the lost facts: ``reworded, n``, of runs that asked for them in one."""
+    return with_keys(runs, queries.counted(db, list(runs["run_id"]), "reworded").dropna(subset="reworded"))
+
+
+def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """How far lost facts fell.
 
     Returns:
-        One row per run and relation: ``relation, label, known, kept, lost``, numbers of lost facts by how they come back
-        (``queries.BACK_COLUMNS``), and the excess of a way over wrong answers, ``excess, low, high``; ``pooled`` is whether
-        the excess is that of all relations with few facts together.
+        One row per run: ``lost`` facts; medians of the loss of log-probability of the right answer (``fall``, nats), of its ``rank`` in
+        the fine-tuned model and of the ``margin`` by which that prefers its first answer (nats); and the shares of lost facts that are
+        second now (``second``), and second by less than 0.1 nats (``near``).
     """
-    ids = list(runs["run_id"])
-    table = queries.by_relation(db, ids)
-    excesses = usual(queries.excesses(db, ids, relations=True))
-    excesses = excesses[(excesses["way"] == way) & (excesses["protocol"] == RIGHT) & (excesses["yardstick"] == WRONG)]
-    excesses = excesses.assign(excess=excesses["share"] - excesses["yardstick_share"])[["run_id", "relation", "excess", "low", "high"]]
-    own = set(excesses[["run_id", "relation"]].itertuples(index=False, name=None))
-    table["pooled"] = [pair not in own for pair in table[["run_id", "relation"]].itertuples(index=False, name=None)]
-    table["_of"] = table["relation"].where(~table["pooled"], POOLED)
-    table = table.merge(excesses.rename(columns={"relation": "_of"}), on=["run_id", "_of"], how="left").drop(columns="_of")
-    return with_keys(runs, table.sort_values(["lost", "relation"], ascending=[False, True]))
+    rows = queries.falls(db, list(runs["run_id"]))
+    second = rows["rank"] == 2
+    rows = rows.assign(fall=rows["base_logp"] - rows["logp"], second=second, near=second & (rows["margin"] < NEAR))
+    table = rows.groupby("run_id", as_index=False).agg(
+        lost=("rank", "size"), fall=("fall", "median"), rank=("rank", "median"), margin=("margin", "median"), second=("second", "mean"),
+        near=("near", "mean"),
+    )  # fmt: skip
+    return with_keys(runs, table)[list(FALLS)]
+
+
+def fallen(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+    """Every lost fact: ``base_logp, logp`` (nats, of the right answer in base and fine-tuned model), ``rank, margin``."""
+    return with_keys(runs, queries.falls(db, list(runs["run_id"])))
 
 
 def exposures(db: Database, runs: pd.DataFrame) -> pd.DataFrame:

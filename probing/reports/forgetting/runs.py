@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.forgetting.ways import RELEARNED, USUAL_STEPS
+from probing.core.forgetting.ways import WAYS, usual_level, usual_protocol
 from probing.core.tasks.objectives import CONTROL
 from probing.reports.relatives import named
 from probing.store.database import Database
@@ -17,7 +17,7 @@ KEYS = ("model", "base", "probe_set", "k")
 def stored_runs(
     db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, ks: Sequence[int] | None = None
 ) -> pd.DataFrame:
-    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
+    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest; none with planted facts.
 
     Args:
         db: the database.
@@ -27,7 +27,8 @@ def stored_runs(
         The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text. Controls are
         last.
     """
-    runs = named(queries.forgetting_runs(db)).drop_duplicates(["model", "probe_set", "template_set", "k"])
+    runs = named(queries.forgetting_runs(db))
+    runs = runs[runs["planted"] == 0].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, wanted in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(wanted))] if wanted is not None else runs
     return runs.assign(control=runs["objective"] == CONTROL).sort_values(["control", "probe_set", "k", "model"], ignore_index=True)
@@ -40,5 +41,6 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows at the levels that headlines speak of: relearning after ``USUAL_STEPS`` steps, all other ways at any level."""
-    return rows[(rows["way"] != RELEARNED) | (rows["level"] == USUAL_STEPS)]
+    """The rows of what outcomes count: relearning split by answer after the usual steps, other ways of the fine-tuned model as it is."""
+    counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
+    return rows[[one in counted for one in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.core.forgetting.groups import LOST
+from probing.core.forgetting.ways import LOST_OUTCOMES
 from probing.store.database import Database
-from probing.store.tables.forgetting import ALL_BINS
 
 #: How a lost fact comes back -> the column with the number of such facts.
-BACK_COLUMNS = {name: name.replace(" ", "_") for name in (*WAYS, NOT_RECOVERED)}
+BACK_COLUMNS = {name: name.replace(",", "").replace(" ", "_") for name in LOST_OUTCOMES}
 _COUNTED = ", ".join(f"count(*) FILTER (f.way = '{way}') AS {column}" for way, column in BACK_COLUMNS.items())
 _OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 
@@ -25,7 +25,7 @@ def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
         f"""WITH labels AS (SELECT relation, min(label) AS label FROM relations GROUP BY relation)
         SELECT s.run_id, s.relation, any_value(l.label) AS label, s.known, s.kept, s.lost, {_COUNTED}
         FROM forgetting_relations s LEFT JOIN labels l USING (relation)
-        LEFT JOIN forgetting_facts f ON f.run_id = s.run_id AND f.relation = s.relation
+        LEFT JOIN forgetting_facts f ON f.run_id = s.run_id AND f.relation = s.relation AND f.asked = '{LOST}'
         {_OF_RUNS} GROUP BY s.run_id, s.relation, s.known, s.kept, s.lost ORDER BY s.run_id, s.relation""",
         {"run_ids": list(run_ids)},
     )
@@ -35,37 +35,39 @@ def by_exposure(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Numbers of lost facts by ``exposure``, where it is known: ``run_id, exposure, lost`` and ``BACK_COLUMNS``."""
     return db.query(
         f"""SELECT s.run_id, s.exposure, count(*) AS lost, {_COUNTED.replace("f.", "s.")} FROM forgetting_facts s
-        {_OF_RUNS} AND s.exposure IS NOT NULL GROUP BY s.run_id, s.exposure ORDER BY s.run_id, s.exposure""",
+        {_OF_RUNS} AND s.asked = '{LOST}' AND s.exposure IS NOT NULL GROUP BY s.run_id, s.exposure ORDER BY s.run_id, s.exposure""",
         {"run_ids": list(run_ids)},
     )
 
 
 def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
-    """How many lost facts have each value of ``way``, ``layer`` or ``layers_back``.
+    """How many lost facts have each value of ``way``, ``layer``, ``layers_back`` or ``reworded``.
 
     Returns:
         ``run_id, n`` and the column.
     """
-    assert column in ("way", "layer", "layers_back"), column
+    assert column in ("way", "layer", "layers_back", "reworded"), column
     return db.query(
-        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} GROUP BY ALL ORDER BY ALL",
+        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY ALL ORDER BY ALL",
         {"run_ids": list(run_ids)},
     )
 
 
-def shares(db: Database, run_ids: Sequence[str], bins: bool = False) -> pd.DataFrame:
-    """Shares that come back, with the columns of ``forgetting_shares``; with ``bins`` those of single bins, else those over all."""
-    return db.query(
-        f"SELECT * FROM forgetting_shares s {_OF_RUNS} AND (s.bin <> {ALL_BINS}) = $bins ORDER BY ALL",
-        {"run_ids": list(run_ids), "bins": bins},
-    )
+def shares(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Shares that come back, with the columns of ``forgetting_shares``."""
+    return db.query(f"SELECT * FROM forgetting_shares s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
 
 
-def excesses(db: Database, run_ids: Sequence[str], relations: bool = False) -> pd.DataFrame:
-    """Excesses over yardsticks, with the columns of ``forgetting_excesses``; with ``relations`` those by relation, else those of all."""
+def excesses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Differences to yardsticks, with the columns of ``forgetting_excesses``."""
+    return db.query(f"SELECT * FROM forgetting_excesses s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
+
+
+def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """How far every lost fact fell: ``run_id, base_logp, logp, rank, margin``."""
     return db.query(
-        f"SELECT * FROM forgetting_excesses s {_OF_RUNS} AND (s.relation <> '') = $relations ORDER BY ALL",
-        {"run_ids": list(run_ids), "relations": relations},
+        f"SELECT s.run_id, s.base_logp, s.logp, s.rank, s.margin FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' ORDER BY ALL",
+        {"run_ids": list(run_ids)},
     )
 
 
@@ -75,14 +77,15 @@ def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relation
     Args:
         db: the database.
         run_id: of the run.
-        ways, relations: to keep; None keeps all.
+        ways: outcomes to keep; None keeps all.
+        relations: to keep; None keeps all.
     """
     return db.query(
         """SELECT s.*, f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING (fact_id)
-        WHERE s.run_id = $run_id AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
+        WHERE s.run_id = $run_id AND s.asked = $lost AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
         AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
         ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",
-        {"run_id": run_id, "ways": ways and list(ways), "relations": relations and list(relations)},
+        {"run_id": run_id, "lost": LOST, "ways": ways and list(ways), "relations": relations and list(relations)},
     )
 
 

@@ -1,23 +1,28 @@
 """When stored runs that ask for lost facts are complete."""
 
 from probing.core.forgetting.groups import LOST
-from probing.core.forgetting.protocols import RIGHT
-from probing.core.forgetting.ways import FITTED_HEAD, LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER, RELEARNED, WAYS
+from probing.core.forgetting.ways import (
+    AS_IN_BASE,
+    FITTED_HEAD,
+    LAYERS_BACK,
+    MOVED,
+    NOT_RECOVERED,
+    RELEARNED,
+    WAYS,
+    usual_level,
+    usual_protocol,
+)
 from probing.store.rules.asking import ASKED, Rule
-from probing.store.tables.forgetting import ALL_BINS
 
 _COUNTS = "{kept:,} kept and {lost:,} lost facts, expected {known:,} in all"
-_PLACE = "{way}, level {level}, {protocol}"
-_CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN '{OTHER_LAYER}' WHEN f.fitted THEN '{FITTED_HEAD}'
-    WHEN f.layers_back IS NOT NULL THEN '{LAYERS_BACK}' WHEN f.steps IS NOT NULL THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
-_OF_ALL = "forgetting_of_all_bins"
+#: Seeds in which 15 steps bring an answer back.
+_SEEDS = "length(replace(f.after_15, '0', ''))"
+_CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN CASE WHEN f.way = '{AS_IN_BASE}' THEN f.way ELSE '{MOVED}' END
+    WHEN f.fitted THEN '{FITTED_HEAD}' WHEN f.layers_back IS NOT NULL THEN '{LAYERS_BACK}'
+    WHEN 2 * {_SEEDS} > length(f.after_15) THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
+_USUAL = " OR ".join(f"(w.way = '{way}' AND s.level = {usual_level(way)} AND s.protocol = '{usual_protocol(way)}')" for way in WAYS)
 
-#: The shares over all bins, and what those of the bins add up to.
-SCANS: dict[str, str] = {
-    _OF_ALL: f"""SELECT run_id AS id, way, level, protocol, asked, count(*) FILTER (bin = {ALL_BINS}) AS all_bins,
-        coalesce(sum(n) FILTER (bin = {ALL_BINS}), 0)::BIGINT AS n, coalesce(sum(n) FILTER (bin <> {ALL_BINS}), 0)::BIGINT AS in_bins
-        FROM forgetting_shares JOIN {ASKED} USING (run_id) GROUP BY ALL""",
-}
+SCANS: dict[str, str] = {}
 RULES = (
     Rule(f"SELECT run_id AS id, kept, lost, known FROM {ASKED} WHERE kept + lost <> known", _COUNTS),
     Rule(f"SELECT run_id AS id, known, facts FROM {ASKED} WHERE known > facts", "{known:,} of {facts:,} facts are known"),
@@ -38,27 +43,30 @@ RULES = (
     Rule(
         f"""SELECT run_id AS id, relation, sum(lost)::BIGINT AS lost, sum(n)::BIGINT AS n FROM (
             SELECT run_id, relation, lost::BIGINT AS lost, 0 AS n FROM forgetting_relations
-            UNION ALL SELECT run_id, relation, 0, 1 FROM forgetting_facts
+            UNION ALL SELECT run_id, relation, 0, 1 FROM forgetting_facts WHERE asked = '{LOST}'
             ) JOIN (SELECT run_id FROM {ASKED}) USING (run_id) GROUP BY ALL HAVING sum(lost) <> sum(n)""",
         "{relation}: {n:,} rows of lost facts, expected {lost:,}",
     ),
     Rule(
         f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING (run_id)
-            WHERE f.way <> wanted""",
-        "the fact {fact_id} has the way {way}, by its other columns the cheapest is {wanted}",
+            WHERE f.asked = '{LOST}' AND f.way IS DISTINCT FROM wanted""",
+        "the fact {fact_id} has the outcome {way}, by its other columns it is {wanted}",
     ),
     Rule(
-        f"SELECT * FROM {_OF_ALL} WHERE all_bins <> 1",
-        f"{_PLACE}, {{asked}}: {{all_bins}} shares over all bins of confidence, expected 1",
+        f"""SELECT f.run_id AS id, f.fact_id, f.after_15, r.seeds FROM forgetting_facts f JOIN {ASKED} r USING (run_id)
+            WHERE NOT regexp_full_match(f.after_15, '[01]+') OR length(f.after_15) <> r.seeds""",
+        "the fact {fact_id} has {after_15!r} for {seeds} seeds; expected a digit 0 or 1 for each",
     ),
     Rule(
-        f"SELECT * FROM {_OF_ALL} WHERE n <> in_bins",
-        f"{_PLACE}, {{asked}}: the bins have {{in_bins:,}} facts, expected {{n:,}}",
+        f"""SELECT s.run_id AS id, s.way, s.level, s.protocol, s.asked, s.n, count(f.fact_id) AS rows
+            FROM forgetting_shares s JOIN {ASKED} USING (run_id) LEFT JOIN forgetting_facts f ON f.run_id = s.run_id AND f.asked = s.asked
+            GROUP BY ALL HAVING count(f.fact_id) <> s.n""",
+        "{way}, level {level}, {protocol}, {asked}: a share of {n:,} answers, expected {rows:,}",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, w.way, {LOST!r} AS asked FROM {ASKED} r, (SELECT unnest({list(WAYS)}) AS way) w
-            ANTI JOIN (SELECT id AS run_id, way FROM {_OF_ALL} WHERE asked = {LOST!r} AND protocol = {RIGHT!r}) s
-            ON s.run_id = r.run_id AND s.way = w.way""",
-        "it has no share of {asked} facts by the way {way}",
+        f"""SELECT r.run_id AS id, w.way FROM {ASKED} r, (SELECT unnest({list(WAYS)}) AS way) w
+            LEFT JOIN forgetting_shares s ON s.run_id = r.run_id AND s.way = w.way AND s.asked = '{LOST}' AND ({_USUAL})
+            WHERE s.run_id IS NULL AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
+        "it has no share of lost facts by the way {way}",
     ),
 )

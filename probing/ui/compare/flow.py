@@ -100,7 +100,7 @@ def draw_flow(view: View, pair: Pair) -> None:
             if int(row[part]):
                 facts_link.link(here, filled("{part}: {n:,}", part=outcome_words(part), n=int(row[part])), **opened(part))
     if int(row["lost"]):
-        words = filled("Are the {lost:,} lost facts forgotten, or only out of reach?", lost=int(row["lost"]))
+        words = filled("What comes back of the {lost:,} lost facts?", lost=int(row["lost"]))
         navigation.link("forgetting", words, lost_model=model)
     if int(row["relocated"]):
         there = int(row["relocated_known_there"])

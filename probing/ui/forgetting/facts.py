@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, WAYS
+from probing.core.forgetting.ways import LOST_OUTCOMES, RELEARNED, STEPS, USUAL_STEPS
 from probing.reports.forgetting import places
 from probing.reports.forgetting.story import ranks_by_layer
 from probing.store import run_queries
@@ -16,8 +16,7 @@ from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
-_PARTS = (*WAYS, NOT_RECOVERED)
-_COLUMNS = ("relation", "subject", "object", "way", "layer", "layers_back", "steps", "seeds_back")
+_COLUMNS = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
 def draw(shown: Shown) -> None:
@@ -33,7 +32,7 @@ def draw(shown: Shown) -> None:
             "How they come back",
             "lost_way",
             shown.view.page,
-            options=["", *_PARTS],
+            options=["", *LOST_OUTCOMES],
             resets={"lost_fact": ""},
             format_func=lambda way: f"{way} ({int(shown.parts.loc[way, 'n']):,})" if way else "all",
         )
@@ -63,7 +62,7 @@ def draw(shown: Shown) -> None:
         table,
         shown=table[list(_COLUMNS)]
         .assign(relation=[labels.get(name, name) for name in table["relation"]])
-        .rename(columns={"layers_back": "layers put back", "seeds_back": "seeds"}),
+        .rename(columns={"layers_back": "layers put back", "after_15": "seeds that relearn it"}),
         stamp=shown.stamp("lost facts"),
         name="forgetting-facts",
         key=key,
@@ -85,7 +84,7 @@ def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
             "**{subject} → {answer}**: {story}",
             subject=subject or fact["fact_id"],
             answer=answer or fact["relation"],
-            story=_words(fact, int(run["seeds"])),
+            story=_words(fact),
         )
     )
     if named and pd.notna(fact["prompt"]):
@@ -109,7 +108,7 @@ def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
     )
 
 
-def _words(fact: Mapping[Hashable, Any], seeds: int) -> Markdown:
+def _words(fact: Mapping[Hashable, Any]) -> Markdown:
     """Every way that brings the fact back, from the cheapest."""
     ways = []
     if pd.notna(fact["layer"]):
@@ -118,10 +117,8 @@ def _words(fact: Mapping[Hashable, Any], seeds: int) -> Markdown:
         ways.append(Markdown("a fitted head reads it at the last layer"))
     if pd.notna(fact["layers_back"]):
         ways.append(filled("it is back with the last {n} of the base's layers", n=int(fact["layers_back"])))
-    if pd.notna(fact["steps"]):
-        ways.append(filled("it is {way} after {steps} steps on other facts", way=RELEARNED, steps=int(fact["steps"])))
-    if not ways:
-        return filled(
-            "not recovered by any of these ways; relearning brings it back in {n} of {seeds} seeds.", n=int(fact["seeds_back"]), seeds=seeds
-        )
-    return filled("{ways}.", ways=joined("; ", ways))
+    seeds = {steps: fact[f"after_{steps}"] for steps in STEPS}
+    relearned = ", ".join(f"{back.count('1')} of {len(back)} seeds after {steps}" for steps, back in seeds.items())
+    if ways or 2 * seeds[USUAL_STEPS].count("1") > len(seeds[USUAL_STEPS]):
+        return filled("{ways}.", ways=joined("; ", [*ways, filled("{way} in {seeds} steps", way=RELEARNED, seeds=relearned)]))
+    return filled("not recovered by any of these ways; {way} in {seeds} steps.", way=RELEARNED, seeds=relearned)

@@ -1,113 +1,99 @@
-"""The first screen: of 100 facts that the base knew, one bar per fine-tuned model, next to the yardstick."""
+"""The first screen: of 100 facts that the base knew, one bar per fine-tuned model; then every way next to its yardsticks."""
 
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.excess import ABOVE, BELOW, UNKNOWN
-from probing.core.forgetting.ways import NOT_RECOVERED, RELEARNED, USUAL_STEPS, WAYS
+from probing.core.forgetting.memory import NO_TEST, said
+from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS
 from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.reports.forgetting.outcome import KEPT
+from probing.reports.forgetting.outcome import memory, ways
+from probing.reports.forgetting.runs import usual
 from probing.ui.forgetting.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
-#: Verdict on a way -> the word that it allows.
-WORDS = {
-    ABOVE: "out of reach",
-    BELOW: "not above every yardstick",
-    UNKNOWN: "cannot tell",
-}
+_POINTS = ("share", "yardstick_share", "difference", "low", "high")
 
 
 def draw(shown: Shown) -> None:
-    """The sentence, the bars and the excess over wrong answers; then every way next to its yardsticks."""
-    answer(_sentence(shown))
+    """The sentence and the bars; then every way next to its yardsticks."""
+    tests = shown.report(memory, shown.runs[shown.runs["model"] == shown.model])
+    answer(_sentence(shown, tests))
     blocks.figure(
         drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
         table=shown.outcome,
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
         call=plot("forgetting", probe_set=shown.run["probe_set"], k=int(shown.run["k"])),
-        caption="Each lost fact counts at the cheapest way that brings it back. Out of reach: by a way above every yardstick, some facts "
-        "as guesses. Hatched: the way is not above every yardstick. Dotted: cannot tell. A way back shows how near an answer is; recovered "
-        "by training is not the same as used.",
+        caption="Each lost fact counts once, at the first way that brings it back. That it comes back does not show that it is remembered.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
-    _ways(shown)
+    _ways(shown, tests)
 
 
-def _sentence(shown: Shown) -> Markdown:
+def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
+    """What became of the known facts, and the test of memory of relearning."""
     parts, run = shown.parts, shown.run
-    above = sum(parts.loc[way, "per_100"] for way in WAYS if parts.loc[way, "verdict"] == ABOVE)
+    kept, left = (parts.loc[part, "per_100"] for part in (KEPT, NOT_RECOVERED))
     return filled(
-        "Of 100 facts that {base} knew, {model} kept **{kept:.0f}**. Another **{above:.0f}** were out of reach, and **{left:.0f}** are not "
-        "recovered by any of these ways. {yardstick}",
+        "Of 100 facts that {base} knew, {model} keeps **{kept:.0f}**; **{back:.0f}** come back by one of these ways, **{left:.0f}** do "
+        "not. {memory}",
         base=shown.view.called(run["base"]),
         model=shown.view.label(shown.model),
-        kept=parts.loc[KEPT, "per_100"],
-        above=above,
-        left=parts.loc[NOT_RECOVERED, "per_100"],
-        yardstick=_yardstick(parts.loc[RELEARNED]),
+        kept=kept,
+        back=100 - kept - left,
+        left=left,
+        memory=_memory(tests),
     )
 
 
-def _yardstick(row: pd.Series) -> Markdown:
-    """The excess of relearning over wrong answers, in words."""
-    if pd.isna(row["wrong_excess"]):
-        return Markdown("There are no wrong answers to compare relearning with, so we cannot tell memory from guessing.")
-    points = {name: 100 * row[f"wrong_{name}"] for name in ("excess", "low", "high")}
-    if points["low"] <= 0 <= points["high"]:
-        return filled(
-            "Whether relearning brings right answers back more often than equally confident wrong guesses: cannot tell ({excess:+.1f} "
-            "points, {low:+.1f} to {high:+.1f}).",
-            **points,
-        )
-    more = "more" if points["low"] > 0 else "less"
-    return filled(
-        "Relearning brings right answers back {more} often than equally confident wrong guesses: {excess:+.1f} points ({low:+.1f} to "
-        "{high:+.1f}).",
-        more=more,
-        **points,
-    )
+def _memory(tests: pd.DataFrame) -> Markdown:
+    found = tests[tests["way"] == RELEARNED].to_dict("records")
+    if not found:
+        return Markdown(NO_TEST)
+    return filled("Is what relearning brings back memory? {said}.", said=_said(found[0]))
 
 
-def _ways(shown: Shown) -> None:
+def _said(test: dict) -> str:
+    return said(*(test[name] for name in ("verdict", "difference", "low", "high", "detectable"))).capitalize()
+
+
+def _ways(shown: Shown, tests: pd.DataFrame) -> None:
     shown.view.contents.section("Each way next to its yardsticks")
+    notes = [filled("No layers are put back: {note}. ", note=note) for note in shown.parts["note"] if note]
     st.markdown(
         filled(
-            "A wrong answer, or a fact that neither model knew, cannot have been forgotten; a body with random weights holds nothing. "
-            "What a way brings back there shows how much comes back for other reasons. Relearning is shown after {steps} steps on other "
-            "facts of other subjects.",
+            "{notes}In per cent, and points with 95 % intervals; relearning after {steps} steps on other facts with other answers. Wrong "
+            "answers and answers that the text never had are compared at equal confidence.",
+            notes=joined("", notes),
             steps=USUAL_STEPS,
         )
     )
-    table = shown.parts.loc[list(WAYS)].reset_index()
-    points = {
-        "wrong_excess": "over wrong answers",
-        "wrong_low": "from",
-        "wrong_high": "to",
-        "never_excess": "over never known",
-        "never_low": "from ",
-        "never_high": "to ",
-        "random_excess": "over a random body",
-        "random_low": "from  ",
-        "random_high": "to  ",
-    }
-    top = pd.DataFrame({"way": table["part"], "verdict": table["verdict"].map(WORDS), "cheapest for": table["n"]})
-    top = top.assign(**{words: 100 * table[name] for name, words in points.items()})
+    table = usual(shown.report(ways, shown.runs[shown.runs["model"] == shown.model]))
     blocks.table_with_download(
         table,
-        shown=top,
+        shown=table[["way", "yardstick", *_POINTS, "n", "n_yardstick"]].assign(**{name: 100 * table[name] for name in _POINTS}),
         stamp=shown.stamp("ways back next to their yardsticks"),
         name="forgetting-ways",
         height="content",
         column_config={
             "way": st.column_config.TextColumn(pinned=True),
-            "cheapest for": st.column_config.NumberColumn(format="%d facts"),
-            **{words: st.column_config.NumberColumn(words.strip(), format="%+.1f") for words in points.values()},
+            "share": st.column_config.NumberColumn("lost facts", format="%.1f"),
+            "yardstick_share": st.column_config.NumberColumn("yardstick's", format="%.1f"),
+            **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("difference", "low", "high")},
         },
+    )
+    if tests.empty:
+        return
+    st.markdown("**Memory, or good guesses?** Stated facts against right answers that the text never had, at equal confidence.")
+    blocks.table_with_download(
+        tests,
+        shown=pd.DataFrame({"way": tests["way"], "test": [_said(one) for one in tests.to_dict("records")]}),
+        stamp=shown.stamp("test of memory"),
+        name="forgetting-memory",
+        height="content",
     )

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from probing.core.forgetting.excess import FEW
-from probing.core.forgetting.ways import LAYERS_BACK, NOT_RECOVERED, OTHER_LAYER
+from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
 from probing.figures.forgetting.layer_bars import layer_bars
 from probing.reports.forgetting import places
 from probing.store.forgetting.queries import BACK_COLUMNS
@@ -11,7 +10,6 @@ from probing.ui.forgetting.page_view import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import filled, joined
 
 
 def draw(shown: Shown) -> None:
@@ -31,16 +29,8 @@ def _relations(shown: Shown) -> None:
         if rows := st.session_state[key].selection.rows:
             selection.update(lost_relation=str(table["relation"].iloc[rows[0]]), lost_way="", lost_fact="")
 
-    pooled = int(table["pooled"].sum())
-    st.markdown(
-        filled(
-            "Choose a relation to list its facts. The excess is that of relearning over wrong answers of equal confidence, in points. "
-            "{pooled} relations with fewer than {few} lost facts or wrong answers share one excess.",
-            pooled=pooled,
-            few=FEW,
-        )
-    )
-    top = table.assign(label=table["label"].fillna(table["relation"]), **{name: 100 * table[name] for name in ("excess", "low", "high")})
+    st.markdown("Choose a relation to list its facts.")
+    top = table.assign(label=table["label"].fillna(table["relation"]))
     names = {column: way for way, column in BACK_COLUMNS.items()}
     blocks.table_with_download(
         table,
@@ -51,12 +41,8 @@ def _relations(shown: Shown) -> None:
         on_select=picked,
         selection_mode="single-row",
         height=min(38 + 35 * len(top), 320),
-        column_order=["relation", "label", "known", "kept", "lost", *names, "excess", "low", "high", "pooled"],
-        column_config={
-            "relation": st.column_config.TextColumn(pinned=True),
-            **names,
-            **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("excess", "low", "high")},
-        },
+        column_order=["relation", "label", "known", "kept", "lost", *names],
+        column_config={"relation": st.column_config.TextColumn(pinned=True), **names},
     )
 
 
@@ -71,7 +57,7 @@ def _layers(shown: Shown) -> None:
         stamp=shown.stamp("layers at which lost facts come back"),
         name="forgetting-layers",
         caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer; layer 0, the "
-        f"embeddings, counts, which it does not for “relocated” on other pages. Right ({LAYERS_BACK}): "
+        f"embeddings, counts. Right ({LAYERS_BACK}): "
         "the fewest last layers of the base that bring it back. Facts that a cheaper way brings back, too, are counted.",
         alt="Numbers of lost facts by the layer that reads them and by the number of layers put back",
     )
@@ -82,22 +68,7 @@ def _exposures(shown: Shown) -> None:
     table = shown.report(places.exposures, runs)
     if table.empty:
         return
-    shares = [
-        filled(
-            "**{share:.0f} %** of the {lost:,} {exposure} ones",
-            share=100 * (1 - row[BACK_COLUMNS[NOT_RECOVERED]] / row["lost"]),
-            lost=int(row["lost"]),
-            exposure=row["exposure"],
-        )
-        for _, row in table[table["lost"] > 0].iterrows()
-    ]
-    st.markdown(
-        filled(
-            "The base's training text states some of these facts and not others. A right answer about a fact it does not state is a guess. "
-            "Of the lost facts, some way brings back {shares}: where unstated facts come back as often, it may be by guessing.",
-            shares=joined(", ", shares),
-        )
-    )
+    st.markdown("A right answer about a fact that the base's training text does not state is a guess.")
     blocks.table_with_download(
         table,
         shown=table.drop(columns=["model", "base", "probe_set", "k"]),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.core.forgetting.ways import NOT_RECOVERED, WAYS
+from probing.core.forgetting.ways import LOST_OUTCOMES
 from probing.ui.frame.selection import declared, one_of
 
 #: Parts of the page below its answer, by their names in links -> labels of their tabs.
@@ -28,7 +28,7 @@ class ForgettingSelection:
     lost_set: str = ""
     lost_k: int = one_of((1, 10))
     lost_model: str = ""
-    lost_way: str = one_of(("", *WAYS, NOT_RECOVERED))
+    lost_way: str = one_of(("", *LOST_OUTCOMES))
     lost_relation: str = ""
     lost_fact: str = ""
     lost_training: str = ""

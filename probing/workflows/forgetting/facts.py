@@ -8,18 +8,19 @@ from probing.core.options import spelled
 from probing.workflows.output import Say
 
 
-def one_set(facts: str, own_name: str | None = None, say: Say = print) -> FactSet:
+def one_set(facts: str, own_name: str | None = None, say: Say = print, templates: str | None = None) -> FactSet:
     """The facts that a name or a path gives.
 
     Args:
         facts: as for ``read_facts``.
         own_name: name of the probe set of the user's own facts; None: the file's name.
         say: called with how a table of the user's was read, if there is something to say.
+        templates: template set; None: as for ``read_facts``.
 
     Raises:
         FactsError: if they are several probe sets.
     """
-    sets = read_facts(facts, shipped_relations(), own_name=own_name)
+    sets = read_facts(facts, shipped_relations(), templates, own_name=own_name)
     if len(sets) != 1:
         names = ", ".join(one.probe_set for one in sets)
         raise FactsError(f"got the probe sets {names} with {spelled('facts', facts)}; expected one of them")

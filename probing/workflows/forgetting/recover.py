@@ -12,8 +12,10 @@ from probing.core.errors import ModelError
 from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
+from probing.core.forgetting.groups import LOST, Groups, groups_of
 from probing.core.forgetting.run import ForgettingRunConfig
 from probing.core.forgetting.summary import summary
+from probing.core.forgetting.ways import reworded
 from probing.core.model_folders import base_entry, find_entry
 from probing.core.nesia.corpus import fact_key, wikitext_sentences
 from probing.core.options import spelled
@@ -24,13 +26,14 @@ from probing.jobs.lock import claimed
 from probing.models.encoders.answer_tokens import askable
 from probing.models.encoders.catalogue import at_same_commits, open_encoder, opened_base
 from probing.models.encoders.load import Encoder
+from probing.models.forgetting.answer_ranks import Prompts, ranks
 from probing.models.forgetting.fitted_heads import fitted_head
 from probing.models.forgetting.relearning import RelearnRecipe
-from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, parts, splits_of
+from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, asked_of, count_of_parts, known_inside, tried
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.facts import one_set
-from probing.workflows.forgetting.run_rows import TABLES, Rows, rows_of
+from probing.workflows.forgetting.run_rows import TABLES, Rows, fact_rows, run_rows, summary_rows
 from probing.workflows.heads.work import fetched_text
 from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
 from probing.workflows.model_records import refuse_taken_name
@@ -48,6 +51,7 @@ class _Asked:
         kept: the facts that both can be asked, in the order in which they are stored; ``gold`` their answers.
         exposure: how each occurs in the base's training text; empty if that is not known.
         text: that the head is fitted to.
+        other: the same facts in another wording, as far as it has them; None: they are not asked again.
     """
 
     tuned: Encoder
@@ -57,6 +61,7 @@ class _Asked:
     gold: Sequence[int]
     exposure: Sequence[str]
     text: Sequence[str]
+    other: FactSet | None
 
 
 def recover(request: RecoverRequest, say: Say = print) -> Rows:
@@ -111,7 +116,10 @@ def _opened(request: RecoverRequest, say: Say) -> _Asked:
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)
     kept = FactSet(found.probe_set, facts, found.n_read, found.left_out, found.template_set)
-    return _Asked(tuned, base, entry.objective, kept, [answers[n] for n in order], _exposure(origin, facts), text)
+    other = None
+    if request.templates:
+        other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
+    return _Asked(tuned, base, entry.objective, kept, [answers[n] for n in order], _exposure(origin, facts), text, other)
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
@@ -124,13 +132,14 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
         facts_sha256=facts_sha256(asked.kept.facts, asked.gold),
         k=recipe.k,
         seeds=len(recipe.seeds),
-        folds=recipe.folds,
         most_relearned=recipe.most_relearned,
         most_pairs=recipe.most_pairs,
         relearning=canonical_json(vars(recipe.relearning)),
         text_sha256=_sha256(asked.text),
         positions=positions,
         exposure_sha256=_sha256(asked.exposure) if asked.exposure else "",
+        other_templates=asked.other.template_set if asked.other else "",
+        other_sha256=_sha256([fact.prompt for fact in asked.other.facts]) if asked.other else "",
     )
 
 
@@ -142,10 +151,31 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
 
     work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe)
     answered = asked_of(work)
-    splits = splits_of(work, answered)
-    bar = tqdm(parts(work, answered, splits), total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}")
-    found = summary(answered, splits, list(bar), recipe.k, asked.exposure)
-    return rows_of(config, asked.kept, answered, found, asked.exposure, asked.tuned.layers)
+    groups = groups_of(answered, recipe.k, recipe.most_pairs)
+    with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
+        ways = list(tried(work, answered, groups, bar.update))
+    found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
+    run_id = config.fingerprint
+    return {
+        **run_rows(config, asked.kept, answered, asked.tuned.layers, work.not_put_back),
+        **summary_rows(run_id, found),
+        "forgetting_facts": fact_rows(
+            run_id, asked.kept, answered, groups, ways, found, asked.exposure, _reworded(asked, groups, recipe.k)
+        ),
+    }
+
+
+def _reworded(asked: _Asked, groups: Groups, k: int) -> dict[int, str]:
+    """Number of a lost fact -> what its other wording shows, of those that have one."""
+    if asked.other is None:
+        return {}
+    prompts = {(fact.relation, fact.subject, fact.object): fact.prompt for fact in asked.other.facts}
+    facts = asked.kept.facts
+    again = {n: prompts.get((facts[n].relation, facts[n].subject, facts[n].object)) for n in groups.of[LOST].facts.tolist()}
+    numbers = [n for n, prompt in again.items() if prompt and prompt != facts[n].prompt]
+    tokens = Prompts.of([str(again[n]) for n in numbers], asked.base)
+    before, after = (ranks(model, tokens, [asked.gold[n] for n in numbers])[0] <= k for model in (asked.base, asked.tuned))
+    return {n: reworded(bool(was), bool(now)) for n, was, now in zip(numbers, before, after, strict=True)}
 
 
 def _exposure(base: ModelEntry, facts: Sequence[Fact]) -> list[str]:
