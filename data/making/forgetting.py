@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from data.making.models import BY_END, FIRST, MODEL, Tuned, learning_rate, wikitext
+from data.making.models import BY_END, FIRST, MODEL, SECOND_WORDING, SHUFFLED, Tuned, learning_rate, wikitext
 from probing.core.paths import cache_folder, snapshot_folder
 from probing.store.kinds import KINDS
 from probing.workflows.forgetting.follow import follow
@@ -15,13 +16,18 @@ from probing.workflows.requests.forgetting import RecoverRequest
 from probing.workflows.requests.forgetting_series import FollowRequest, PreventRequest
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
-SEEDED = ("ner-conll", "sst-2", "qa-squad-1")
+SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")
+#: Ends of the controls with shuffled labels whose lost facts are asked for, too.
+_SHUFFLED = ("ner-conll-shuffled", "sst-2-shuffled")
+#: End of the model whose base is taught so many facts before the same fine-tuning is done again.
+_PLANTED, _PLANTS = "ner-conll", 900
 #: Ends of the trainings whose states are asked; tasks that the models learn, and the control.
 FOLLOWED = ("ner-conll", "sst-2", "control")
 #: States of each, and facts of T-REx that all are asked.
 _STATES, _ASKED = 12, 10_000
-#: What is compared is lost within the first fifty steps; the score needs some more.
-_PREVENTED, _STEPS, _FACTS = "ner-conll", 150, 3000
+#: Recipes are compared at the full length of the shipped model.
+_PREVENTED, _FACTS = "ner-conll", 3000
+_RECIPES = ("unprotected", "freeze=0.5", "replay=0.5", "average=0.5")
 
 
 def results() -> Path:
@@ -30,11 +36,19 @@ def results() -> Path:
 
 
 def recoveries() -> list[tuple[Tuned, RecoverRequest]]:
-    """The models whose lost facts are asked for in every way; relearning with three seeds for ``SEEDED``."""
-    return [
-        (one, RecoverRequest(one.called, out=results(), rebuild=False, threads=1, device="cpu", seeds=3 if one.end in SEEDED else 1))
-        for one in FIRST
-    ]
+    """The models whose lost facts are asked for in every way, in a second wording, too; relearning with three seeds for ``SEEDED``."""
+    asked = [one for one in (*FIRST, *SHUFFLED) if one.ships or one.end in _SHUFFLED]
+    return [(one, _recovery(one, seeds=3 if one.end in SEEDED else 1, templates=SECOND_WORDING)) for one in asked]
+
+
+def planted() -> tuple[Tuned, RecoverRequest]:
+    """The control with planted facts."""
+    one = BY_END[_PLANTED]
+    return one, _recovery(one, seeds=3, plant=_PLANTS)
+
+
+def _recovery(one: Tuned, **more: Any) -> RecoverRequest:
+    return RecoverRequest(one.called, base=MODEL, out=results(), rebuild=False, threads=1, device="cpu", **more)
 
 
 def follow_states(end: str, say: Say = print) -> Path:
@@ -51,12 +65,13 @@ def follow_states(end: str, say: Say = print) -> Path:
 
 def compare_recipes(say: Say = print) -> list[Path]:
     """Fine-tunes with several kinds of protection, two seeds each, at the rate of the shipped model."""
-    length = TrainingLength(_STEPS, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1)
+    length = TrainingLength(BY_END[_PREVENTED].steps, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1)
     return prevent(
         PreventRequest(
             MODEL,
             _PREVENTED,
             size=_FACTS,
+            recipes=_RECIPES,
             length=length,
             freeze_embeddings=True,
             replay_text=wikitext(),

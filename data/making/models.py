@@ -159,6 +159,8 @@ def _seeds(of: Tuned) -> list[Tuned]:
 
 
 SEEDS = (2, 3)
+#: Template set in which facts are asked once more.
+SECOND_WORDING = "paraphrase"
 WIKITEXT = "wikitext-103-slice/wikitext-103_wiki.train.first2883584bytes.tokens"
 _NER = Tuned("ner-conll", "ner-conll", 1000)
 _SST, _POS = Tuned("sst-2", "sst-2", 1000), Tuned("pos-ewt", "pos-ewt", 1000, "ud-english-ewt")

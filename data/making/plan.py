@@ -13,6 +13,7 @@ from data.making.models import (
     FURTHER_SEEDS,
     MODEL,
     PAPER,
+    SECOND_WORDING,
     SHIPPED,
     SHUFFLED,
     TUNED,
@@ -34,8 +35,6 @@ from probing.workflows.sentences.train import train_sentences
 
 #: Seconds of one processor per training step of 2,000 tokens.
 SECONDS_PER_STEP = 0.6
-#: The set of templates of the second asking.
-SECOND_WORDING = "paraphrase"
 
 
 @dataclass(frozen=True)
@@ -149,6 +148,8 @@ def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
     for one, request in forgetting.recoveries():
         yield Step(f"lost facts of {one.name}", partial(recover, request), 15, _of(one))
+    one, request = forgetting.planted()
+    yield Step(f"planted facts of {one.name}", partial(recover, request), 45, _of(one))
     for end in forgetting.FOLLOWED:
         yield Step(f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",))
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
