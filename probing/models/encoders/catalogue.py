@@ -133,6 +133,7 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
             f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder ({spelled('base')})"
         ) from error
     found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
+    found.head.to(encoder.device)
     found = replace(found, name=origin.name, device=encoder.device)
     if entry.base_weights and found.weights_id != entry.base_weights:
         raise ModelError(
