@@ -219,6 +219,16 @@ class KeptStates(TrainerCallback):
                 self.tokenizer.save_pretrained(half)
 
 
+class _Until(TrainerCallback):
+    """Ends a training before its last planned step."""
+
+    def __init__(self, step: int):
+        self.step = step
+
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop = control.should_training_stop or state.global_step >= self.step
+
+
 def _body(model: Model) -> PreTrainedModel:
     """The model without its head."""
     return getattr(model, model.base_model_prefix)
@@ -238,6 +248,7 @@ def finetune(
     look: Look | None = None,
     development_score: Callable[[], float] | None = None,
     kept: KeptStates | None = None,
+    until: int | None = None,
 ) -> Finetuned:
     """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same weights.
 
@@ -250,6 +261,7 @@ def finetune(
         look: called at ``data.looks``; it must not change the weights.
         development_score: scores the model on its development part; needed if the recipe has looks.
         kept: keeps states of the training.
+        until: the step to end at, with the learning rates of the whole training; None: the last one.
 
     Raises:
         ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not installed.
@@ -267,6 +279,10 @@ def finetune(
         freeze_lowest(_body(model), recipe.frozen_layers)
     watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
     watched += [kept] if kept else []
+    if until and until < len(data):
+        watched.append(_Until(until))
+        # A training that goes on from the last state would take a step more.
+        shutil.rmtree(folder / f"checkpoint-{until}", ignore_errors=True)
     choice: dict[str, Any] = {"save_steps": save_every, "save_total_limit": 1}
     if recipe.looks:
         every = max(1, len(data) // recipe.looks)
