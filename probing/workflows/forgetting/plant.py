@@ -12,8 +12,8 @@ import numpy as np
 from tqdm import tqdm
 
 from probing.core.errors import FactsError, ModelError
-from probing.core.facts.fact import Fact, FactSet, facts_sha256, restrict
-from probing.core.files.atomic import atomic_folder
+from probing.core.facts.fact import Fact, FactSet, facts_sha256
+from probing.core.files.atomic import atomic_folder, atomic_text
 from probing.core.forgetting.groups import Answered
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.core.paths import cache_folder
@@ -102,12 +102,13 @@ def planted(
             ready.tokenizer.save_pretrained(half)
     learned = open_encoder(str(before), device=str(base.device))
     if not after.is_dir():
-        _fine_tuned_again(recipe, note, data, before, after, "cpu" if base.device.type == "cpu" else "auto", say)
+        _made_again(recipe, note, data, before, after, "cpu" if base.device.type == "cpu" else "auto", say)
     given, still = (_first(learned, prompts, answers) for answers in (lessons, known))
-    say(f"{learned.name} gives {given:.0%} of {number:,} planted answers, and {still:.0%} of {len(known):,} that {base.name} knows")
-    said = answered(learned, learned, prompts.some(guesses), [kept.facts[n] for n in guesses], [gold[n] for n in guesses]).said
-    changed = _changed(kept, gold, lessons, lessons | dict(zip(guesses, said.tolist(), strict=True)))
-    say(f"  {changed[2].count(GUESSED):,} guesses; {len(guesses) - changed[2].count(GUESSED):,} facts left out: {NO_GUESS}")
+    say(f"{learned.name} gives {given:.0%} of {number:,} planted answers, {still:.0%} of {len(known):,} known ones")
+    facts, of_old = [kept.facts[n] for n in guesses], [gold[n] for n in guesses]
+    said = answered(learned, learned, prompts.some(guesses), facts, of_old).said.tolist()
+    changed = _changed(kept, gold, lessons, dict(zip(guesses, said, strict=True)))
+    say(f"  and {changed[2].count(GUESSED):,} wrong answers of its own")
     return Planted(learned, open_encoder(str(after), device=str(base.device)), *changed)
 
 
@@ -129,7 +130,7 @@ def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: 
         if first >= _SHARE:
             bar.close()
             return learner
-    raise ModelError(f"{base.name} learned {first:.0%} of {len(lessons):,} arbitrary answers, expected {_SHARE:.0%}; plant fewer")
+    raise ModelError(f"{base.name} learned {first:.0%} of {len(lessons):,} answers, expected {_SHARE:.0%}; plant fewer")
 
 
 def _first(model: Encoder, prompts: Prompts, answers: Mapping[int, int]) -> float:
@@ -146,11 +147,11 @@ def _recorded(entry: ModelEntry, tuned: Encoder) -> tuple[FinetuneRecipe, dict, 
         raise ModelError(f"{tuned.name} has no {FINETUNING} with a base; {needs}")
     try:
         recipe = FinetuneRecipe.model_validate(note["recipe"])
-        task, _ = TASKS[recipe.objective], (int(note["steps"]), note["objective"], float(note["scores"][0]["value"]))
+        task, _ = TASKS[recipe.objective], [note[name] for name in ("steps", "objective", "scores", "stored_as_difference")]
     except (LookupError, TypeError, ValueError) as error:
         raise ModelError(f"the recipe in {place / FINETUNING} is incomplete or unknown ({error!r}); {needs}") from error
     if not task.data_set or recipe.replay:
-        raise FactsError(f"{tuned.name} was made with a text of the user's, which its record does not name; plant in a model without one")
+        raise FactsError(f"the record of {tuned.name} does not name the text that it was made with; choose another model")
     names = [task.data_set, *(one.name for one in read_registry().data if one.stands_in_for == task.data_set)]
     folders = [one for name in names if (one := cache_folder() / "downloads" / name).is_dir()]
     for data in folders:
@@ -159,7 +160,8 @@ def _recorded(entry: ModelEntry, tuned: Encoder) -> tuple[FinetuneRecipe, dict, 
             return recipe, note, data, ready
     got = f"other data in {', '.join(map(str, folders))}" if folders else "no data"
     commands = " or ".join(f"python -m probing fetch {name}" for name in names)
-    raise FactsError(f"got {got}; expected those of {tuned.name}, with sha256 {recipe.data_sha256[:12]}; fetch them with: {commands}")
+    expected = f"expected those of {tuned.name}, with sha256 {recipe.data_sha256[:12]}"
+    raise FactsError(f"got {got}; {expected}; fetch them with: {commands}")
 
 
 def _drawn(facts: Sequence[Fact], asked: Answered, number: int, base: str) -> tuple[dict[int, int], list[int]]:
@@ -180,30 +182,35 @@ def _drawn(facts: Sequence[Fact], asked: Answered, number: int, base: str) -> tu
 
 
 def _changed(
-    kept: FactSet, gold: Sequence[int], lessons: Mapping[int, int], told: Mapping[int, int]
+    kept: FactSet, gold: Sequence[int], lessons: Mapping[int, int], guesses: Mapping[int, int]
 ) -> tuple[FactSet, list[int], list[str]]:
     """The facts with their new answers, the token ids, and what each is; those without a guess are left out."""
     words = {(fact.relation, token): fact.object for fact, token in zip(kept.facts, gold, strict=True)}
-    out = {id(fact) for n, fact in enumerate(kept.facts) if n in told and (told[n] == gold[n] or (fact.relation, told[n]) not in words)}
-    numbers = [n for n, fact in enumerate(kept.facts) if id(fact) not in out]
-    some = restrict(kept, lambda fact: NO_GUESS if id(fact) in out else None)
-    facts = [kept.facts[n] if n not in told else replace(kept.facts[n], object=words[kept.facts[n].relation, told[n]]) for n in numbers]
-    kinds = [PLANTED if n in lessons else GUESSED if n in told else "" for n in numbers]
-    return replace(some, facts=tuple(facts)), [told.get(n, gold[n]) for n in numbers], kinds
+    out = {n for n, token in guesses.items() if token == gold[n] or (kept.facts[n].relation, token) not in words}
+    facts, tokens, kinds = list(kept.facts), list(gold), [""] * len(gold)
+    for kind, answers in ((PLANTED, lessons), (GUESSED, guesses)):
+        for n in answers.keys() - out:
+            facts[n] = replace(facts[n], object=words[facts[n].relation, answers[n]])
+            tokens[n], kinds[n] = answers[n], kind
+    stays = [n for n in range(len(facts)) if n not in out]
+    left_out = kept.left_out | ({NO_GUESS: len(out)} if out else {})
+    some = FactSet(kept.probe_set, tuple(facts[n] for n in stays), kept.n_read, left_out, kept.template_set)
+    return some, [tokens[n] for n in stays], [kinds[n] for n in stays]
 
 
-def _fine_tuned_again(recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say) -> None:
+def _made_again(recipe: FinetuneRecipe, note: dict, data: Path, base: Path, target: Path, device: str, say: Say) -> None:
     """Fine-tunes the base of a folder by a recorded recipe. Looks change no weights, and which state they kept is recorded."""
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
-    steps, step = PlannedSteps(ready.training.rows, again, ready.tokenizer, ready.training.labels), note.get("kept_step", note["steps"])
-    finetune(ready.training.model, steps, base.parent / "work", device, until=step)
+    step, training = note.get("kept_step", note["steps"]), ready.training
+    steps = PlannedSteps(training.rows, again, ready.tokenizer, training.labels)
+    finetune(training.model, steps, base.parent / "work", device, until=step)
     if again.average:
-        average_with(ready.training.model, ready.before, again.average)
+        average_with(training.model, ready.before, again.average)
     made = {"base": base.name, "base_folder": str(base.resolve()), "recipe": again.fields(), "steps": step}
     with atomic_folder(target) as half:
-        ready.save(half, note.get("difference_bits", 8) if note.get("stored_as_difference") else None)
+        ready.save(half, note.get("difference_bits", 8) if note["stored_as_difference"] else None)
         save_task_head(ready.task_head(), half)
-        (half / FINETUNING).write_text(json.dumps(made | {"objective": note["objective"]}, indent=1) + "\n", encoding="utf-8")
-    score = ready.training.score()[0]
-    say(f"{target.name}: {score.metric} {score.value:.3f}; recorded without planted facts: {note['scores'][0]['value']:.3f}")
+        atomic_text(half / FINETUNING, json.dumps(made | {"objective": note["objective"]}, indent=1))
+    score, recorded = training.score()[0], note["scores"][0]["value"]
+    say(f"{target.name}: {score.metric} {score.value:.3f}, without planted facts {recorded:.3f}")

@@ -112,7 +112,7 @@ def test_what_cannot_be_made_again_is_refused_before_anything_is_taught(place, t
 
     refused(ModelError, "incomplete or unknown", objective="juggling")
     refused(ModelError, "incomplete or unknown", learning_rate=None)
-    refused(FactsError, "text of the user's", objective="control")
+    refused(FactsError, "does not name the text", objective="control")
     refused(FactsError, "got no data.* probing fetch squad or .* squad-parts", objective="qa-squad-1")
     refused(FactsError, "got other data.* probing fetch conll2003", data_sha256="0" * 64)
     with pytest.raises(ModelError, match=r"no finetuning\.json"):
