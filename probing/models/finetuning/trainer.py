@@ -80,17 +80,24 @@ class PlannedSteps(Dataset):
         tokenizer: tokenizer of the model.
         kind: kind of the rows' labels: ``tags``, ``span``, ``class`` or ``mlm``.
         replay: the base's own text, if the recipe replays it.
+        until: the step after which the training ends, at the learning rates of the whole one; None: the last.
 
     Raises:
         ModelError: if there are no rows.
     """
 
     def __init__(
-        self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str, replay: Replay | None = None
+        self,
+        rows: Sequence[Row],
+        recipe: FinetuneRecipe,
+        tokenizer: PreTrainedTokenizerBase,
+        kind: str,
+        replay: Replay | None = None,
+        until: int | None = None,
     ):
         if not rows:
             raise ModelError("there is nothing to fine-tune on: the data set has no training part")
-        self.rows, self.recipe, self.tokenizer, self.kind, self.replay = rows, recipe, tokenizer, kind, replay
+        self.rows, self.recipe, self.tokenizer, self.kind, self.replay, self.until = rows, recipe, tokenizer, kind, replay, until
         planned = plan_steps(rows, recipe)
         self.plan, self.looks = planned.steps, planned.looks
 
@@ -248,7 +255,6 @@ def finetune(
     look: Look | None = None,
     development_score: Callable[[], float] | None = None,
     kept: KeptStates | None = None,
-    until: int | None = None,
 ) -> Finetuned:
     """Trains ``model`` in place. After a kill, another call resumes from the last checkpoint and ends with the same weights.
 
@@ -261,7 +267,6 @@ def finetune(
         look: called at ``data.looks``; it must not change the weights.
         development_score: scores the model on its development part; needed if the recipe has looks.
         kept: keeps states of the training.
-        until: the step to end at, with the learning rates of the whole training; None: the last one.
 
     Raises:
         ModelError: if the folder's checkpoints belong to another recipe, the loss is not a number, or accelerate is not installed.
@@ -279,10 +284,10 @@ def finetune(
         freeze_lowest(_body(model), recipe.frozen_layers)
     watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
     watched += [kept] if kept else []
-    if until and until < len(data):
-        watched.append(_Until(until))
-        # A training that goes on from the last state would take a step more.
-        shutil.rmtree(folder / f"checkpoint-{until}", ignore_errors=True)
+    if data.until and data.until < len(data):
+        watched.append(_Until(data.until))
+        # A training that goes on from its last state would take a step more.
+        shutil.rmtree(folder / f"checkpoint-{data.until}", ignore_errors=True)
     choice: dict[str, Any] = {"save_steps": save_every, "save_total_limit": 1}
     if recipe.looks:
         every = max(1, len(data) // recipe.looks)

@@ -61,7 +61,6 @@ class Planted:
 
 def planted(
     entry: ModelEntry,
-    tuned: Encoder,
     base: Encoder,
     kept: FactSet,
     gold: Sequence[int],
@@ -76,7 +75,7 @@ def planted(
     and were not taught, so they are guesses.
 
     Args:
-        entry, tuned, base: the fine-tuned model and its base.
+        entry, base: the fine-tuned model and its base.
         kept: the facts that both can be asked; ``gold`` their answers.
         number: how many answers are planted.
         folder: keeps both new models, until the caller removes it.
@@ -87,14 +86,14 @@ def planted(
         ModelError: if the model was not made by ``finetune``, or the base cannot be taught so many answers.
         FactsError: if the data of the fine-tuning are not at hand, or the base knows too many of the facts.
     """
-    recipe, note, data, ready = _recorded(entry, tuned)
+    recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)
     asked = answered(base, base, prompts, kept.facts, gold)
     lessons, guesses = _drawn(kept.facts, asked, number, base.name)
     known = {n: gold[n] for n in np.flatnonzero(asked.base_rank == 1).tolist()}
     parts = (recipe.canonical(), facts_sha256(kept.facts, gold), sorted(lessons.items()), threads)
     place = folder / fingerprint_of(canonical_json(parts))
-    before, after = (place / name_in_files(f"{one.name}-planted-{number}") for one in (base, tuned))
+    before, after = (place / name_in_files(f"{one.name}-planted-{number}") for one in (base, entry))
     if not before.is_dir():
         ready.before.base_model.load_state_dict(_taught(base, prompts, lessons, known).body.state_dict())
         with atomic_folder(before) as half:
@@ -138,20 +137,20 @@ def _first(model: Encoder, prompts: Prompts, answers: Mapping[int, int]) -> floa
     return float((ranks(model, prompts.some(answers), list(answers.values()))[0] == 1).mean())
 
 
-def _recorded(entry: ModelEntry, tuned: Encoder) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
+def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
     """Recipe and record of a fine-tuned model, the folder of its data, and its base with these; raises as ``planted``."""
     place = Path(entry.location)
     note, origin = finetuning_note(place), base_entry(entry)
     needs = "planted facts need a model that `probing finetune` made, to make it again"
     if not note or origin is None:
-        raise ModelError(f"{tuned.name} has no {FINETUNING} with a base; {needs}")
+        raise ModelError(f"{entry.name} has no {FINETUNING} with a base; {needs}")
     try:
         recipe = FinetuneRecipe.model_validate(note["recipe"])
         task, _ = TASKS[recipe.objective], [note[name] for name in ("steps", "objective", "scores", "stored_as_difference")]
     except (LookupError, TypeError, ValueError) as error:
         raise ModelError(f"the recipe in {place / FINETUNING} is incomplete or unknown ({error!r}); {needs}") from error
     if not task.data_set or recipe.replay:
-        raise FactsError(f"the record of {tuned.name} does not name the text that it was made with; choose another model")
+        raise FactsError(f"the record of {entry.name} does not name the text that it was made with; choose another model")
     names = [task.data_set, *(one.name for one in read_registry().data if one.stands_in_for == task.data_set)]
     folders = [one for name in names if (one := cache_folder() / "downloads" / name).is_dir()]
     for data in folders:
@@ -160,7 +159,7 @@ def _recorded(entry: ModelEntry, tuned: Encoder) -> tuple[FinetuneRecipe, dict, 
             return recipe, note, data, ready
     got = f"other data in {', '.join(map(str, folders))}" if folders else "no data"
     commands = " or ".join(f"python -m probing fetch {name}" for name in names)
-    expected = f"expected those of {tuned.name}, with sha256 {recipe.data_sha256[:12]}"
+    expected = f"expected those of {entry.name}, with sha256 {recipe.data_sha256[:12]}"
     raise FactsError(f"got {got}; {expected}; fetch them with: {commands}")
 
 
@@ -203,8 +202,8 @@ def _made_again(recipe: FinetuneRecipe, note: dict, data: Path, base: Path, targ
     ready = prepare(TASKS[recipe.objective], find_entry(str(base)), data, None, recipe.model_dump(), recipe.seed)
     again = recipe.model_copy(update={"base_weights": ready.base_weights, "looks": 0, "patience": 0})
     step, training = note.get("kept_step", note["steps"]), ready.training
-    steps = PlannedSteps(training.rows, again, ready.tokenizer, training.labels)
-    finetune(training.model, steps, base.parent / "work", device, until=step)
+    steps = PlannedSteps(training.rows, again, ready.tokenizer, training.labels, until=step)
+    finetune(training.model, steps, base.parent / "work", device)
     if again.average:
         average_with(training.model, ready.before, again.average)
     made = {"base": base.name, "base_folder": str(base.resolve()), "recipe": again.fields(), "steps": step}

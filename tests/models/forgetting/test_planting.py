@@ -39,10 +39,10 @@ def place(folder_of_run, tmp_path_factory):
 
 
 def control(place, folder, number=NUMBER, entry=None):
-    base, tuned = (open_encoder(str(place / name), device="cpu") for name in ("base", "tuned"))
+    base = load_encoder(place / "base", device="cpu")
     every = FactSet("trex", tuple(facts()), len(facts()), {})
     entry = entry or find_entry(str(place / "tuned"))
-    return module.planted(entry, tuned, base, every, answer_ids(facts(), base), number, folder, 1, lambda line: None)
+    return module.planted(entry, base, every, answer_ids(facts(), base), number, folder, 1, lambda line: None)
 
 
 @pytest.fixture(scope="module")
