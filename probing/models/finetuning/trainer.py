@@ -80,17 +80,24 @@ class PlannedSteps(Dataset):
         tokenizer: tokenizer of the model.
         kind: kind of the rows' labels: ``tags``, ``span``, ``class`` or ``mlm``.
         replay: the base's own text, if the recipe replays it.
+        until: the step after which the training ends, at the learning rates of the whole one; None: the last.
 
     Raises:
         ModelError: if there are no rows.
     """
 
     def __init__(
-        self, rows: Sequence[Row], recipe: FinetuneRecipe, tokenizer: PreTrainedTokenizerBase, kind: str, replay: Replay | None = None
+        self,
+        rows: Sequence[Row],
+        recipe: FinetuneRecipe,
+        tokenizer: PreTrainedTokenizerBase,
+        kind: str,
+        replay: Replay | None = None,
+        until: int | None = None,
     ):
         if not rows:
             raise ModelError("there is nothing to fine-tune on: the data set has no training part")
-        self.rows, self.recipe, self.tokenizer, self.kind, self.replay = rows, recipe, tokenizer, kind, replay
+        self.rows, self.recipe, self.tokenizer, self.kind, self.replay, self.until = rows, recipe, tokenizer, kind, replay, until
         planned = plan_steps(rows, recipe)
         self.plan, self.looks = planned.steps, planned.looks
 
@@ -219,6 +226,16 @@ class KeptStates(TrainerCallback):
                 self.tokenizer.save_pretrained(half)
 
 
+class _Until(TrainerCallback):
+    """Ends a training before its last planned step."""
+
+    def __init__(self, step: int):
+        self.step = step
+
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop = control.should_training_stop or state.global_step >= self.step
+
+
 def _body(model: Model) -> PreTrainedModel:
     """The model without its head."""
     return getattr(model, model.base_model_prefix)
@@ -267,6 +284,10 @@ def finetune(
         freeze_lowest(_body(model), recipe.frozen_layers)
     watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
     watched += [kept] if kept else []
+    if data.until and data.until < len(data):
+        watched.append(_Until(data.until))
+        # A training that goes on from its last state would take a step more.
+        shutil.rmtree(folder / f"checkpoint-{data.until}", ignore_errors=True)
     choice: dict[str, Any] = {"save_steps": save_every, "save_total_limit": 1}
     if recipe.looks:
         every = max(1, len(data) // recipe.looks)
