@@ -48,7 +48,7 @@ def planted() -> tuple[Tuned, RecoverRequest]:
 
 
 def _recovery(one: Tuned, **more: Any) -> RecoverRequest:
-    return RecoverRequest(one.called, base=MODEL, out=results(), rebuild=False, threads=1, device="cpu", **more)
+    return RecoverRequest(one.called, base=None if one.ships else MODEL, out=results(), rebuild=False, threads=1, device="cpu", **more)
 
 
 def follow_states(end: str, say: Say = print) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from probing.core.errors import ModelError
+from probing.core.errors import ModelError, OptionError
 from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
@@ -33,6 +33,7 @@ from probing.models.forgetting.ways_back import RecoveryRecipe, RecoveryWork, as
 from probing.models.runtime.torch_settings import set_threads
 from probing.store.parquet import read_table
 from probing.workflows.forgetting.facts import one_set
+from probing.workflows.forgetting.plant import planted
 from probing.workflows.forgetting.run_rows import TABLES, Rows, fact_rows, run_rows, summary_rows
 from probing.workflows.heads.work import fetched_text
 from probing.workflows.knowledge.stored_run import in_order, write_facts, write_relations
@@ -52,6 +53,7 @@ class _Asked:
         exposure: how each occurs in the base's training text; empty if that is not known.
         text: that the head is fitted to.
         other: the same facts in another wording, as far as it has them; None: they are not asked again.
+        planted: how many facts the base was taught before.
     """
 
     tuned: Encoder
@@ -62,6 +64,7 @@ class _Asked:
     exposure: Sequence[str]
     text: Sequence[str]
     other: FactSet | None
+    planted: int = 0
 
 
 def recover(request: RecoverRequest, say: Say = print) -> Rows:
@@ -75,14 +78,17 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
         Table -> the rows of the run.
 
     Raises:
-        ModelError: if the model has no base, or another one than it was fine-tuned from.
+        ModelError: if the model has no base, or another one than it was fine-tuned from; with ``plant``, if ``finetune`` did not make it.
         FactsError: if too few facts were lost, or the facts are of several probe sets.
+        OptionError: if planted facts are asked in another wording.
         ProbingError: if model, facts or text are missing or not usable.
     """
+    if request.plant and request.templates:
+        raise OptionError(f"got {spelled('plant')} and {spelled('templates')}; planted facts have one wording, name one of the two")
     used, target = set_threads(request.threads), request.out or runs_folder()
     for folder in (cache_folder(), target):
         require_writable(folder)
-    asked = _opened(request, say)
+    asked = _opened(request, used, say)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate))
     config = _configuration(asked, recipe, request.positions, used)
@@ -91,7 +97,9 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     folder = cache_folder() / "forgetting" / config.fingerprint
     # One process per run: the second waits, and then finds it finished.
     with claimed(folder, say):
-        write_facts(asked.kept.facts, asked.kept.template_set, config.facts_sha256, target, say)
+        # What was planted is not true, so its words are not stored among the facts.
+        if not request.plant:
+            write_facts(asked.kept.facts, asked.kept.template_set, config.facts_sha256, target, say)
         write_relations(shipped_relations(), request.facts, target, say)
         if run.whole():
             say(f"  {config.fingerprint} exists already: {run.file(TABLES[-1])}")
@@ -103,7 +111,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     return {table: read_table(run.file(table), table).to_pylist() for table in TABLES}
 
 
-def _opened(request: RecoverRequest, say: Say) -> _Asked:
+def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     """Models, facts and text."""
     text = list(wikitext_sentences(request.text or fetched_text("valid")))
     entry = find_entry(request.model, request.base, request.name, request.revision)
@@ -116,10 +124,15 @@ def _opened(request: RecoverRequest, say: Say) -> _Asked:
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)
     kept = FactSet(found.probe_set, facts, found.n_read, found.left_out, found.template_set)
+    gold = [answers[n] for n in order]
+    if request.plant:
+        folder = cache_folder() / "forgetting" / "planted"
+        control = planted(entry, base, kept, gold, request.plant, folder, threads, say)
+        return _Asked(control.tuned, control.base, entry.objective, control.kept, control.gold, control.exposure, text, None, request.plant)
     other = None
     if request.templates:
         other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
-    return _Asked(tuned, base, entry.objective, kept, [answers[n] for n in order], _exposure(origin, facts), text, other)
+    return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
@@ -138,6 +151,7 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
         text_sha256=_sha256(asked.text),
         positions=positions,
         exposure_sha256=_sha256(asked.exposure) if asked.exposure else "",
+        planted=asked.planted,
         other_templates=asked.other.template_set if asked.other else "",
         other_sha256=_sha256([fact.prompt for fact in asked.other.facts]) if asked.other else "",
     )
