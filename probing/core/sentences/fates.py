@@ -6,12 +6,11 @@ said not to be found if every probe has lost it.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scipy import special
 
-from probing.core.sentences.example import FIRST
 from probing.core.stats.paired_tests import PairedCounts, paired_interval
 
 AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND = "as before", "same layer, new reader", "other layer or token", "not found"
@@ -33,38 +32,11 @@ _STEPS = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELS
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Counts of probes of a fine-tuned model (first) against the base's own probe of the cell (second); None: not counted.
-
-    Attributes:
-        frozen: the base's probe on the fine-tuned model.
-        own: the fine-tuned model's own probe.
-        mlp: the MLP probe, or the own probe if dev prefers it: a neural probe that contains the linear one.
-        mean: the own probe of mean-pooling at this layer; used for the first token only.
-        best: the own probe of the fine-tuned model's best layer, chosen on dev.
-    """
-
-    frozen: PairedCounts | None
-    own: PairedCounts | None
-    mlp: PairedCounts | None
-    mean: PairedCounts | None
-    best: PairedCounts | None
-
-    def steps(self, pooling: str) -> dict[str, PairedCounts | None]:
-        """Step -> its counts, in the order of the steps; the mean of the tokens is no step of mean-pooling."""
-        return {name: getattr(self, name) for name in _STEPS if name != "mean" or pooling == FIRST}
-
-    def complete(self, pooling: str) -> bool:
-        """Whether all counts are there that can decide a fate."""
-        return None not in self.steps(pooling).values()
-
-
-@dataclass(frozen=True)
 class Fate:
     """A fate; for ``UNDECIDED`` with the undecided step that needs most test sentences.
 
     Attributes:
-        name: of ``FATES``.
+        name: of ``FATES``; empty if it is not known.
         step: the step; empty for any other fate.
         needed: how many test sentences that step takes, see ``sentences_needed``; None for any other fate.
     """
@@ -108,25 +80,21 @@ def majority_p(right: int, n: int, majority: float) -> float:
     return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 
-def property_fate(evidence: Evidence, pooling: str, majority: float) -> Fate | None:
-    """The fate of a cell in which the base is significantly above its majority; None if not all counts are there.
+def property_fate(found: Mapping[str, PairedCounts], majority: float) -> Fate:
+    """The fate of a cell in which the base is significantly above its majority.
 
-    Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    Args:
+        found: every step -> counts of its probe (first, see ``core.sentences.pairs.fate_probes``) and of the base's own probe of the cell.
+        majority: as ``outcome``.
     """
-    if not evidence.complete(pooling):
-        return None
-    undecided: dict[str, int] = {}
-    for step, counts in evidence.steps(pooling).items():
-        assert counts is not None
-        found = outcome(counts, majority)
-        if found == HOLDS:
-            return Fate(_STEPS[step])
-        if found == UNDECIDED:
-            undecided[step] = sentences_needed(counts)
-    if undecided:
-        step = max(undecided, key=lambda name: undecided[name])
-        return Fate(UNDECIDED, step, undecided[step])
-    return Fate(NOT_FOUND)
+    outcomes = {step: outcome(found[step], majority) for step in _STEPS}
+    if held := [step for step, one in outcomes.items() if one == HOLDS]:
+        return Fate(_STEPS[held[0]])
+    needed = {step: sentences_needed(found[step]) for step, one in outcomes.items() if one == UNDECIDED}
+    if not needed:
+        return Fate(NOT_FOUND)
+    step = max(needed, key=lambda name: needed[name])
+    return Fate(UNDECIDED, step, needed[step])
 
 
 def fate_shares(fates: Iterable[str]) -> dict[str, float]:

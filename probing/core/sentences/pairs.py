@@ -60,7 +60,10 @@ def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
 
 
 def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str, Cell]:
-    """Step of a fate (``core.sentences.fates``) -> the fine-tuned model's probe that is compared with the base's probe of the cell.
+    """Step of a fate -> the fine-tuned model's probe that is compared with the base's own probe of the cell.
+
+    ``frozen`` is the base's probe on the fine-tuned model, ``own`` its own; ``mlp`` see ``neural``; ``mean`` its own probe of mean-pooling
+    at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its best layer.
 
     Args:
         cell: an own probe on all training sentences.

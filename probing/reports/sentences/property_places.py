@@ -144,8 +144,8 @@ def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, Any]]:
     """The rows of a run, without names."""
     steps = {cell: found for cell, found in probes.steps.items() if (cell, cell) in counts}
-    evidence = {cell: fates.Evidence(**{step: counts.get((this, cell)) for step, this in found.items()}) for cell, found in steps.items()}
-    complete = all(one.complete(cell.pooling) for cell, one in evidence.items())
+    # Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    complete = all((this, cell) in counts for cell, found in steps.items() for this in found.values())
     trained = all(this in probes.right for found in steps.values() for this in found.values())
     lacking = "" if complete else NO_PREDICTIONS if trained else NOT_TRAINED
     rows = []
@@ -153,10 +153,12 @@ def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, An
         own = counts[cell, cell]
         base_right = own.both + own.second_only
         above = fates.above_majority(base_right, own.n, majority)
-        fate = fates.property_fate(evidence[cell], cell.pooling, majority) if above and complete else None
+        fate = fates.Fate("")
+        if above and complete:
+            fate = fates.property_fate({step: counts[this, cell] for step, this in found.items()}, majority)
         rows.append(
             {"pooling": cell.pooling, "layer": cell.layer, "counted": above, "why": lacking if above else BELOW}
-            | {"fate": fate.name if fate else "", "undecided": fate.step if fate else "", "needed": fate.needed if fate else None}
+            | {"fate": fate.name, "undecided": fate.step, "needed": fate.needed}
             | {"base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": majority}
             | {step: probes.accuracy(this) for step, this in found.items()}
             | {"best_layer": probes.best[cell.pooling]}

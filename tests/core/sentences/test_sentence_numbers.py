@@ -17,7 +17,7 @@ from probing.core.sentences.fates import (
     NOT_FOUND,
     SAME_LAYER,
     UNDECIDED,
-    Evidence,
+    Fate,
     above_majority,
     fate_shares,
     outcome,
@@ -29,11 +29,12 @@ from probing.core.stats.paired_tests import PairedCounts, paired_difference
 
 #: A probe that surely holds, one that has surely lost, and one that cannot be decided (the interval is -2.2 to 0.2 points).
 HELD, LOST, OPEN = PairedCounts(1900, 30, 30, 1040), PairedCounts(1500, 50, 400, 1050), PairedCounts(1580, 150, 180, 1090)
+STEPS = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELSEWHERE, "best": ELSEWHERE}
 
 
-def evidence(**found: PairedCounts) -> Evidence:
-    """All probes have lost except for those that are named."""
-    return Evidence(**{name: found.get(name, LOST) for name in Evidence.__annotations__})
+def fate(**found: PairedCounts) -> Fate:
+    """Where all probes have lost except for those that are named."""
+    return property_fate(dict.fromkeys(STEPS, LOST) | found, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -71,34 +72,22 @@ def test_guessing_next_to_a_base_that_is_little_better_does_not_hold():
 
 
 def test_the_fate_is_the_first_step_that_holds():
-    steps = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELSEWHERE, "best": ELSEWHERE}
     assert [outcome(one, 0.5) for one in (HELD, LOST, OPEN)] == ["holds", "lost", "undecided"]
     reached = set()
-    for values in product((HELD, LOST, OPEN), repeat=len(steps)):
-        found = dict(zip(steps, values, strict=True))
-        first = next((step for step in steps if found[step] is HELD), None)
-        undecided = [step for step in steps if found[step] is OPEN]
-        slow = steps[first] if first else UNDECIDED if undecided else NOT_FOUND
-        got = property_fate(evidence(**found), "first", 0.5)
+    for values in product((HELD, LOST, OPEN), repeat=len(STEPS)):
+        found = dict(zip(STEPS, values, strict=True))
+        first = next((step for step in STEPS if found[step] is HELD), None)
+        undecided = [step for step in STEPS if found[step] is OPEN]
+        slow = STEPS[first] if first else UNDECIDED if undecided else NOT_FOUND
+        got = fate(**found)
         assert got.name == slow and got.step == (undecided[0] if slow == UNDECIDED else "")
         reached.add(slow)
-    assert reached == set(FATES) and tuple(dict.fromkeys([*steps.values()][:3])) == SAME_LAYER
-
-
-def test_the_mean_is_no_other_token_of_itself():
-    assert property_fate(evidence(mean=HELD), "mean", 0.5).name == NOT_FOUND
-
-
-@pytest.mark.parametrize("name", Evidence.__annotations__)
-def test_without_one_count_there_is_no_fate_even_if_the_first_step_holds(name):
-    lacking = Evidence(**vars(evidence(frozen=HELD)) | {name: None})
-    assert property_fate(lacking, "first", 0.5) is None
-    assert (property_fate(lacking, "mean", 0.5) is None) == (name != "mean")
+    assert reached == set(FATES) and tuple(dict.fromkeys([*STEPS.values()][:3])) == SAME_LAYER
 
 
 def test_an_undecided_fate_names_the_step_that_takes_most_sentences():
     more = PairedCounts(1500, 235, 265, 1000)
-    found = property_fate(evidence(own=OPEN, best=more), "first", 0.5)
+    found = fate(own=OPEN, best=more)
     assert (found.name, found.step, found.needed) == (UNDECIDED, "best", math.ceil(9604 * 500 / 3000))
     assert sentences_needed(OPEN) == math.ceil(9604 * 330 / 3000)
     # At that number half the interval of two equal probes is two points.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS
-from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, Evidence, property_fate
+from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, property_fate
 from probing.core.sentences.pairs import Cell, best_layers, fate_probes, right_and_right
 from probing.core.stats.paired_tests import PairedCounts
 from probing.models.sentences.training.probe_predictions import ModelAnswers, Split
@@ -75,9 +75,7 @@ def fates_of(tmp_path_factory):
 
         def fate(cell: Cell) -> str:
             steps = fate_probes(cell, best_layers(dev)[cell.pooling], dev)
-            found = property_fate(Evidence(**{step: counts(this, cell) for step, this in steps.items()}), cell.pooling, 0.5)
-            assert found is not None
-            return found.name
+            return property_fate({step: counts(this, cell) for step, this in steps.items()}, 0.5).name
 
         def counts(this: Cell, other: Cell) -> PairedCounts:
             pair = (one.test[POOLINGS.index(cell.pooling), cell.layer] for one, cell in ((said[this.reading], this), (of_base, other)))
