@@ -4,20 +4,27 @@ import zlib
 from dataclasses import dataclass
 
 from probing.core.sentences.example import FIRST, MEAN
+from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, UNDECIDED
 
 #: L, and the layers 0..L.
 LAST = 4
 LAYERS = range(LAST + 1)
 
-#: Of ``planted-cola`` and its other seeds: task, pooling -> the fates of the layers 1..L, of which the answers are made.
-FATE: dict[tuple[str, str], tuple[str, ...]] = {
-    ("bigram-shift", FIRST): ("unmoved", "rescaled", "turned", "re-encoded"),
-    ("bigram-shift", MEAN): ("dearer", "not linear", "no probe here reads it", "re-encoded"),
-    ("coordination-inversion", FIRST): ("other tokens", "other layer", "unmoved", "unmoved"),
-    ("coordination-inversion", MEAN): ("unmoved", "other layer", "cannot tell", "unmoved"),
+#: Of ``planted-cola`` and its other seeds: task, pooling -> what became of the layers 1..L, of which the answers are made.
+BECAME: dict[tuple[str, str], tuple[str, ...]] = {
+    ("bigram-shift", FIRST): ("kept", "turned", "turned", "turned"),
+    ("bigram-shift", MEAN): ("turned", "not linear", "gone", "turned"),
+    ("coordination-inversion", FIRST): ("other tokens", "other layer", "kept", "kept"),
+    ("coordination-inversion", MEAN): ("kept", "other layer", "unclear", "kept"),
 }
-#: Fates of which the own probe is worse than the base's.
-LOST = ("other tokens", "other layer", "not linear", "no probe here reads it")
+_FATE_OF = {
+    "kept": AS_BEFORE, "turned": NEW_READER, "not linear": NEW_READER, "other tokens": ELSEWHERE, "other layer": ELSEWHERE,
+    "gone": NOT_FOUND, "unclear": UNDECIDED,
+}  # fmt: skip
+#: The fates that follow.
+FATE = {cells: tuple(_FATE_OF[one] for one in became) for cells, became in BECAME.items()}
+#: What makes the own probe worse than the base's.
+LOST = ("other tokens", "other layer", "not linear", "gone")
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,8 @@ class PlantedModel:
 
     Attributes:
         name, base, objective: as results have them.
-        usual: the fate of all its cells, where ``fates`` does not say another one.
-        more: how many sentences its own probes have right beyond what its fates say, whatever the number of sentences.
+        usual: what became of all its cells; empty: see ``BECAME``.
+        more: how many sentences its own probes have right beyond that, whatever the number of sentences.
         uneven: whether that is so at odd layers only.
         shift: how many sentences it has right that the base has not, and as many the other way round.
         tuned_seed: of its fine-tuning.
@@ -53,9 +60,9 @@ class PlantedModel:
         """``more`` at a layer."""
         return 0 if self.uneven and layer % 2 == 0 else self.more
 
-    def fate(self, task: str, pooling: str, layer: int) -> str:
+    def became(self, task: str, pooling: str, layer: int) -> str:
         """What became of a cell of the base."""
-        return self.usual or FATE.get((task, pooling), ("unmoved",) * LAST)[layer - 1] if layer else "unmoved"
+        return self.usual or BECAME.get((task, pooling), ("kept",) * LAST)[layer - 1] if layer else "kept"
 
 
 BASE = PlantedModel("planted")
@@ -63,6 +70,6 @@ COLA = PlantedModel("planted-cola", "planted", "CoLA", shift=4, tuned_seed=1)
 SEED_2 = PlantedModel("planted-cola-seed-2", "planted", "CoLA", more=-2, shift=5, tuned_seed=2)
 SEED_3 = PlantedModel("planted-cola-seed-3", "planted", "CoLA", more=2, shift=6, tuned_seed=3)
 SST_2 = PlantedModel("planted-sst-2", "planted", "SST-2", usual="turned", more=-10, shift=6, tuned_seed=1, too_long=2)
-SQUAD = PlantedModel("planted-squad", "planted", "QA-SQuAD-1", usual="unmoved", more=6, shift=3, tuned_seed=1)
-CONTROL = PlantedModel("planted-control", "planted", "control", usual="unmoved", more=-2, shift=2, tuned_seed=1, uneven=True)
+SQUAD = PlantedModel("planted-squad", "planted", "QA-SQuAD-1", usual="kept", more=6, shift=3, tuned_seed=1)
+CONTROL = PlantedModel("planted-control", "planted", "control", usual="kept", more=-2, shift=2, tuned_seed=1, uneven=True)
 MODELS = (BASE, COLA, SEED_2, SEED_3, SST_2, SQUAD, CONTROL)

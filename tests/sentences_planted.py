@@ -1,6 +1,6 @@
 """A planted store of sentence-level probing and of what fine-tuning changed: answers drawn here, from which scores and pairs follow.
 
-A base, its relatives and the control on three tasks. In every cell of ``planted-cola`` it is known where the property went (``FATE``);
+A base, its relatives and the control on three tasks. In every cell of ``planted-cola`` it is known where the property went (``BECAME``);
 ``odd-man-out`` is beyond all models. Layer 0 of the first token is one vector for all sentences, and always gives the majority label.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, RESCALED, Example
+from probing.core.sentences.example import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
 from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
 from probing.store.build import build_database
 from tests.changes_planted import plant_changes
@@ -151,7 +151,7 @@ def cells(model: PlantedModel) -> list[Cell]:
     """Every probe of a run."""
     readings = [(OWN, portion) for portion in PORTIONS] + [(MLP, 1)]
     if model.base:
-        readings += [(FROZEN, 1), (RESCALED, 1), (ALIGNED, 1)]
+        readings += [(FROZEN, 1)]
     return [Cell(pooling, layer, reading, portion) for pooling in POOLINGS for layer in LAYERS for reading, portion in readings]
 
 
@@ -164,15 +164,13 @@ def rights_of_200(model: PlantedModel, task: PlantedTask, cell: Cell) -> int:
         of_base = max(of_base - (10 if cell.portion == 4 else 20), 96)
     if not model.base:
         return of_base
-    fate = model.fate(task.name, cell.pooling, cell.layer)
-    if fate == "cannot tell":
+    became = model.became(task.name, cell.pooling, cell.layer)
+    if became == "unclear":
         return task.right(cell.pooling, cell.layer) - UNCLEAR
     held = {
-        FROZEN: fate == "unmoved",
-        RESCALED: fate in ("unmoved", "rescaled"),
-        ALIGNED: fate in ("unmoved", "rescaled", "turned"),
-        MLP: fate not in LOST or fate == "not linear",
-        OWN: fate not in LOST and (fate != "dearer" or cell.portion == 1),
+        FROZEN: became == "kept",
+        MLP: became not in LOST or became == "not linear",
+        OWN: became not in LOST,
     }[cell.reading]
     # Odd-man-out has nothing to lose.
     fallen = 0 if held or task is ODD else FALL
@@ -190,7 +188,7 @@ def right(run: PlantedSentenceRun, cell: Cell) -> np.ndarray:
     k += run.model.more_at(cell.layer) if (cell.reading, cell.portion) == (OWN, 1) else 0
     found = np.zeros(n, dtype=bool)
     # To be unclear, two probes must disagree on many sentences.
-    unclear = run.model.base and run.model.fate(run.task.name, cell.pooling, cell.layer) == "cannot tell"
+    unclear = run.model.base and run.model.became(run.task.name, cell.pooling, cell.layer) == "unclear"
     shift = n // 10 if unclear else run.model.shift
     found[order[shift : shift + k]] = True
     return found & run.asked

@@ -96,6 +96,7 @@ MOST_LINES = {
     "pages": 270,
     "probing": 120,
     "probing/api": 3340,
+<<<<<<< HEAD
     "probing/commands": 1420,
     "probing/core": 13_750,
     "probing/figures": 6150,
@@ -106,6 +107,18 @@ MOST_LINES = {
     "probing/ui": 17_420,
     "probing/workflows": 8530,
     "tests": 50_680,
+=======
+    "probing/commands": 1400,
+    "probing/core": 13_674,
+    "probing/figures": 6147,
+    "probing/jobs": 610,
+    "probing/models": 11_544,
+    "probing/reports": 7958,
+    "probing/store": 6330,
+    "probing/ui": 17_410,
+    "probing/workflows": 8313,
+    "tests": 50_468,
+>>>>>>> w/sent-50
 }
 
 

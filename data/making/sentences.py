@@ -14,7 +14,7 @@ from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, not_shipp
 from data.making.models import SHIPPED as SHIPPED_MODELS
 from probing.core.files.atomic import atomic_copy, atomic_folder
 from probing.core.paths import cache_folder, snapshot_folder
-from probing.core.sentences.example import ALIGNED, FROZEN, MLP, OWN, RESCALED
+from probing.core.sentences.example import OWN, READINGS
 from probing.core.sentences.tasks import ALL
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.sentences.files import FILE, SHIPPED, probes_folder, read_probes, write_probes
@@ -139,6 +139,6 @@ def _with_answers(rows: pa.Table, of_run: Runs) -> pa.Table:
     for run, reading, portion in zip(*columns, strict=True):
         model = of_run[run]["model"] if run in of_run else ""
         own = reading == OWN and portion == 1
-        every = model == EVERY_READING and of_run[run]["task"] in READABLE and reading in (FROZEN, RESCALED, ALIGNED, MLP)
+        every = model == EVERY_READING and of_run[run]["task"] in READABLE and reading in READINGS and portion == 1
         kept.append(model in IN_FULL and (own or every))
     return rows.filter(pa.array(np.array(kept, bool)))

@@ -332,7 +332,7 @@ class Results(OpenResults):
                 layers), ``where-gone`` (fates of the properties that the base's layers had) or ``curve`` (with fewer training sentences).
             model, task: names to keep; None keeps, of models that differ only by their seed, the one with the lowest.
             pooling: ``first`` (token) or ``mean`` (of all tokens).
-            reading: for ``accuracy``, ``own``, ``frozen``, ``rescaled``, ``aligned`` or ``mlp``; None keeps ``own``.
+            reading: for ``accuracy``, ``own``, ``frozen`` or ``mlp``; None keeps ``own``.
             protocol: ``ours``, ``quick`` or ``senteval``.
             layer: layers to keep, 0 to L; ``groups`` have none.
 

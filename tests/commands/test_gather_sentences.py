@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data.making import sentences
-from probing.core.sentences.example import OWN
+from probing.core.sentences.example import FROZEN, OWN
 from probing.store.build import build_database
 from probing.store.check import check_store
 from probing.store.database import open_database
@@ -43,7 +43,7 @@ def test_no_words_ship_and_answers_of_the_named_models_alone(gathered: Path):
     model_of = {run.run_id: run.model.name for run in RUNS}
     kinds = {(model_of[row["run_id"]], row["reading"], row["portion"]) for row in rows(gathered / "shipped", "sentence_predictions")}
     assert {model for model, _, _ in kinds} == {BASE.name, COLA.name}
-    assert {kind[1:] for kind in kinds if kind[0] == BASE.name} == {(OWN, 1)} and ("planted-cola", "aligned", 1) in kinds
+    assert {kind[1:] for kind in kinds if kind[0] == BASE.name} == {(OWN, 1)} and ("planted-cola", FROZEN, 1) in kinds
 
 
 def test_what_ships_is_whole(gathered: Path):

@@ -28,7 +28,7 @@ def test_tasks_handed_to_ray_have_the_tables_of_one_process_also_where_a_worker_
                 str(tuned),
                 tuple(tasks),
                 base=str(tiny_model),
-                readings=("own", "aligned"),
+                readings=("own", "frozen"),
                 portions=(1,),
                 codes=False,
                 out=tmp_path / name,

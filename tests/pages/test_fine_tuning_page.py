@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.core.sentences.fates import LINEAR_HERE
+from probing.core.sentences.fates import ELSEWHERE, SAME_LAYER
 from tests.fine_tuning_planted import plant_everything, plant_facts
 from tests.pages.conftest import line_with, numbers_in, opening, visited
 from tests.pages.every_tab import EveryTab, links_to_tabs, whole
@@ -48,7 +48,7 @@ def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(l
     app = look("fine_tuning", changed_model=COLA.name)
     by_property = (look("fine_tuning", changed_model=one.name, tuning_tab="properties") for one in (COLA, CONTROL))
     cells, of_control = (table_of(one, "fate", "vector") for one in by_property)
-    wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(LINEAR_HERE).sum()), len(table))]
+    wanted = [number for table in (cells, of_control) for number in (int(table["fate"].isin(SAME_LAYER).sum()), len(table))]
     assert numbers_in(line_with(app, "was fine-tuned from").partition("was fine-tuned from")[2]) == wanted
     assert {trace["name"].replace("<br>", " ") for trace in charts(app)[0]["data"]} == set(cells["fate"]) | set(of_control["fate"])
 
@@ -56,7 +56,7 @@ def test_the_answer_counts_the_cells_of_the_table_next_to_those_of_the_control(l
 def test_a_cell_leads_to_its_sentences(look):
     cell = {"gone_task": "coordination-inversion", "gone_pooling": "first", "gone_layer": "1"}
     app = look("fine_tuning", changed_model=COLA.name, tuning_tab="properties", **cell)
-    assert "Coordination inversion, first token, layer 1: other tokens" in said(app)
+    assert f"Coordination inversion, first token, layer 1: {ELSEWHERE}" in said(app)
     (link,) = app.main.get("page_link")
     for part in (f"tuned_model={COLA.name}", "turned_task=coordination-inversion", "turned_pooling=first", "turned_layer=1"):
         assert part in link.proto.query_string

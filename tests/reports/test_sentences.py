@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from probing.core.sentences.example import ALIGNED, FIRST, MEAN, MLP, OURS, OWN, POOLINGS, QUICK
-from probing.core.sentences.fates import FATES
+from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, QUICK, READINGS
+from probing.core.sentences.fates import FATES, UNDECIDED
 from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences
@@ -204,13 +204,12 @@ def test_every_cell_has_the_fate_that_was_planted(db: Database, model: PlantedMo
 
 
 def test_the_accuracies_of_a_fate_are_those_of_the_answers(db: Database):
-    names = {"own": (OWN, 1), "frozen": ("frozen", 1), "rescaled": ("rescaled", 1), "aligned": ("aligned", 1), "quarter": (OWN, 4)}
+    names = {"own": OWN, "frozen": FROZEN}
     for row in where_gone(db, [COLA.name]).itertuples():
         task = next(task for task in TASKS if task.name == row.task)
-        for name, (reading, portion) in names.items():
-            assert getattr(row, name) == share(COLA, task, Cell(row.pooling, row.layer, reading, portion)), name
+        for name, reading in names.items():
+            assert getattr(row, name) == share(COLA, task, Cell(row.pooling, row.layer, reading)), name
         assert row.base_accuracy == share(BASE, task, Cell(row.pooling, row.layer))
-        assert row.base_quarter == share(BASE, task, Cell(row.pooling, row.layer, OWN, 4))
         assert row.mean == share(COLA, task, Cell(MEAN, row.layer))
         dev = dev_right(PlantedSentenceRun(COLA, task))
         neural = max((Cell(row.pooling, row.layer), Cell(row.pooling, row.layer, MLP)), key=dev.__getitem__)
@@ -220,7 +219,7 @@ def test_the_accuracies_of_a_fate_are_those_of_the_answers(db: Database):
 
 
 #: Fates of both models on both tasks, by task, pooling and layer, with all that depends on counts of pairs.
-_OF_PAIRS = ["task", "pooling", "layer", "fate", "undecided", "needed", "linear", "neural", "base_quarter"]
+_OF_PAIRS = ["task", "pooling", "layer", "fate", "undecided", "needed"]
 
 
 def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> Path:
@@ -257,17 +256,30 @@ def test_without_predictions_no_cell_has_a_fate_even_if_an_early_step_holds(tmp_
 
 
 def test_a_run_without_a_probe_that_decides_has_no_fates(tmp_path: Path):
-    with open_database(lighter_store(tmp_path, lambda table, row: row.get("reading") != ALIGNED)) as fewer:
+    with open_database(lighter_store(tmp_path, lambda table, row: row.get("reading") != FROZEN)) as fewer:
         found = where_gone(fewer, [COLA.name])
-    assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED} and found["aligned"].isna().all()
+    assert set(found["fate"]) == {""} and set(found.loc[found["counted"], "why"]) == {NOT_TRAINED} and found["frozen"].isna().all()
+
+
+def test_readings_of_earlier_versions_are_kept_and_not_asked_for(db: Database, tmp_path: Path):
+    runs = [PlantedSentenceRun(model, BIGRAM) for model in (BASE, COLA)]
+
+    def older(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        more = [row | {"reading": "aligned"} for row in rows if row.get("reading") == FROZEN]
+        return rows + (more if table in ("sentence_scores", "sentence_pairs") else [])
+
+    build_database([plant_sentence_runs(tmp_path / "runs", runs, older)], tmp_path / "database")
+    with open_database(tmp_path / "database") as with_older:
+        assert with_older.query("SELECT count(*) AS n FROM sentence_scores WHERE reading = 'aligned'")["n"].item()
+        pd.testing.assert_frame_equal(where_gone(with_older, [COLA.name]), where_gone(db, [COLA.name], tasks=[BIGRAM.name]))
+        assert set(accuracies(with_older, readings=None)["reading"]) == set(READINGS)
 
 
 def test_an_undecided_cell_says_how_many_sentences_it_takes(db: Database):
     row = where_gone(db, [COLA.name]).set_index(["task", "pooling", "layer"]).loc[(COORDINATION.name, MEAN, 3)]
     steps = {"own": Cell(MEAN, 3), "best": Cell(MEAN, row["best_layer"])}
     disagreements = {name: sum(discordant(COLA, this, COORDINATION, Cell(MEAN, 3))[:2]) / row["n_test"] for name, this in steps.items()}
-    assert row["needed"] == max(math.ceil(9604 * share) for share in disagreements.values()) and row["fate"] == "cannot tell"
-    assert row["linear"] == row["neural"] == "cannot tell"
+    assert row["needed"] == max(math.ceil(9604 * share) for share in disagreements.values()) and row["fate"] == UNDECIDED
 
 
 def test_shares_of_fates_sum_to_one(db: Database):

@@ -15,10 +15,9 @@ MAX_EXAMPLES: Mapping[str, tuple[int, int, int] | None] = {OURS: (12_000, 2_000,
 #: How a sentence becomes one vector: the state of its first token, or the mean over all its tokens, special ones included.
 FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
-#: Probes of a fine-tuned model: its own, the base's probe unchanged, the base's probe on the tuned model's own scale, the base's
-#: probe after a linear map without labels; an MLP probe.
-OWN, FROZEN, RESCALED, ALIGNED, MLP = "own", "frozen", "rescaled", "aligned", "mlp"
-READINGS = (OWN, FROZEN, RESCALED, ALIGNED, MLP)
+#: Probes of a fine-tuned model: its own, the base's probe unchanged, an MLP probe.
+OWN, FROZEN, MLP = "own", "frozen", "mlp"
+READINGS = (OWN, FROZEN, MLP)
 #: Stored in place of a label's number for a test sentence that a model cannot take.
 LEFT_OUT = 255
 

@@ -2,27 +2,24 @@
 
 Every step compares one probe of the fine-tuned model with the base's own probe of that very cell (task, layer, pooling), on the same test
 sentences. The fate is the first step whose probe holds. A probe that does not hold may be too uncertain to judge, so a property is only
-said to be read by no probe here if every probe has lost it.
+said not to be found if every probe has lost it.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scipy import special
 
-from probing.core.sentences.example import FIRST
 from probing.core.stats.paired_tests import PairedCounts, paired_interval
 
-UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER = "unmoved", "rescaled", "turned", "re-encoded", "dearer"
-OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR = "other tokens", "other layer", "not linear"
-NOT_READ, CANNOT_TELL = "no probe here reads it", "cannot tell"
-#: Fates of which a linear probe of the same layer and pooling holds, in the order in which they are tried.
-LINEAR_HERE = (UNMOVED, RESCALED, TURNED, RE_ENCODED, DEARER)
-#: Fates of which only another probe holds, in the order in which they are tried.
-ELSEWHERE = (OTHER_TOKENS, OTHER_LAYER, NOT_LINEAR)
-FATES = (*LINEAR_HERE, *ELSEWHERE, NOT_READ, CANNOT_TELL)
-#: Outcomes of a comparison of two probes.
+AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND = "as before", "same layer, new reader", "other layer or token", "not found"
+#: A fate, and the outcome of one comparison.
+UNDECIDED = "undecided"
+FATES = (AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND, UNDECIDED)
+#: Fates of which a probe of the same layer and pooling holds.
+SAME_LAYER = (AS_BEFORE, NEW_READER)
+#: Further outcomes of a comparison of two probes.
 HOLDS, LOST = "holds", "lost"
 #: A probe holds if the 95 % interval of its accuracy minus the base's lies above this: it is less than two points worse.
 BOUND = -0.02
@@ -30,56 +27,16 @@ BOUND = -0.02
 _SENTENCES = 9_604
 #: A test is significant if p is at most this.
 LEVEL = 0.05
-#: Steps in their order, with the fate if they hold; ``own`` is re-encoded or dearer.
-_STEPS = {
-    "frozen": UNMOVED,
-    "rescaled": RESCALED,
-    "aligned": TURNED,
-    "own": RE_ENCODED,
-    "mean": OTHER_TOKENS,
-    "best": OTHER_LAYER,
-    "mlp": NOT_LINEAR,
-}
-_LINEAR_STEPS = ("frozen", "rescaled", "aligned", "own")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Counts of probes of a fine-tuned model (first) against the base's own probe of the cell (second); None: not counted.
-
-    Attributes:
-        frozen, rescaled, aligned: the base's probe on the fine-tuned model.
-        own: the fine-tuned model's own probe.
-        quarter: the own probe against the base's, both trained with a quarter of the sentences.
-        mean: the own probe of mean-pooling at this layer; used for the first token only.
-        best: the own probe of the fine-tuned model's best layer, chosen on dev.
-        mlp: the MLP probe, or the own probe if dev prefers it: a neural probe that contains the linear one.
-    """
-
-    frozen: PairedCounts | None
-    rescaled: PairedCounts | None
-    aligned: PairedCounts | None
-    own: PairedCounts | None
-    quarter: PairedCounts | None
-    mean: PairedCounts | None
-    best: PairedCounts | None
-    mlp: PairedCounts | None
-
-    def steps(self, pooling: str) -> dict[str, PairedCounts | None]:
-        """Step -> its counts, in the order of the steps; the mean of the tokens is no step of mean-pooling."""
-        return {name: getattr(self, name) for name in _STEPS if name != "mean" or pooling == FIRST}
-
-    def complete(self, pooling: str) -> bool:
-        """Whether all counts are there that can decide a fate."""
-        return None not in (*self.steps(pooling).values(), self.quarter)
+#: Steps in their order, with the fate if they hold.
+_STEPS = {"frozen": AS_BEFORE, "own": NEW_READER, "mlp": NEW_READER, "mean": ELSEWHERE, "best": ELSEWHERE}
 
 
 @dataclass(frozen=True)
 class Fate:
-    """A fate; for ``CANNOT_TELL`` with the undecided step that needs most test sentences.
+    """A fate; for ``UNDECIDED`` with the undecided step that needs most test sentences.
 
     Attributes:
-        name: of ``FATES``.
+        name: of ``FATES``; empty if it is not known.
         step: the step; empty for any other fate.
         needed: how many test sentences that step takes, see ``sentences_needed``; None for any other fate.
     """
@@ -89,16 +46,23 @@ class Fate:
     needed: int | None = None
 
 
-def outcome(counts: PairedCounts) -> str:
-    """``HOLDS``, ``LOST`` or ``CANNOT_TELL``, by Newcombe's 95 % interval of the first probe's accuracy minus the second's.
+def outcome(counts: PairedCounts, majority: float) -> str:
+    """``HOLDS``, ``LOST`` or ``UNDECIDED``, by Newcombe's 95 % interval of the first probe's accuracy minus the second's.
 
-    A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0. Otherwise it has lost if the interval lies
-    below 0. Without sentences it cannot be decided.
+    A probe holds if the interval lies above ``BOUND``, also if it lies between that and 0, and the probe is above its majority: next to a
+    base that is little better than guessing, guessing is nearly as good. Otherwise it has lost if the interval lies below 0. Without
+    sentences it cannot be decided.
+
+    Args:
+        counts: of both probes.
+        majority: accuracy of always answering the commonest training label.
     """
     if not counts.n:
-        return CANNOT_TELL
+        return UNDECIDED
     _, low, high = paired_interval(counts)
-    return HOLDS if low > BOUND else LOST if high < 0 else CANNOT_TELL
+    if low > BOUND and above_majority(counts.both + counts.first_only, counts.n, majority):
+        return HOLDS
+    return LOST if high < 0 else UNDECIDED
 
 
 def sentences_needed(counts: PairedCounts) -> int:
@@ -116,31 +80,21 @@ def majority_p(right: int, n: int, majority: float) -> float:
     return float(special.betainc(right, n - right + 1, majority)) if right > 0 else 1.0
 
 
-def property_fate(evidence: Evidence, pooling: str) -> Fate | None:
-    """The fate of a cell in which the base is significantly above its majority; None if not all counts are there.
+def property_fate(found: Mapping[str, PairedCounts], majority: float) -> Fate:
+    """The fate of a cell in which the base is significantly above its majority.
 
-    Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    Args:
+        found: every step -> counts of its probe (first, see ``core.sentences.pairs.fate_probes``) and of the base's own probe of the cell.
+        majority: as ``outcome``.
     """
-    if not evidence.complete(pooling):
-        return None
-    undecided: dict[str, int] = {}
-    for step, counts in evidence.steps(pooling).items():
-        assert counts is not None
-        found = outcome(counts)
-        if found == HOLDS:
-            return Fate(_own_fate(evidence) if step == "own" else _STEPS[step])
-        if found == CANNOT_TELL:
-            undecided[step] = sentences_needed(counts)
-    if undecided:
-        step = max(undecided, key=lambda name: undecided[name])
-        return Fate(CANNOT_TELL, step, undecided[step])
-    return Fate(NOT_READ)
-
-
-def linear_here(evidence: Evidence) -> str:
-    """The outcome of the linear probes of the same layer and pooling together: they hold if one does, have lost if all have."""
-    found = {CANNOT_TELL if (counts := getattr(evidence, step)) is None else outcome(counts) for step in _LINEAR_STEPS}
-    return next(one for one in (HOLDS, CANNOT_TELL, LOST) if one in found)
+    outcomes = {step: outcome(found[step], majority) for step in _STEPS}
+    if held := [step for step, one in outcomes.items() if one == HOLDS]:
+        return Fate(_STEPS[held[0]])
+    needed = {step: sentences_needed(found[step]) for step, one in outcomes.items() if one == UNDECIDED}
+    if not needed:
+        return Fate(NOT_FOUND)
+    step = max(needed, key=lambda name: needed[name])
+    return Fate(UNDECIDED, step, needed[step])
 
 
 def fate_shares(fates: Iterable[str]) -> dict[str, float]:
@@ -148,9 +102,3 @@ def fate_shares(fates: Iterable[str]) -> dict[str, float]:
     counts = Counter(fates)
     total = sum(counts[fate] for fate in FATES)
     return {fate: counts[fate] / total for fate in FATES} if total else {}
-
-
-def _own_fate(evidence: Evidence) -> str:
-    """Of a cell whose own probe holds: dearer only if the probe from a quarter of the sentences has surely lost."""
-    assert evidence.quarter is not None
-    return DEARER if outcome(evidence.quarter) == LOST else RE_ENCODED

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OWN, RESCALED
-
-#: The portion of the training sentences at which fates compare own probes, too.
-QUARTER = 4
+from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OWN
 
 
 @dataclass(frozen=True, order=True)
@@ -27,11 +24,6 @@ class Cell:
     layer: int
     reading: str = OWN
     portion: int = 1
-
-    @property
-    def of_base(self) -> "Cell":
-        """The base's probe that this one is compared with: its own probe of the same cell, from as many training sentences."""
-        return Cell(self.pooling, self.layer, OWN, self.portion)
 
 
 @dataclass(frozen=True, order=True)
@@ -67,8 +59,11 @@ def neural(cell: Cell, dev_right: Mapping[Cell, int]) -> Cell:
     return cell if mlp in dev_right and cell in dev_right and dev_right[cell] >= dev_right[mlp] else mlp
 
 
-def fate_pairs(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str, tuple[Cell, Cell]]:
-    """Step of a fate (``core.sentences.fates``) -> the fine-tuned model's probe and the base's probe that it is compared with.
+def fate_probes(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str, Cell]:
+    """Step of a fate -> the fine-tuned model's probe that is compared with the base's own probe of the cell.
+
+    ``frozen`` is the base's probe on the fine-tuned model, ``own`` its own; ``mlp`` see ``neural``; ``mean`` its own probe of mean-pooling
+    at this layer, which of a cell of mean-pooling is the same; ``best`` its own probe of its best layer.
 
     Args:
         cell: an own probe on all training sentences.
@@ -76,38 +71,16 @@ def fate_pairs(cell: Cell, best: int, dev_right: Mapping[Cell, int]) -> dict[str
         dev_right: probe of the fine-tuned model -> how many dev sentences it has right.
     """
     pooling, layer = cell.pooling, cell.layer
-    quarter = Cell(pooling, layer, OWN, QUARTER)
-    this = {"frozen": Cell(pooling, layer, FROZEN), "rescaled": Cell(pooling, layer, RESCALED), "aligned": Cell(pooling, layer, ALIGNED)}
-    this |= {"own": cell, "mean": Cell(MEAN, layer), "best": Cell(pooling, best), "mlp": neural(cell, dev_right)}
-    return {step: (probe, cell) for step, probe in this.items()} | {"quarter": (quarter, quarter.of_base)}
+    here = {"frozen": Cell(pooling, layer, FROZEN), "own": cell, "mlp": neural(cell, dev_right)}
+    return here | {"mean": Cell(MEAN, layer), "best": Cell(pooling, best)}
 
 
 def wanted_pairs(model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None) -> list[Pair]:
-    """The pairs that a run stores, in order: those of ``changed_pairs``, and of a fine-tuned model those that fates need.
-
-    Args:
-        model, base, dev_right, base_dev_right: as ``changed_pairs``.
-    """
-    theirs = (base_dev_right or {}) if base not in ("", model) else {}
-    best = best_layers(dev_right)
-    of_fates = [
-        Pair(this, base, other)
-        for cell in theirs
-        if (cell.reading, cell.portion) == (OWN, 1) and cell.pooling in best
-        for this, other in fate_pairs(cell, best[cell.pooling], dev_right).values()
-        if this in dev_right and other in theirs
-    ]
-    return sorted({*changed_pairs(model, dev_right, base, base_dev_right), *of_fates})
-
-
-def changed_pairs(
-    model: str, dev_right: Mapping[Cell, int], base: str = "", base_dev_right: Mapping[Cell, int] | None = None
-) -> list[Pair]:
-    """The pairs of changes and of curves, without which a run is damaged, in order.
+    """The pairs that a run stores, in order.
 
     Of a base, its own probes: that of the first token against that of the mean at each layer, and every one against its MLP probe. Of a
-    fine-tuned model: every probe but the MLP probe on all or a quarter of the training sentences against its ``of_base``, and its own
-    probe of the first token against the base's of the mean, at each layer. A pair of which one probe was not trained is left out.
+    fine-tuned model, the pairs of fates, and its own probe of the first token against the base's of the mean, at each layer. A pair of
+    which one probe was not trained is left out.
 
     Args:
         model, base: names; ``base`` is empty of a base.
@@ -117,11 +90,14 @@ def changed_pairs(
     tuned = base not in ("", model)
     theirs = (base_dev_right or {}) if tuned else dev_right
     held = [(cell, Cell(MEAN, cell.layer)) for cell in dev_right if cell == Cell(FIRST, cell.layer)]
+    own = [cell for cell in theirs if (cell.reading, cell.portion) == (OWN, 1)]
     if tuned:
-        held += [(cell, cell.of_base) for cell in dev_right if cell.portion in (1, QUARTER) and cell.reading != MLP]
+        best = best_layers(dev_right)
+        held += [(this, cell) for cell in own if cell.pooling in best for this in fate_probes(cell, best[cell.pooling], dev_right).values()]
     else:
-        held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in dev_right if (cell.reading, cell.portion) == (OWN, 1)]
-    return sorted({Pair(this, base if tuned else model, other) for this, other in held if other in theirs})
+        held += [(cell, Cell(cell.pooling, cell.layer, MLP)) for cell in own]
+    pairs = {Pair(this, base if tuned else model, other) for this, other in held if this in dev_right and other in theirs}
+    return sorted(pairs)
 
 
 def right_and_right(this: ArrayLike, other: ArrayLike) -> tuple[int, int, int, int]:

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.core.sentences.fates import FATES, NOT_READ
+from probing.core.sentences.fates import FATES, NOT_FOUND
 from probing.figures import theme
 from probing.figures.sentences.looks import POOLING_NAMES
 
-#: A linear probe of the same cell: blue to green; another probe only: yellow to red; no probe here: hatched, because it is a limit of
-#: probes; not decided: grey.
-FATE_COLOURS = dict(
-    zip(FATES, ("#2C6FAE", "#5FA3D3", "#44AA99", "#8CBF6A", "#C9C45A", "#E3A53C", "#D97B3A", "#B9507A", "#8A4F64", "#9AA0A6"), strict=True)
-)
+#: A probe of the same cell: blue and green; another probe only: orange; none: hatched, because it is a limit of probes; undecided: grey.
+FATE_COLOURS = dict(zip(FATES, ("#2C6FAE", "#44AA99", "#E3A53C", "#8A4F64", "#9AA0A6"), strict=True))
 #: Letters of a line of the legend: two names fit next to each other on a phone.
 _IN_LEGEND = 14
 _ROW, _FRAME = 46, 150
@@ -42,7 +39,7 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
             orientation="h",
             name="<br>".join(textwrap.wrap(fate, _IN_LEGEND)),
             marker={"color": colour, "line": {"width": 1, "color": "rgba(128,136,144,0.5)"}}
-            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_READ else {}),
+            | ({"pattern": {"shape": "/", "fgcolor": "#FFFFFF", "size": 6, "solidity": 0.25}} if fate == NOT_FOUND else {}),
             text=of_fate["cells"].astype(str),
             textposition="inside",
             insidetextanchor="middle",

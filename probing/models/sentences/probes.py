@@ -86,18 +86,16 @@ def fit_probes(
     return found
 
 
-def answers(probes: Probes, vectors: np.ndarray, mean: np.ndarray | None = None, scale: np.ndarray | None = None) -> np.ndarray:
+def answers(probes: Probes, vectors: np.ndarray) -> np.ndarray:
     """Predictions of the probes: (poolings, layers, sentences) uint8 label numbers; of equal ones the first.
 
     Args:
         probes: probes of one model.
         vectors: (poolings, layers, sentences, hidden), of that model, or of another with as many layers and features.
-        mean, scale: mean and scale of the standardisation; None: those of the probes' own training vectors.
     """
-    mean, scale = probes.mean if mean is None else mean, probes.scale if scale is None else scale
     guessed = np.empty(vectors.shape[:3], np.uint8)
     for place in np.ndindex(*vectors.shape[:2]):
-        here = standardised(vectors[place], mean[place], scale[place])
+        here = standardised(vectors[place], probes.mean[place], probes.scale[place])
         guessed[place] = _labels(here, probes.weights[place], probes.bias[place])
     return guessed
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.core.sentences import numbers
-from probing.core.sentences.example import OURS, OWN
+from probing.core.sentences.example import OURS, OWN, READINGS
 from probing.core.sentences.fates import above_majority
 from probing.reports.sentences.runs import CELL, in_order, only, stored, tasks_of
 from probing.store.database import Database
@@ -46,7 +46,7 @@ def accuracies(
     """
     found = stored(db, protocol)
     table = found.named(queries.scores(db, found.run_ids))
-    table = only(table, task=tasks, reading=readings, portion=portions).merge(tasks_of(db, protocol), on="task")
+    table = only(table, task=tasks, reading=readings or READINGS, portion=portions).merge(tasks_of(db, protocol), on="task")
     counts = [(int(right), int(n)) for right, n in zip(table["right"], table["n_test"], strict=True)]
     shares = pd.DataFrame([numbers.accuracy(*one) for one in counts], columns=["accuracy", "low", "high"], index=table.index)
     above = [above_majority(right, n, of) for (right, n), of in zip(counts, table["majority"], strict=True)]

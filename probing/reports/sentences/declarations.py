@@ -20,8 +20,8 @@ _CHANGES_SHOWN = (
     "mean_q", "control_change", "control_spread", "inside_control", "seed_low", "seed_high", "seeds", "within_seeds",
 )  # fmt: skip
 _FATES_SHOWN = (
-    "model", "base", "task", "pooling", "layer", "fate", "undecided", "needed", "why", "base_accuracy", "own", "frozen", "rescaled",
-    "aligned", "quarter", "base_quarter", "mean", "best", "mlp", "majority", "n_test",
+    "model", "base", "task", "pooling", "layer", "fate", "undecided", "needed", "why", "base_accuracy", "frozen", "own", "mlp", "mean",
+    "best", "majority", "n_test",
 )  # fmt: skip
 
 

@@ -10,8 +10,7 @@ import pandas as pd
 
 from probing.core.sentences import fates
 from probing.core.sentences.example import OURS, OWN
-from probing.core.sentences.pairs import Cell, best_layers, fate_pairs
-from probing.core.stats.paired_tests import PairedCounts
+from probing.core.sentences.pairs import Cell, best_layers, fate_probes
 from probing.reports.relatives import NAMES
 from probing.reports.sentences.fate_counts import Pairs, counts_of_runs
 from probing.reports.sentences.runs import base_runs, cell_of, in_order, only, share, stored, tasks_of
@@ -19,10 +18,10 @@ from probing.store.database import Database
 from probing.store.sentences import queries
 
 #: Accuracies of the fine-tuned model.
-_TUNED = ("own", "frozen", "rescaled", "aligned", "quarter", "mean", "best", "mlp")
+_TUNED = ("frozen", "own", "mlp", "mean", "best")
 COLUMNS = (
-    "model", "base", "objective", "task", "pooling", "layer", "fate", "undecided", "needed", "linear", "neural", "counted", "why",
-    "base_accuracy", *_TUNED, "base_quarter", "best_layer", "majority", "n_test",
+    "model", "base", "objective", "task", "pooling", "layer", "fate", "undecided", "needed", "counted", "why", "base_accuracy",
+    *_TUNED, "best_layer", "majority", "n_test",
 )  # fmt: skip
 #: Reasons why a cell has no fate.
 NO_PREDICTIONS, NOT_TRAINED, BELOW = "no predictions stored", "a probe was not trained", "the base is not above its majority"
@@ -42,11 +41,9 @@ def where_gone(db: Database, models: Sequence[str] | None = None, protocol: str 
 
     Returns:
         model, base, objective, task, pooling, layer; fate (empty without one); if it cannot be decided, undecided (the step that needs most
-        test sentences) and needed (their number); linear and neural (outcome of the linear probes of this layer and pooling together,
-        and of its neural probe; empty without a fate); counted (whether the base's probe is significantly above its majority); why (reason
-        if there is no fate); base_accuracy; accuracies of the fine-tuned model: own, frozen, rescaled, aligned, quarter (own with a quarter
-        of the training sentences), mean (own with mean-pooling), best (own at its best layer, chosen on dev), mlp (MLP probe, or the own
-        one if it is as good on dev); base_quarter, best_layer, majority, n_test.
+        test sentences) and needed (their number); counted (whether the base's probe is significantly above its majority); why (reason if
+        there is no fate); base_accuracy; accuracies on the fine-tuned model: frozen (the base's probe), own, mlp (MLP probe, or the own one
+        if it is as good on dev), mean (own with mean-pooling), best (own at its best layer, chosen on dev); best_layer, majority, n_test.
     """
     found = stored(db, protocol)
     tuned = only(found.relatives.listed(found.runs[found.runs["base"] != ""], models), task=tasks)
@@ -87,7 +84,7 @@ def where_gone_shares(db: Database, models: Sequence[str] | None = None, protoco
     return pd.DataFrame(rows, columns=[*keys, "fate", "cells", "of", "share"])
 
 
-_TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "base_quarter", "majority"), "float64") | {
+_TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "majority"), "float64") | {
     "counted": "bool",
     "layer": "int64",
     "best_layer": "Int64",
@@ -111,10 +108,10 @@ class _Probes:
     base_run: str
 
     @cached_property
-    def steps(self) -> dict[Cell, dict[str, tuple[Cell, Cell]]]:
-        """Own probe -> step of its fate -> the two probes that are compared."""
+    def steps(self) -> dict[Cell, dict[str, Cell]]:
+        """Own probe -> step of its fate -> the probe that is compared with the base's own."""
         own = [cell for cell in sorted(self.dev_right) if (cell.reading, cell.portion) == (OWN, 1)]
-        return {cell: fate_pairs(cell, self.best[cell.pooling], self.dev_right) for cell in own}
+        return {cell: fate_probes(cell, self.best[cell.pooling], self.dev_right) for cell in own}
 
     @cached_property
     def best(self) -> dict[str, int]:
@@ -124,7 +121,7 @@ class _Probes:
     @property
     def pairs(self) -> set[tuple[Cell, Cell]]:
         """All pairs of ``steps``."""
-        return {pair for steps in self.steps.values() for pair in steps.values()}
+        return {(this, cell) for cell, steps in self.steps.items() for this in steps.values()}
 
     def accuracy(self, cell: Cell) -> float:
         """Accuracy of a probe; NaN if it was not trained."""
@@ -147,33 +144,23 @@ def _probes(db: Database, tuned: pd.DataFrame, runs: pd.DataFrame) -> dict[str, 
 def _cells(probes: _Probes, counts: Pairs, majority: float) -> list[dict[str, Any]]:
     """The rows of a run, without names."""
     steps = {cell: found for cell, found in probes.steps.items() if (cell, cell) in counts}
-    evidence = {cell: fates.Evidence(**{step: counts.get(pair) for step, pair in found.items()}) for cell, found in steps.items()}
-    complete = all(one.complete(cell.pooling) for cell, one in evidence.items())
-    trained = all(this in probes.right for found in steps.values() for this, _ in found.values())
+    # Without all counts no cell has a fate, even if an early step holds: the fates of the other cells would be missing from every share.
+    complete = all((this, cell) in counts for cell, found in steps.items() for this in found.values())
+    trained = all(this in probes.right for found in steps.values() for this in found.values())
     lacking = "" if complete else NO_PREDICTIONS if trained else NOT_TRAINED
     rows = []
     for cell, found in steps.items():
         own = counts[cell, cell]
         base_right = own.both + own.second_only
         above = fates.above_majority(base_right, own.n, majority)
-        fate = fates.property_fate(evidence[cell], cell.pooling) if above and complete else None
+        fate = fates.Fate("")
+        if above and complete:
+            fate = fates.property_fate({step: counts[this, cell] for step, this in found.items()}, majority)
         rows.append(
             {"pooling": cell.pooling, "layer": cell.layer, "counted": above, "why": lacking if above else BELOW}
-            | _said(fate, evidence[cell])
+            | {"fate": fate.name, "undecided": fate.step, "needed": fate.needed}
             | {"base_accuracy": share(base_right, own.n), "n_test": own.n, "majority": majority}
-            | {step: probes.accuracy(this) for step, (this, _) in found.items()}
-            | {"base_quarter": _of_base(evidence[cell].quarter), "best_layer": probes.best[cell.pooling]}
+            | {step: probes.accuracy(this) for step, this in found.items()}
+            | {"best_layer": probes.best[cell.pooling]}
         )
     return rows
-
-
-def _said(fate: fates.Fate | None, evidence: fates.Evidence) -> dict[str, Any]:
-    if fate is None:
-        return {"fate": "", "undecided": "", "needed": None, "linear": "", "neural": ""}
-    assert evidence.mlp is not None
-    outcomes = {"linear": fates.linear_here(evidence), "neural": fates.outcome(evidence.mlp)}
-    return {"fate": fate.name, "undecided": fate.step, "needed": fate.needed} | outcomes
-
-
-def _of_base(counts: PairedCounts | None) -> float:
-    return np.nan if counts is None else share(counts.both + counts.second_only, counts.n)

@@ -32,7 +32,8 @@ def stored(db: Database, protocol: str) -> StoredRuns:
 def _has(run: Mapping) -> frozenset[Hashable]:
     """The probes of a run, its further measurements, and their training data."""
     config = stored_configuration(run["config"])
-    portions = {reading: config.get("portions", ()) if reading == OWN else (1,) for reading in config.get("readings", ())}
+    there = [reading for reading in READINGS if reading in config.get("readings", ())]
+    portions = {reading: config.get("portions", ()) if reading == OWN else (1,) for reading in there}
     kinds = [(reading, portion) for reading, those in portions.items() for portion in those]
     extra = [name for name in ("codes", "base_weights") if config.get(name)] + ["answers"] * bool(run["answered"])
     of = [(name, config.get(name)) for name in ("weights", "data", "head_recipe")]

@@ -1,6 +1,6 @@
 """When stored sentence-level probing is complete, and its labels have names."""
 
-from probing.core.sentences.example import ALIGNED, FROZEN, LEFT_OUT, MLP, OWN, RESCALED
+from probing.core.sentences.example import LEFT_OUT, MLP, OWN
 from probing.store.rules.asking import ASKED, Rule
 
 _CELL = ("pooling", "layer", "reading", "portion")
@@ -49,7 +49,7 @@ RULES = (
     ),
     Rule(
         f"""SELECT s.run_id AS id, {_SAID} FROM sentence_scores s JOIN {ASKED} r USING (run_id)
-            WHERE s.reading IN ('{FROZEN}', '{RESCALED}', '{ALIGNED}') AND NOT {_TUNED}""",
+            WHERE s.reading NOT IN ('{OWN}', '{MLP}') AND NOT {_TUNED}""",
         "{said} is one that only a fine-tuned model has",
     ),
     Rule(

@@ -1,10 +1,10 @@
 """The tables of sentence-level probing.
 
 A *run* is all probes of one model on one task by one protocol: for every pooling, layer 0..L and reading one probe, or one for each
-``portion`` of the training sentences (1: all of them, 4: a quarter; the learning curve). The readings ``frozen``, ``rescaled`` and
-``aligned`` are of fine-tuned models only. Numbers on pages are arithmetic on ``sentence_scores`` and ``sentence_pairs``, both additive
-counts; ``sentence_predictions`` may be left out, of a whole run or of some kinds of probes (pooling, reading, portion). If they are
-stored, both are recomputed from them.
+``portion`` of the training sentences (1: all of them, 4: a quarter; the learning curve). The reading ``frozen`` is of
+fine-tuned models only. Numbers on pages are arithmetic on ``sentence_scores`` and ``sentence_pairs``, both additive counts;
+``sentence_predictions`` may be left out, of a whole run or of some kinds of probes (pooling, reading, portion). If they are stored,
+both are recomputed from them.
 
 Fine-tuned models that differ by the seed of their fine-tuning alone have the same ``variant``: the first 12 digits of the sha256 of the
 recipe without its seed (empty for a model without a recipe). The one with the smallest seed represents them; the others give the spread.
@@ -16,11 +16,13 @@ from probing.core.sentences.example import POOLINGS, PROTOCOLS, READINGS
 from probing.store.tables import columns as col
 
 _TASK, _PROTOCOL = col.text("task", "name of the task"), col.text("protocol", "how its sentences became parts", PROTOCOLS)
+#: Runs of earlier versions have two further readings; nothing asks for them any more.
+_READINGS = (*READINGS, "rescaled", "aligned")
 _CELL = (
     col.RUN_ID,
     col.text("pooling", "how a sentence becomes one vector", POOLINGS),
     col.LAYER,
-    col.text("reading", "kind of the probe", READINGS),
+    col.text("reading", "kind of the probe", _READINGS),
     col.small("portion", "1: all training sentences, 4: a quarter, 16: a sixteenth", 1),
 )
 _CELL_KEY = "run_id pooling layer reading portion"
@@ -110,7 +112,7 @@ TABLES = (
             col.text("with_model", "model of the second probe"),
             col.text("with_pooling", "its pooling", POOLINGS),
             col.small("with_layer", "its layer"),
-            col.text("with_reading", "its kind", READINGS),
+            col.text("with_reading", "its kind", _READINGS),
             col.small("with_portion", "its portion", 1),
             col.count("both", "sentences that both have right"),
             col.count("only_this", "that only the first has right"),

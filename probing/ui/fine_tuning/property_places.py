@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.sentences.example import POOLINGS
-from probing.core.sentences.fates import BOUND, CANNOT_TELL, ELSEWHERE, FATES, LINEAR_HERE, NOT_READ
+from probing.core.sentences.fates import AS_BEFORE, BOUND, ELSEWHERE, FATES, NEW_READER, NOT_FOUND, SAME_LAYER, UNDECIDED
 from probing.figures.sentences.fate_bars import fate_bars
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
@@ -21,57 +21,47 @@ from probing.ui.widgets.paper.calls import plot
 
 #: Fate -> its meaning, in the order in which fates are tested.
 MEANS = {
-    "unmoved": "the base's probe holds on the fine-tuned model",
-    "rescaled": "the base's probe holds with the fine-tuned model's means and scales",
-    "turned": "the base's probe holds after a mapping that was fitted without labels",
-    "re-encoded": "a new probe of the same layer holds; with a quarter of the training sentences it has not lost",
-    "dearer": "a new probe of the same layer holds, but has lost with a quarter of the training sentences",
-    "other tokens": "the mean of all tokens of this layer holds what the base's first token had",
-    "other layer": "the probe of the layer that is best on the development part holds",
-    "not linear": "a small neural network holds, which is better than the linear probe on the development part",
-    "no probe here reads it": "every one of these probes is worse than the base's was, though perhaps above guessing; another kind of "
-    "probe may read it as well",
-    "cannot tell": "no probe holds, and the test sentences are too few to say that all have lost it",
+    AS_BEFORE: "the base's probe holds on the fine-tuned model, unchanged",
+    NEW_READER: "a new probe of the same layer holds: a linear one, or a small neural network",
+    ELSEWHERE: "the probe of the mean of all tokens of this layer holds what the base's first token had, or the probe of the layer that is "
+    "best on the development part holds",
+    NOT_FOUND: "every one of these probes is worse than the base's was, though perhaps above guessing; another kind of probe may read it "
+    "as well",
+    UNDECIDED: "no probe holds, and the test sentences are too few to say that all have lost it",
 }
 #: Step -> the name of its probe.
 _STEPS = {
-    "frozen": "the base's probe, frozen",
-    "rescaled": "the base's probe, rescaled",
-    "aligned": "the base's probe, aligned",
+    "frozen": "the base's probe, unchanged",
     "own": "the own probe",
+    "mlp": "the neural probe",
     "mean": "the own probe of the mean of tokens",
     "best": "the own probe of the best layer",
-    "mlp": "the neural probe",
 }
 _ACCURACIES = {
     "base_accuracy": "base's probe on the base",
-    "frozen": "base's probe, frozen",
-    "rescaled": "rescaled",
-    "aligned": "aligned",
+    "frozen": "base's probe, unchanged",
     "own": "own probe",
-    "quarter": "own, a quarter",
+    "mlp": "neural",
     "mean": "own, mean of tokens",
     "best": "own, best layer",
-    "mlp": "neural",
     "majority": "majority label",
 }
 
 
 _COLOURS = (
-    "Blue to olive: a linear probe of the same layer and vector holds, so it is worse than the base's by less than "
-    f"{-100 * BOUND:.0f} points; yellow to red: only another probe holds; hatched: none here does; grey: not decided."
+    "Blue and green: a probe of the same layer and vector holds: it is above the majority label, and worse than the base's by less than "
+    f"{-100 * BOUND:.0f} points; orange: only another probe holds; hatched: every probe has lost it; grey: undecided."
 )
 
 
 def where(shown: Shown) -> Markdown:
-    """Of how many cells a linear probe still reads what it read in the base, with the same of the control; empty without fates."""
+    """Of how many cells a probe still reads what it read in the base, with the same of the control; empty without fates."""
     counts = shown.fates
     if counts.empty:
         return Markdown("")
     return filled(
-        "Where its base's probes read a property, a linear probe of the same layer reads it about as well in **{kept} of {n}** "
-        "cases{control}.",
-        kept=int(counts["fate"].isin(LINEAR_HERE).sum()),
+        "Where its base's probes read a property, a probe of the same layer reads it about as well in **{kept} of {n}** cases{control}.",
+        kept=int(counts["fate"].isin(SAME_LAYER).sum()),
         n=len(counts),
         control=_of_control(shown),
     )
@@ -83,7 +73,7 @@ def _of_control(shown: Shown) -> Markdown:
     control_shares = shares[shares["model"] == shown.control]
     if control_shares.empty:
         return Markdown("; no control is stored") if shown.model not in shown.controls else Markdown("")
-    kept = int(control_shares.loc[control_shares["fate"].isin(LINEAR_HERE), "cells"].sum())
+    kept = int(control_shares.loc[control_shares["fate"].isin(SAME_LAYER), "cells"].sum())
     return filled("; of the control's, in {kept} of {n}", kept=kept, n=int(control_shares["cells"].sum()))
 
 
@@ -108,7 +98,7 @@ def draw_first(shown: Shown) -> None:
 
 
 def draw(shown: Shown) -> None:
-    """The bars task by task, the ten fates, and the table of cells with the link to their sentences."""
+    """The bars task by task, the five fates, and the table of cells with the link to their sentences."""
     counts = shown.fates
     if counts.empty:
         if shown.gone.empty:
@@ -127,7 +117,7 @@ def draw(shown: Shown) -> None:
         alt="Share of each fate by task and vector",
     )
     _lacking(shown)
-    with st.expander("The ten fates", icon=":material/route:"):
+    with st.expander("The five fates", icon=":material/route:"):
         st.markdown(joined("\n\n", [_rule(), joined("\n", [filled("- **{fate}**: {words}", fate=f, words=w) for f, w in MEANS.items()])]))
     _cells(shown, counts.reset_index(drop=True))
 
@@ -136,9 +126,9 @@ def _rule() -> Markdown:
     """How a cell's fate is decided."""
     return filled(
         "Each cell is a task, a vector and a layer at which the base's probe beats the majority label. Its fate is the first in the "
-        "list below whose probe holds. A probe is compared with the base's own probe of the cell: it holds if, over the whole of "
-        "Newcombe's interval, it is worse by less than {points:.0f} points; it has lost if it does not hold and the whole interval is "
-        "below 0.",
+        "list below whose probe holds. A probe is compared with the base's own probe of the cell: it holds if it beats the majority label, "
+        "too, and over the whole of Newcombe's interval is worse by less than {points:.0f} points; it has lost if it does not hold and "
+        "the whole interval is below 0.",
         points=-100 * BOUND,
     )
 
@@ -157,7 +147,7 @@ def _lacking(shown: Shown) -> None:
 
 def _cells(shown: Shown, cells: pd.DataFrame) -> None:
     # What no probe of the cell reads comes first: these rows need an explanation.
-    order = (NOT_READ, *reversed(ELSEWHERE), CANNOT_TELL, *LINEAR_HERE)
+    order = (NOT_FOUND, ELSEWHERE, UNDECIDED, *SAME_LAYER)
     cells = (
         cells.assign(_fate=cells["fate"].map(order.index))
         .sort_values(["_fate", "task", "pooling", "layer"], kind="stable")
@@ -233,8 +223,8 @@ def _needed(row: Mapping[Hashable, Any]) -> str:
     step, needed = _STEPS[row["undecided"]], int(row["needed"])
     if needed > row["n_test"]:
         return f"It would take about {needed:,} test sentences for {step}; there are {row['n_test']:,}. "
-    # From this many sentences on the interval is narrower than the bound.
-    return f"The difference of {step} is between 0 and {-100 * BOUND:.0f} points; {4 * needed:,} test sentences decide any difference. "
+    # The sentences suffice for the bound.
+    return f"Either {step} is worse by 0 to {-100 * BOUND:.0f} points, or it is not surely above the majority label. "
 
 
 assert set(MEANS) == set(FATES) and set(POOLINGS) == set(POOLING_NAMES)

@@ -22,7 +22,7 @@ class SentencesRequest(StoredRuns):
         tuple[str, ...] | None,
         Option(f"{', '.join(READINGS)}; several separated by commas. None: all that are possible for the model.", known=READINGS),
     ] = None
-    #: Of the learning curve of the reading ``own``; fates use the quarter, too.
+    #: Of the learning curve of the reading ``own``.
     portions: Annotated[
         tuple[int, ...], Option("n for one in n of the training sentences; several separated by commas.", least=1, most=255)
     ] = (1, 4, 16)

@@ -10,12 +10,11 @@ from probing.core.model_folders import find_entry
 from probing.core.options import spelled
 from probing.core.paths import cache_folder
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import MLP, OWN, POOLINGS, READINGS
+from probing.core.sentences.example import FROZEN, MLP, OWN, POOLINGS, READINGS
 from probing.core.sentences.tasks import ALL, SENTENCE_TASKS
 from probing.jobs.job import Job, Shard
 from probing.models.encoders.catalogue import open_models
 from probing.models.runtime.torch_settings import set_threads
-from probing.models.sentences.training.probe_predictions import BY_BASE
 from probing.workflows.executors import passed_on
 from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentencesRequest
@@ -65,15 +64,15 @@ def _wanted(request: SentencesRequest, has_base: bool) -> Wanted:
     """The probes of a model, in the usual order.
 
     Raises:
-        OptionError: if a reading by the base's probes is requested of a model without a base.
+        OptionError: if the reading by the base's probes is requested of a model without a base.
     """
     chosen = request.readings
     if chosen is None:
         chosen = READINGS if has_base else (OWN, MLP)
-    if not has_base and (strange := [one for one in chosen if one in BY_BASE]):
+    if not has_base and FROZEN in chosen:
         raise OptionError(
-            f"got the reading {strange[0]!r} for {request.model}, whose base is not known; name the model that it was fine-tuned from "
-            f"({spelled('base')}), or leave {strange[0]!r} out"
+            f"got the reading {FROZEN!r} for {request.model}, whose base is not known; name the model that it was fine-tuned from "
+            f"({spelled('base')}), or leave {FROZEN!r} out"
         )
     return Wanted(
         protocol=request.protocol,

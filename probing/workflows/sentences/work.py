@@ -13,7 +13,6 @@ from probing.core.errors import ProbingError, SentenceDataError
 from probing.core.paths import cache_folder
 from probing.core.sentences.example import MLP, OURS, OWN, PARTS, POOLINGS, SentenceData
 from probing.core.sentences.majority import majority_label
-from probing.core.sentences.pairs import QUARTER
 from probing.core.sentences.run import SentenceRunConfig
 from probing.core.sentences.tasks import SentenceTask, read_task
 from probing.models.encoders.catalogue import Opened, with_base
@@ -31,8 +30,6 @@ from probing.workflows.stored_runs import RunFiles, Tasks, fields_of, opened_aga
 OPENER = "probing.workflows.sentences.work:open_sentences"
 #: Version of the fitting: raised when a change of the program gives other probes for the same states.
 RECIPE = "probes-1"
-#: The base's probes that its relatives are compared with.
-_OF_BASE: tuple[Which, ...] = ((OWN, 1), (OWN, QUARTER))
 _TOO_LONG = "longer than the model takes"
 _TOO_LONG_FOR_BASE = "longer than the base takes"
 
@@ -165,17 +162,14 @@ class SentenceWork(Opened, Tasks):
         write_probes(kept, self._probes(data.task))
 
     def _answered(self, model: ModelAnswers, base: ModelAnswers, left_out: Mapping[str, Mapping[str, int]], asked: np.ndarray) -> Answered:
-        """All predictions; of the base's those that the model's are compared with."""
+        """All predictions; of the base those of its own probes on all training sentences, with which the model's are compared."""
         chosen = self.wanted.which()
-        needed = [which for which in _OF_BASE if base is not model and (which == _OF_BASE[0] or which in chosen)]
         with ProgressBar(f"probes of {self.encoder.name}") as bar:
-            own, of_base = {}, {}
+            own = {}
             for number, which in enumerate(chosen):
                 own[which] = _answer(model, base, which)
-                bar.moved(number + 1, len(chosen) + len(needed) + self.wanted.codes)
-            for number, which in enumerate(needed):
-                of_base[which] = _answer(base, base, which)
-                bar.moved(len(chosen) + number + 1, len(chosen) + len(needed) + self.wanted.codes)
+                bar.moved(number + 1, len(chosen) + self.wanted.codes)
+            of_base = own if base is model else {(OWN, 1): base.own()[1]}
             codes = model.codes() if self.wanted.codes else None
         return Answered(
             model=self.encoder.name,
@@ -186,7 +180,7 @@ class SentenceWork(Opened, Tasks):
             gold=model.split.gold["test"],
             n_dev=len(model.split.gold["dev"]),
             own=own,
-            of_base=of_base if base is not model else own,
+            of_base=of_base,
             codes=codes,
             left_out=left_out,
         )
@@ -196,7 +190,7 @@ def _answer(model: ModelAnswers, base: ModelAnswers, which: Which) -> Answer:
     reading, portion = which
     if reading == OWN:
         return model.own(portion)[1]
-    return model.mlp() if reading == MLP else model.of_base(reading, base)
+    return model.mlp() if reading == MLP else model.of_base(base)
 
 
 def _encoded(data: SentenceData, encoder: Encoder, folder: Path) -> SentenceStates:

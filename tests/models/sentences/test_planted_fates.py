@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probing.core.sentences.example import ALIGNED, FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS, RESCALED
-from probing.core.sentences.fates import Evidence, property_fate
-from probing.core.sentences.pairs import QUARTER, Cell, best_layers, fate_pairs, right_and_right
+from probing.core.sentences.example import FIRST, FROZEN, MEAN, MLP, OURS, OWN, POOLINGS
+from probing.core.sentences.fates import AS_BEFORE, ELSEWHERE, NEW_READER, NOT_FOUND, property_fate
+from probing.core.sentences.pairs import Cell, best_layers, fate_probes, right_and_right
 from probing.core.stats.paired_tests import PairedCounts
 from probing.models.sentences.training.probe_predictions import ModelAnswers, Split
 from probing.models.sentences.training.stored_states import SENTENCES_A_FILE, SentenceStates
@@ -61,32 +61,27 @@ def fates_of(tmp_path_factory):
     places = {part: np.arange(*edges[number : number + 2]) for number, part in enumerate(SIZES)}
     split = Split(places, {part: _LABELS[of] for part, of in places.items()}, 2, OURS)
     before = ModelAnswers(states(base()), split, tmp_path_factory.mktemp("base"))
-    of_base = {portion: before.own(portion)[1] for portion in (1, QUARTER)}
+    of_base = before.own()[1]
 
     def fates(vectors: np.ndarray, folder: Path) -> dict[str, list[str]]:
         after = ModelAnswers(states(vectors), split, folder)
-        said = {(OWN, portion): after.own(portion)[1] for portion in (1, QUARTER)} | {(MLP, 1): after.mlp()}
-        said |= {(reading, 1): after.of_base(reading, before) for reading in (FROZEN, RESCALED, ALIGNED)}
+        said = {OWN: after.own()[1], FROZEN: after.of_base(before), MLP: after.mlp()}
         dev = {
-            Cell(pooling, layer, *which): int(answer.dev_right[place, layer])
-            for which, answer in said.items()
+            Cell(pooling, layer, reading): int(answer.dev_right[place, layer])
+            for reading, answer in said.items()
             for place, pooling in enumerate(POOLINGS)
             for layer in range(LAYERS)
         }
 
+        def fate(cell: Cell) -> str:
+            steps = fate_probes(cell, best_layers(dev)[cell.pooling], dev)
+            return property_fate({step: counts(this, cell) for step, this in steps.items()}, 0.5).name
+
         def counts(this: Cell, other: Cell) -> PairedCounts:
-            mine, theirs = said[this.reading, this.portion].test, of_base[other.portion].test
-            pair = ((one[POOLINGS.index(cell.pooling), cell.layer]) for one, cell in ((mine, this), (theirs, other)))
+            pair = (one.test[POOLINGS.index(cell.pooling), cell.layer] for one, cell in ((said[this.reading], this), (of_base, other)))
             return PairedCounts(*right_and_right(*(one == split.gold["test"] for one in pair)))
 
-        best = best_layers(dev)
-        return {
-            pooling: [
-                property_fate(Evidence(**{step: counts(*pair) for step, pair in pairs.items()}), pooling).name
-                for pairs in (fate_pairs(Cell(pooling, layer), best[pooling], dev) for layer in range(LAYERS))
-            ]
-            for pooling in POOLINGS
-        }
+        return {pooling: [fate(Cell(pooling, layer)) for layer in range(LAYERS)] for pooling in POOLINGS}
 
     return fates
 
@@ -94,9 +89,9 @@ def fates_of(tmp_path_factory):
 @pytest.mark.parametrize(
     ("model", "first", "mean"),
     [
-        (rotated, ["turned"] * LAYERS, ["turned"] * LAYERS),
-        (redrawn, ["no probe here reads it"] * LAYERS, ["no probe here reads it"] * LAYERS),
-        (one_layer_erased, ["unmoved", "other layer", "other tokens"], ["unmoved", "other layer", "unmoved"]),
+        (rotated, [NEW_READER] * LAYERS, [NEW_READER] * LAYERS),
+        (redrawn, [NOT_FOUND] * LAYERS, [NOT_FOUND] * LAYERS),
+        (one_layer_erased, [AS_BEFORE, ELSEWHERE, ELSEWHERE], [AS_BEFORE, ELSEWHERE, AS_BEFORE]),
     ],
 )
 def test_a_model_has_the_fates_of_what_was_done_to_it(fates_of, tmp_path, model, first, mean):

@@ -1,7 +1,7 @@
 """Predictions of the probes on one model: its own, its base's, and MLPs; each is computed once and kept on disk."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -10,13 +10,12 @@ import numpy as np
 
 from probing import __version__
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.core.sentences.example import ALIGNED, FROZEN, MLP, POOLINGS, RESCALED, SENTEVAL
+from probing.core.sentences.example import MLP, POOLINGS
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.runtime.torch_settings import thread_count
 from probing.models.sentences.codes import code_lengths
 from probing.models.sentences.mlp import fit_mlp, mlp_answers
 from probing.models.sentences.probes import Probes, answers, fit_probes
-from probing.models.sentences.readings import aligned, own_scale
 from probing.models.sentences.training.stored_states import SentenceStates
 
 
@@ -103,38 +102,18 @@ class ModelAnswers:
         """(poolings, layers) bits of the online code of the training labels."""
         return self._kept("codes", self._codes)["bits"]
 
-    def of_base(self, reading: str, base: "ModelAnswers") -> Answer:
-        """Predictions of the base's own probes on this model's states, by one of three readings."""
+    def of_base(self, base: "ModelAnswers") -> Answer:
+        """Predictions of the base's own probes on this model's states."""
         probes, _ = base.own()
         probes = part_of(probes, [POOLINGS.index(one) for one in self.poolings])
-        found = [self._by_base(reading, probes, base, layers) for layers in self.states.chunks(2 * len(self.poolings))]
-        dev, test = (np.concatenate([one[place] for one in found], 1) for place in (0, 1))
+        chunks = [*self.states.chunks(len(self.poolings))]
+        found = {part: [answers(layers_of(probes, layers), self.read(part, layers)) for layers in chunks] for part in ("dev", "test")}
+        dev, test = (np.concatenate(of_part, 1) for of_part in found.values())
         return Answer(probes.c, (dev == self.split.gold["dev"]).sum(2), test, len(self.split.gold["train"]))
 
     def read(self, part: str, layers: slice) -> np.ndarray:
         """States of a part's sentences, (poolings, layers, sentences, hidden)."""
         return self.states.read(self.split.places[part], layers, [POOLINGS.index(one) for one in self.poolings])
-
-    def _by_base(self, reading: str, probes: Probes, base: "ModelAnswers", layers: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions on dev and test of some layers."""
-        of_layers = layers_of(probes, layers)
-        parts = self.read("dev", layers), self.read("test", layers)
-        if reading == FROZEN:
-            dev, test = (answers(of_layers, one) for one in parts)
-            return dev, test
-        train = self.read("train", layers)
-        of_base = replace(base, poolings=self.poolings)
-        if reading == RESCALED:
-            mean, scale = own_scale(train)
-            if self.split.protocol == SENTEVAL:
-                mean, scale = _on_scale_of(of_base.read("train", layers), mean, scale)
-            dev, test = (answers(of_layers, one, mean, scale) for one in parts)
-            return dev, test
-        if reading != ALIGNED:
-            raise ValueError(f"got the reading {reading!r}, expected one by the base's probes")
-        like_base = aligned(train, of_base.read("train", layers))
-        dev, test = (answers(of_layers, like_base(one)) for one in parts)
-        return dev, test
 
     def _fitted(self, portion: int) -> dict[str, np.ndarray]:
         chosen, found, test = self.split.portion(portion), [], []
@@ -172,14 +151,6 @@ class ModelAnswers:
         return kept_arrays(path, make)
 
 
-def _on_scale_of(base: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and scale that standardise vectors to the base's mean and scale, for probes on unscaled vectors."""
-    of_base, spread = own_scale(base)
-    both = np.isfinite(scale) & np.isfinite(spread)
-    ratio = np.divide(scale, spread, out=np.full_like(scale, np.inf), where=both)
-    return np.where(both, mean - of_base * np.where(both, ratio, 0), mean), ratio
-
-
 def part_of(probes: Probes, poolings: Sequence[int]) -> Probes:
     """The probes of some poolings."""
     return _changed(probes, lambda array: array[list(poolings)])
@@ -193,7 +164,3 @@ def layers_of(probes: Probes, layers: slice) -> Probes:
 def _changed(probes: Probes, change: Callable[[np.ndarray], np.ndarray]) -> Probes:
     arrays = {one.name: change(getattr(probes, one.name)) for one in fields(Probes) if one.name != "classes"}
     return Probes(**arrays, classes=probes.classes)
-
-
-#: Readings of a fine-tuned model by its base's probes.
-BY_BASE = (FROZEN, RESCALED, ALIGNED)
