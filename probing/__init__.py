@@ -1,4 +1,4 @@
-"""BERTnesia Explorer: what every layer of a language model knows, and what fine-tuning made it forget.
+"""BERTnesia Explorer: what every layer of a language model knows, and which facts fine-tuning lost.
 
 A notebook needs two functions. ``load`` opens a model that can be asked. ``results`` opens what is stored. ``ForgettingCallback`` is
 for a training with the Trainer of transformers. Whatever a user can fix is a

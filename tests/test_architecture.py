@@ -101,6 +101,7 @@ MOST_LINES = {
     "probing/core": 13_750,
     "probing/figures": 6150,
     "probing/jobs": 610,
+<<<<<<< HEAD
     "probing/models": 11_650,
     "probing/reports": 7970,
     "probing/store": 6330,
@@ -119,6 +120,14 @@ MOST_LINES = {
     "probing/workflows": 8313,
     "tests": 50_468,
 >>>>>>> w/sent-50
+=======
+    "probing/models": 11_640,
+    "probing/reports": 7980,
+    "probing/store": 6330,
+    "probing/ui": 17_430,
+    "probing/workflows": 8320,
+    "tests": 50_610,
+>>>>>>> w/words-50
 }
 
 

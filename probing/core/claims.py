@@ -67,6 +67,7 @@ class Check(Frozen):
         first, second: the rows of one quantity. Without ``second`` and ``in_turn`` the first is a difference and is compared with 0.
         in_turn: a column with values in their order: each is the first quantity, the next the second.
         share_of: rows of a quantity of which both are taken as shares.
+        beside: rows in place of the first quantity's, such as those of a control: a yardstick beside each comparison, without a verdict.
         paired: a report that has the difference of some of the pairs; it is used instead of the two intervals.
         relation: of the first to the second; ``about`` is at most ``margin`` apart.
         margin: by how much, in units of the columns.
@@ -82,6 +83,7 @@ class Check(Frozen):
     second: Rows | None = None
     in_turn: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
     share_of: Rows | None = None
+    beside: Rows = Field(default_factory=dict)
     paired: Difference | None = None
     relation: Literal[">", "<", "about"]
     margin: float = Field(0.0, ge=0)

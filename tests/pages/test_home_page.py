@@ -11,7 +11,9 @@ import pytest
 from probing.core.facts.fact import Fact
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, numbers_in, words
-from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
+from tests.pages.planted_family import FAMILY
+from tests.store.planted import PlantedRun, plant_runs, planted_exposure, planted_facts, planted_rank
+from tests.store.planted_heads import plant_counts
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -254,6 +256,20 @@ def test_the_bars_can_be_what_lies_above_a_guess(visit, minus, k, expected):
     bar = figure["data"][0]
     assert values(bar["x"])[0] == pytest.approx(100 * table[f"above_{minus}"].iloc[0])
     assert app.segmented_control(key="home.home_minus").value == minus
+
+
+def test_what_fine_tuning_cost_is_in_shares_of_the_right_answers_with_the_guesses_among_them(visit, monkeypatch, tmp_path):
+    # The base has six facts first, this model the first three of them and one that the base has not: net a third is lost.
+    counted = PlantedRun(
+        model="counted", base="nesia-mini", objective="NER-CoNLL", rank=lambda number, _: 1 if number in (0, 1, 2, 9) else 50
+    )
+    snapshot = plant_counts(plant_runs(tmp_path / "runs", FAMILY), [counted], tmp_path / "scratch")
+    app = visit("home", run=False)
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    line = line_with(app.run(), "answers rightly at its last layer").replace("*", "")
+    exposures = [planted_exposure().get(f"{fact.relation}\t{fact.subject}\t{fact.object}") for fact in planted_facts("trex")[:6]]
+    guesses = sum(one in ("unseen", "held out") for one in exposures)
+    assert numbers_in(line)[:2] == [6, guesses] and "lose 33 % net" in line and "points" not in line
 
 
 def test_invalid_fields_of_a_link_are_ignored(visit):

@@ -70,18 +70,24 @@ def test_a_relation_known_better_inside_is_forgotten_and_its_facts_are_one_link_
 
 
 def test_forgotten_relations_are_held_against_the_majority_answer_at_their_best_inner_layer(tmp_path, look):
-    # Both relations are known whole inside and half at the end; only the first has different answers.
+    # All are half known at the end. Inside, two are known whole, of which one has one answer; of the third, with two answers, 38 of 60
+    # facts: Wilson's interval, 50.7 to 74.4 %, is above 50 %, but not if it allows for the choice among two layers.
     facts = [
-        Fact("trex", relation, f"subject {number}", TOKENS[-1 - (number % 4 if relation == "P19" else 0)], "", f"{number} is [MASK]")
-        for relation in ("P19", "P36")
+        Fact("trex", relation, f"subject {number}", TOKENS[-1 - number % answers], "", f"{number} is [MASK]")
+        for relation, answers in (("P19", 4), ("P36", 1), ("P103", 2))
         for number in range(60)
     ]
-    run = PlantedRun(facts=tuple(facts), rank=lambda number, layer: 1 if layer == 2 or (layer == 3 and number % 2) else 200)
+    run = PlantedRun(
+        facts=tuple(facts), rank=lambda number, layer: 1 if (layer == 2 and number < 158) or (layer == 3 and number % 2) else 200
+    )
     app = look("relations", snapshot=plant_runs(tmp_path / "inner", [run]), model=run.model)
     assert not app.exception
     said = words(app).replace("\\", "")
-    assert "**2 relations** of 2 are **better at an inner layer" in said
-    assert "In **1** of them, the best inner layer is above the majority answer by its 95 % interval." in said
+    assert "**3 relations** of 3 are **better at an inner layer" in said and "2 by a corrected paired test" in said
+    assert (
+        "In **1** of them, the best inner layer is above the majority answer by its 95 % interval, corrected for the choice among 2 layers."
+        in said
+    )
 
 
 def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):

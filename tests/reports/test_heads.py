@@ -103,6 +103,23 @@ def test_intervals_that_just_touch_change_no_conclusion():
     assert read_out(pd.DataFrame(rows)).set_index("what")["apart"].to_dict() == {"lost": False, "kept": True}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        ((0.027, 0.025, 0.029), (0.087, 0.083, 0.09), False),  # sizes that differ: both are surely above 0
+        ((0.0, -0.01, 0.01), (0.087, 0.083, 0.09), True),
+        ((-0.04, -0.05, -0.03), (0.087, 0.083, 0.09), True),
+        ((0.05, -0.01, 0.085), (0.087, 0.083, 0.09), False),  # the intervals touch: one test says so, the other not, by chance
+    ],
+)
+def test_a_conclusion_changes_with_the_sign_and_not_with_the_size(first, second, changed):
+    rows = [
+        {"model": "m", "head": head, "lost_above": None, "above_swapped": value, "above_swapped_low": low, "above_swapped_high": high}
+        for head, (value, low, high) in (("logit_lens", first), ("tied", second))
+    ]
+    assert read_out(pd.DataFrame(rows))["changed"].tolist() == [changed]
+
+
 def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
     ids = [headed(BASE, head).run_id for head in ("tied", "logit_lens", "least_squares")]
     table = losses(db, ids)

@@ -27,9 +27,10 @@ PLANTED = {
     ("base", "trex", 4): 0.10,
     ("tuned", "trex", 4): 0.02,
     ("guesser", "trex", 8): 0.01,
+    ("control", "trex", 8): 0.45,
     ("undefined", "trex", 8): math.nan,
 }
-SUBJECT = Subject({"base": "base", "TUNED": "tuned", "GUESSER": "guesser", "UNDEFINED": "undefined"})
+SUBJECT = Subject({"base": "base", "TUNED": "tuned", "GUESSER": "guesser", "UNDEFINED": "undefined", "CONTROL": "control"})
 CHECK = {"asks": "", "report": "planted numbers", "columns": ("value", "low", "high"), "second": {"model": "base"}, "relation": "<"}
 
 
@@ -111,6 +112,15 @@ def test_a_paired_difference_is_used_where_a_report_gives_it(planted):
     assert found.verdict == HOLDS
     assert found.compared["paired"].tolist() == [False, True]
     assert found.compared["difference_high"].iloc[1] == -0.008
+
+
+def test_a_yardstick_stands_beside_a_comparison_and_does_not_decide(planted):
+    named = {"for_each": {"probe_set": ("trex", "google_re")}, "where": {"layer": 12}, "first": {"model": "TUNED"}}
+    alone, found = planted(**named), planted(**named, beside={"model": "CONTROL"})
+    assert found.verdict == alone.verdict and alone.compared["beside"].isna().all()
+    # 0.45 - 0.50 on T-REx; the control was not asked the other set, which is nobody's fault.
+    assert found.compared["beside"].iloc[0] == pytest.approx(-0.05) and math.isnan(found.compared["beside"].iloc[1])
+    assert found.compared["missing"].tolist() == ["", ""]
 
 
 def test_values_in_turn_are_compared_with_the_next(planted):

@@ -32,6 +32,7 @@ _PETRONI = "Petroni et al. 2019 (LAMA)"
 
 TERMS: tuple[Term, ...] = (
     Term("fact", "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills", _PETRONI),
+    Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _PETRONI, ("answers rightly",)),
     Term("relation", "a kind of fact, such as “capital of”", _PETRONI),
     Term("decoding head", "turns a hidden state into a distribution over the vocabulary", _WALLAT),
     Term("logit lens", "the pre-trained head on every layer, without training", "nostalgebraist 2020"),

@@ -27,10 +27,10 @@ UNLEARNED = ("not learned", "cannot tell")
 #: Columns that name models, that name other things a reader knows by their values alone, and that count layers.
 _MODELS, _NAMED, _LAYERS = ("model", "base"), ("probe_set", "task"), ("layer", "n")
 _ENDS = ("", "_low", "_high")
-COMPARED = (
-    "claim", "compared", "verdict", *(f"{side}{end}" for side in ("first", "second", "difference") for end in _ENDS), "paired", "missing",
-)  # fmt: skip
-CLAIMS = ("claim", "where", "verdict", "asks", "compared", "first", "second", "difference", "counts", "missing", "shown")
+#: The numbers of a comparison; ``beside`` is its yardstick's difference.
+_SIDES = ("first", "second", "difference", "beside")
+COMPARED = ("claim", "compared", "verdict", *(f"{side}{end}" for side in _SIDES for end in _ENDS), "paired", "missing")
+CLAIMS = ("claim", "where", "verdict", "asks", "compared", *_SIDES, "counts", "missing", "shown")
 
 
 class Interval(NamedTuple):
@@ -100,7 +100,7 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
         sides, difference, paired = quantities.compared(check, comparison)
     except Missing as missing:
         return row | {"verdict": UNTESTED, "missing": str(missing)}
-    numbers = {**sides, "difference": difference}
+    numbers = {**sides, "difference": difference, **quantities.beside(check, comparison)}
     ends = {f"{side}{end}": value for side, one in numbers.items() for end, value in zip(_ENDS, one, strict=True)}
     return row | ends | {"paired": paired, "verdict": verdict(difference, check.relation, check.margin)}
 
@@ -156,6 +156,14 @@ class Quantities:
             except Missing as error:
                 missing = error
         raise missing
+
+    def beside(self, check: Check, comparison: Comparison) -> dict[str, Interval]:
+        """The difference of the yardstick beside a comparison; empty if there is none."""
+        of, first = ({**rows, **check.beside} for rows in (comparison.of, comparison.first))
+        try:
+            return {"beside": self.compared(check, comparison._replace(of=of, first=first))[1]} if check.beside else {}
+        except Missing:
+            return {}
 
     def _compared(self, check: Check, comparison: Comparison, choice: Mapping[str, Any]) -> tuple[dict[str, Interval], Interval, bool]:
         def quantity(rows: Rows) -> Interval:
@@ -246,7 +254,7 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
         rows.append(
             {"claim": one.claim.says, "where": one.claim.where, "verdict": one.verdict, "asks": check.asks if check else ""}
             | {"compared": deciding["compared"] if deciding is not None else ""}
-            | {side: _written(deciding, side) for side in ("first", "second", "difference")}
+            | {side: _written(deciding, side) for side in _SIDES}
             | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(missing))}
             | {"shown": _target(one.claim)}
         )

@@ -57,34 +57,33 @@ def headline(view: View) -> Markdown:
 
 
 def _sentence(view: View, conclusions: pd.DataFrame) -> tuple[Markdown, Markdown]:
-    """The conclusion, and the numbers of models whose kinds of heads lie apart, widest gap between the intervals first."""
+    """The conclusion, and the numbers of models whose kinds of heads lie apart: changed conclusions first, then the widest gaps."""
     k, models = view.chosen.k, conclusions["model"].nunique()
-    wide = conclusions.assign(gap=conclusions["most_low"] - conclusions["least_high"]).sort_values("gap", ascending=False)
+    wide = conclusions.assign(gap=conclusions["most_low"] - conclusions["least_high"]).sort_values(["changed", "gap"], ascending=False)
     apart = wide[wide["apart"]].drop_duplicates("model")
     where = filled("P@{k} minus the swapped subject at the last layer, {facts}", k=k, facts=set_name(view.chosen.probe_set))
+    changed = int(apart["changed"].sum())
+    said = filled(
+        "**The read-out changes the conclusion for {changed} of {models}**; for {sized} it clearly changes only how much is lost or kept"
+        "{names}.",
+        changed=changed or "none",
+        models=count(models, "fine-tuned model"),
+        sized=len(apart) - changed or "none",
+        names=filled(" ({names})", names=joined(", ", map(view.called, apart["model"].head(MAX_NAMED)))) if len(apart) else "",
+    )
     if apart.empty:
         widest = conclusions.assign(gap=conclusions["most_value"] - conclusions["least_value"]).sort_values("gap", ascending=False).iloc[0]
-        said = filled("**The read-out changes no conclusion here**, for none of {models}.", models=count(models, "fine-tuned model"))
         more = filled(
             "For none do the intervals of two kinds of heads lie apart ({where}). Furthest apart: {one}, minus the swapped subject.",
             where=where,
             one=_one(view, widest),
         )
         return said, more
-    named = joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows()))
     further = filled("; {n} more below", n=len(apart) - MAX_NAMED) if len(apart) > MAX_NAMED else Markdown("")
-    said = filled(
-        "**The read-out changes the conclusion for {changed} of {models}** ({names}): under two kinds of heads {they} clearly different "
-        "shares.",
-        changed=len(apart),
-        they="it loses" if len(apart) == 1 else "they lose",
-        names=joined(", ", [view.called(model) for model in list(apart["model"])[:MAX_NAMED]]),
-        models=count(models, "fine-tuned model"),
-    )
     more = filled(
         "The 95 % intervals of two kinds of heads do not overlap ({where}): {named}{more}; all minus the swapped subject.",
         where=where,
-        named=named,
+        named=joined("; ", (_one(view, row) for _, row in apart.head(MAX_NAMED).iterrows())),
         more=further,
     )
     return said, more

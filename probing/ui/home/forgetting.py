@@ -1,8 +1,9 @@
-"""The home page's second question: what did the base forget in fine-tuning?"""
+"""The home page's second question: which facts that the base answers rightly did fine-tuning lose?"""
 
 import pandas as pd
 import streamlit as st
 
+from probing.core.forgetting.memory import NEVER_HAD
 from probing.core.stats.baselines import may_be_shown
 from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.retention_bars import retention_bars
@@ -21,7 +22,7 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.task_marks import task_sentence
 
-_CAPTION = "In per cent of the facts that the base knows at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
+_CAPTION = "In per cent of the base's right answers at its last layer. Left: lost. Right: kept, then gained. Click to open the facts."
 
 
 def draw(view: View) -> None:
@@ -39,7 +40,7 @@ def draw(view: View) -> None:
         _points(view, lost, head, probe_set)
         return
     if table.empty:
-        st.info("The base knows no fact under these filters. Loosen them in the sidebar.")
+        st.info("The base answers no fact rightly under these filters. Loosen them in the sidebar.")
         return
     share = table.assign(share=table["lost"] / (table["kept"] + table["lost"])).sort_values("share", ascending=False)
     named = list(dict.fromkeys((*share["model"].head(1), *share.loc[share["model"].isin(view.controls), "model"].head(1))))
@@ -115,8 +116,10 @@ def _sentence(view: View, table: pd.DataFrame, probe_set: str, lost: pd.DataFram
     words = []
     if len(tuned):
         of = filled(
-            "Of the {known:,} {probe_set} facts that {base} knows at its last layer, ",
+            "Of the {known:,} {probe_set} facts that {base} {knows} at its last layer{guesses}, ",
             known=_known(tuned.iloc[0]),
+            knows="answers rightly" if view.chosen.k == 1 else f"has at rank ≤ {view.chosen.k}",
+            guesses=_never_had(view, tuned.iloc[0]),
             probe_set=set_name(probe_set),
             base=view.called(tuned["base"].iloc[0]),
         )
@@ -145,6 +148,13 @@ def _known(row: pd.Series) -> int:
     return int(row["kept"] + row["lost"])
 
 
+def _never_had(view: View, row: pd.Series) -> Markdown:
+    """How many of the known facts the base can only have guessed; empty if none, or if it is not known what its text states."""
+    found = view.report(transitions, [(row["base_run_id"], row["run_id"])], (view.chosen.k,), exposures=NEVER_HAD)
+    never = 0 if found.empty or view.exposures else _known(found.iloc[0])
+    return filled(" ({n:,} of them guesses that its training text never had)", n=never) if never else Markdown("")
+
+
 def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
     """The largest and the smallest loss of the fine-tuned models, sorted by loss; for a single model its loss."""
     most, least = tuned.iloc[0], tuned.iloc[-1]
@@ -161,15 +171,15 @@ def _losses(view: View, tuned: pd.DataFrame) -> Markdown:
 
 
 def _by_counts(view: View, lost: pd.DataFrame) -> Markdown:
-    """The range of losses of the other fine-tuned models, without further seeds and controls; empty if there are none."""
-    counted = lost[~lost["model"].isin({*view.controls, *view.results_only})].dropna(subset=["lost"])
+    """The range of net losses of the other fine-tuned models, without further seeds and controls; empty if there are none."""
+    counted = lost[~lost["model"].isin({*view.controls, *view.results_only})].query("base_value > 0 and lost.notna()")
     if counted.empty:
         return Markdown("")
+    shares = counted["lost"] / counted["base_value"]
     return filled(
-        "; {n} more, of which only counts are stored, lose {least:.1f} to {most:.1f} points",
+        "; of {n} more only counts are stored: they lose {range} % net of what they gain",
         n=counted["model"].nunique(),
-        least=counted["lost"].min() * 100,
-        most=counted["lost"].max() * 100,
+        range=" to ".join(dict.fromkeys(f"{one * 100:.0f}" for one in (shares.min(), shares.max()))),
     )
 
 
@@ -183,7 +193,7 @@ def _guessed(view: View, row: pd.Series) -> Markdown:
     of = (row["base_run_id"], row["run_id"], view.exposures, view.in_subject)
     known, hits = view.read(paired_majority, *of, known=view.chosen.k)
     return filled(
-        "For {hits:,} of the {known:,} facts that the base knows, always giving the relation's commonest answer would be right, too.",
+        "For {hits:,} of the {known:,} facts that the base answers rightly, the relation's commonest answer would be right, too.",
         known=known,
         hits=hits,
     )

@@ -29,7 +29,7 @@ def notable(view: View) -> None:
     view.contents.section("Facts worth looking at")
     known, lost = st.columns(2, gap="large")
     for place, kind, title in (
-        (known, "known at the last layer", "Facts it knows"),
+        (known, "known at the last layer", "Right at the last layer"),
         (lost, "lost at the last layer", "Known inside, lost at the end"),
     ):
         with place:

@@ -3,6 +3,8 @@
 The paper calls such a relation forgotten. It is a statement on one model, so what the last layer lost against the base's is next to it.
 """
 
+from statistics import NormalDist
+
 import pandas as pd
 import streamlit as st
 
@@ -24,6 +26,8 @@ DEFINITIONS = {
     "strict": "Some inner layer is above the last by at least 2 points, with p ≤ 0.05 in a test on the same facts that allows for the "
     "number of tests (exact McNemar, Benjamini and Hochberg; ours).",
 }
+#: What the count of relations by a definition is.
+_COUNTED = {"caption": "by any margin, without a test", "authors": "by the authors' test", "strict": "by a corrected paired test"}
 _MAX_LINKS = 8
 #: What a relation's row shows before its details.
 _FIRST = (
@@ -152,10 +156,11 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         )
     else:
         said = filled(
-            "Under “{definition}” **{relations}** of {n} are **better at an inner layer than at its last**: {names}.",
+            "Under “{definition}” **{relations}** of {n} are **better at an inner layer than at its last** ({counts}): {names}.",
             definition=definition,
             relations=count(len(lost), "relation"),
             n=len(table),
+            counts="; ".join(f"{table[one].sum()} {words}" for one, words in _COUNTED.items()),
             names=listing(list(lost["label"]), 6),
         )
         st.markdown(joined(" ", [said, _above_floor(lost, points)]))
@@ -224,20 +229,27 @@ def _with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
-    """In how many of these relations the best inner layer knew more than a guess; empty if no yardstick is defined."""
+    """In how many of these relations the best inner layer knew more than a guess; empty if no yardstick is defined.
+
+    The layer is chosen for its value, so the half width of its interval is widened as Bonferroni asks for that many inner layers.
+    """
+    tests = int(points["layer"].max()) - 1
+    wider = NormalDist().inv_cdf(1 - 0.025 / tests) / NormalDist().inv_cdf(1 - 0.025)
     at_best = lost[["relation", "label", "best_layer"]].merge(
         points.astype({"layer": "float64"}), left_on=["relation", "best_layer"], right_on=["relation", "layer"], suffixes=("", "_there")
     )
     for column, floor in _FLOORS.items():
-        low = at_best[column].dropna()
+        value = at_best[column.removesuffix("_low")]
+        low = (value - (value - at_best[column]) * wider).dropna()
         if low.empty:
             continue
         of = "them" if len(low) == len(lost) else f"the {len(low)} that have one"
         above = int((low > 0).sum())
         return filled(
-            "In **{above}** of {of}, the best inner layer is above {floor} by its 95 % interval.",
+            "In **{above}** of {of}, the best inner layer is above {floor} by its 95 % interval, corrected for the choice among {layers}.",
             above="none" if not above else "all" if above == len(low) > 1 else str(above),
             of=of,
             floor=floor,
+            layers=count(tests, "layer"),
         )
     return Markdown("")

@@ -50,7 +50,7 @@ def _numbers(row: dict[str, str]) -> str:
     """What was asked, the two sides of the deciding comparison with their intervals, and what is missing."""
     sides = " against ".join(row[side] or "not defined" for side in ("first", "second"))
     numbers = [sides] if row["first"] or row["second"] else []
-    numbers += [f"difference {row['difference']}"] if row["difference"] else []
+    numbers += [f"{words} {row[name]}" for name, words in (("difference", "difference"), ("beside", "beside it")) if row[name]]
     found = [
         row["asks"],
         f"{row['compared']}:" if row["compared"] and numbers else "",

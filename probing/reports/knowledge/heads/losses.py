@@ -17,7 +17,7 @@ COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in 
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
 _SIDE = ("head", "value", "low", "high")
-READ_OUT_COLUMNS = ("model", "what", "heads", *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart")
+READ_OUT_COLUMNS = ("model", "what", "heads", *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart", "changed")
 
 
 def points_lost(
@@ -73,14 +73,16 @@ def _by_fact(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
 def read_out(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the kind of head changes the conclusion on a model: the two kinds that are furthest apart.
 
-    A conclusion changes if the 95 % intervals of two kinds do not touch. That is stricter than a test of the difference.
+    Two sizes differ (``apart``) if the 95 % intervals of two kinds do not touch, which is stricter than a test of the difference. Only
+    if the two also lie differently to 0 (above, below, or 0 is inside), the conclusion changes.
 
     Args:
         table: of ``points_lost``, several kinds of heads on one probe set.
 
     Returns:
         model, what (``lost``: of the base's P@k minus swapped subject; ``kept``: the model's own P@k minus swapped subject), heads (how
-        many kinds), least_head and most_head with value, low and high of each, apart; no row for a model with fewer than two kinds.
+        many kinds), least_head and most_head with value, low and high of each, apart, changed; no row for a model with fewer than two
+        kinds.
     """
     rows = []
     for model, group in table.groupby("model", sort=False):
@@ -94,5 +96,6 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
                 ordered = known.sort_values(column, kind="stable")
                 least, most = ordered.iloc[0], ordered.iloc[-1]
             sides = [(one["head"], *(one[f"{column}{end}"] for end in _ENDS)) for one in (least, most)]
-            rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], bool(sides[1][2] > sides[0][3])))
+            apart, signs = bool(sides[1][2] > sides[0][3]), {int(low > 0) - int(high < 0) for _, _, low, high in sides}
+            rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], apart, apart and len(signs) > 1))
     return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))
