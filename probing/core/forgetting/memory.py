@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from probing.core.forgetting.equal_confidence import Answers, Difference, at_equal_confidence
+from probing.core.stats.equal_confidence import Answers, Difference, at_equal_confidence
 
 MEMORY, GUESSES, UNKNOWN = VERDICTS = ("memory", "no more than good guesses", "cannot tell")
 #: Differences below this many points are not worth the word memory.

@@ -71,7 +71,7 @@ def _layers(shown: Shown) -> None:
         stamp=shown.stamp("layers at which lost facts come back"),
         name="forgetting-layers",
         caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer; layer 0, the "
-        f"embeddings, counts, which it does not for “relocated” on other pages. Right ({LAYERS_BACK}): "
+        f"embeddings, counts, which it does not for the fates on other pages. Right ({LAYERS_BACK}): "
         "the fewest last layers of the base that bring it back. Facts that a cheaper way brings back, too, are counted.",
         alt="Numbers of lost facts by the layer that reads them and by the number of layers put back",
     )
