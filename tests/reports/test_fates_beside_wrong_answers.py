@@ -6,7 +6,6 @@ from probing.core.facts.fact import Fact, fill
 from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database, open_database
-from probing.store.knowledge.pair_queries import answers_no_longer_first
 from tests.store.planted import TOKENS, PlantedRun, plant_store
 
 LAST = 4
@@ -69,13 +68,3 @@ def test_the_shares_of_both_groups_are_the_planted_ones(db: Database):
 def test_too_few_facts_have_no_yardstick(db: Database):
     (row,) = transitions_beside_wrong(db, pairs(choose(db)), (1,), exposures=("stated",)).to_dict("records")
     assert row["lost"] == 20 and all(row[name] != row[name] for name in BESIDE)
-
-
-def test_every_answer_is_in_its_group_with_its_confidence_and_its_place(db: Database):
-    found = answers_no_longer_first(db, _run(0).run_id, _run(1).run_id)
-    counts = found.groupby(["right", "still_inside", "inside"]).size().to_dict()
-    assert counts == {(True, True, True): 30, (True, False, True): 12, (True, False, False): 18} | {
-        (False, True, True): 6, (False, False, True): 9, (False, False, False): 45,
-    }  # fmt: skip
-    assert set(found["answer"]) == {TOKENS.index("paris"), TOKENS.index("rome")}
-    assert found["confidence"].to_numpy() == pytest.approx(2.718281828**-0.5)

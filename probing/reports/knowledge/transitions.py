@@ -77,15 +77,14 @@ def transitions_beside_wrong(
 
 def _beside(answers: pd.DataFrame) -> dict[str, float]:
     """``BESIDE`` of one pair's answers; empty if one side has too few."""
-    relations, right = pd.factorize(answers["relation"])[0], answers["right"].to_numpy(bool)
-    still = answers["still_inside"].to_numpy(bool)
+    right, still, inside = (answers[name].to_numpy(bool) for name in ("right", "still_inside", "inside"))
+    relations = pd.factorize(answers["relation"])[0]
     shares: dict[str, float] = {}
-    for fate, held in (("still_inside", still), ("moved", answers["inside"].to_numpy(bool) & ~still)):
+    for fate, held in (("still_inside", still), ("moved", inside & ~still)):
         every = Answers(held[None], answers["confidence"].to_numpy(float), relations, answers["answer"].to_numpy(np.int64))
         found = at_equal_confidence(every.of(right), every.of(~right))
         if found is not None and may_be_shown(min(found.n, found.n_yardstick)):
-            numbers = (found.share, found.yardstick, found.low, found.high)
-            shares |= {f"{fate}_{name}": number for name, number in zip(("share", "wrong", "low", "high"), numbers, strict=True)}
+            shares |= {f"{fate}_share": found.share, f"{fate}_wrong": found.yardstick, f"{fate}_low": found.low, f"{fate}_high": found.high}
     return shares
 
 

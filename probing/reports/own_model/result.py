@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -61,7 +60,7 @@ class OwnResult:
     trex: pd.DataFrame
     back: pd.DataFrame
     doubt: str = ""
-    beside: Mapping[str, float] = field(default_factory=dict)
+    beside: dict[str, float] = field(default_factory=dict)
 
     @property
     def small(self) -> bool:

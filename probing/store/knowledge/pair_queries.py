@@ -157,12 +157,10 @@ def answers_no_longer_first(
             SELECT b.tokenizer, b.layers - 1 AS base_last, m.layers - 1 AS last
             FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer WHERE b.run_id = $first AND m.run_id = $second
         ), kinds AS (
-            SELECT DISTINCT a.relation, v.id
-            FROM (
-                SELECT DISTINCT k.relation, f.object FROM known k JOIN facts f ON f.fact_id = k.fact_id WHERE k.run_id = $second
-            ) a
-            CROSS JOIN pair p
-            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} = {_PLAIN.format("a.object")}
+            SELECT DISTINCT k.relation, v.id FROM pair p
+            JOIN known k ON k.run_id = $second
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} = {_PLAIN.format("f.object")}
         ), said AS (
             SELECT b.fact_id, k.relation, b.top_ids[1] AS answer, b.gold_rank = 1 AS "right", b.top_logp[1] AS logp
             FROM pair p

@@ -30,7 +30,6 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.task_marks import marks_once
 
-#: The parts of the flow, and the fates of the lost facts.
 PARTS = ("kept", "lost", "gained", "never", *FATES)
 
 #: What is said of the models that a figure leaves out; see ``of_other_tasks``.
