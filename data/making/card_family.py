@@ -7,6 +7,7 @@ import pandas as pd
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.forgetting.protocols import RIGHT
 from probing.core.head_kinds import LOGIT_LENS
+from probing.core.knowledge import transitions as facts
 from probing.core.sentences.example import POOLINGS
 from probing.core.sentences.fates import FATES
 from probing.core.sentences.tasks import SENTENCE_TASKS
@@ -18,7 +19,7 @@ from probing.reports.forgetting.prevention import prevention
 from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions
+from probing.reports.knowledge.transitions import transitions_beside_wrong
 from probing.reports.runs import pairs
 from probing.reports.sentences.accuracy import accuracies
 from probing.reports.sentences.accuracy_changes import group_means
@@ -108,12 +109,12 @@ def _forgotten(db: Database, base: str) -> list[str]:
 
 def _fates(db: Database, base: str) -> list[str]:
     """The fates of the single facts that the base knew, of the models whose predictions ship."""
-    found = pairs(_facts(db, base), None)
-    table = transitions(db, found, (1,))
-    lines = _table("model", "known before", "kept", "gained", "relocated", "suppressed", "displaced", "not read at any layer")
-    for row in table.itertuples():
-        counts = (row.kept + row.lost, row.kept, row.gained, row.relocated, row.suppressed, row.displaced, row.not_read)
-        lines.append(_row(_short(row.model, base), *(f"{int(one):,}" for one in counts)))
+    inside = ("still first, per cent (equally confident wrong answers)", "moved, per cent (the same)")
+    lines = _table("model", "known before", "kept", "gained", *map(facts.outcome_words, facts.FATES), *inside)
+    for row in transitions_beside_wrong(db, pairs(_facts(db, base), None), (1,)).to_dict("records"):
+        counts = (row["kept"] + row["lost"], row["kept"], row["gained"], *(row[fate] for fate in facts.FATES))
+        shares = (f"{100 * row[f'{fate}_share']:.1f} ({100 * row[f'{fate}_wrong']:.1f})" for fate in facts.FATES[:2])
+        lines.append(_row(_short(row["model"], base), *(f"{int(one):,}" for one in counts), *shares))
     return lines
 
 

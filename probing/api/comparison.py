@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from probing.api.arguments import in_a_notebook
-from probing.core.knowledge.transitions import PARTS
+from probing.core.knowledge.transitions import FATES, PARTS
 from probing.reports.knowledge.pairs.fact_lists import listed_facts
 from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
-from probing.reports.knowledge.transitions import transitions
+from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.store.database import Database
 from probing.workflows.knowledge.stored_run import database_of_runs
 
@@ -41,11 +41,13 @@ class Comparison:
         Returns:
             One row per probe set: ``probe_set, n`` (facts that both were asked), ``kept, gained, lost, never``; ``base_value`` and
             ``value`` (shares that the base and the model know), ``difference`` (the model's minus the base's) with its 95 % interval
-            ``low, high`` (Newcombe) and ``p_value`` (McNemar's exact test); ``relocated, suppressed, displaced, not_read``, the fates of
-            the lost facts; ``only_base, only_model`` (facts that only one was asked).
+            ``low, high`` (Newcombe) and ``p_value`` (McNemar's exact test); ``still_inside, moved, suppressed, displaced, not_read``, the
+            fates of the lost facts; ``still_inside_share, moved_share`` of the lost facts, beside ``still_inside_wrong, moved_wrong`` of
+            equally confident wrong answers, with intervals of the differences (k = 1 only); ``only_base, only_model`` (facts that only
+            one was asked).
         """
         columns = ["probe_set", "n", *PARTS, "base_value", "value", "difference", "low", "high", "p_value"]
-        columns += ["relocated", "suppressed", "displaced", "not_read", "only_base", "only_model"]
+        columns += [*FATES, *BESIDE, "only_base", "only_model"]
         return self._counted[columns]
 
     @property
@@ -100,7 +102,7 @@ class Comparison:
 
     @cached_property
     def _counted(self) -> pd.DataFrame:
-        return transitions(self._database, self._runs, (self.k,))
+        return transitions_beside_wrong(self._database, self._runs, (self.k,))
 
     @cached_property
     def _facts(self) -> pd.DataFrame:

@@ -177,7 +177,9 @@ class Results(OpenResults):
 
         Returns:
             One row per pair of runs and k: ``base, model, head, seed, probe_set, k``, numbers of facts ``kept, gained, lost, never``,
-            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``relocated, suppressed, displaced, not_read``.
+            ``p_value`` (McNemar's exact test), and the fates of the lost facts: ``still_inside, moved, suppressed, displaced,
+            not_read``; for k = 1 ``still_inside_share, moved_share`` of the lost facts, beside ``still_inside_wrong, moved_wrong`` of
+            equally confident wrong answers.
 
         Raises:
             StoreError, OptionError: as ``curve``; a StoreError also if a model has no base, or has no runs to compare with it.
@@ -187,7 +189,7 @@ class Results(OpenResults):
         >>> changed[["base", "model"]]
                  base               model
         0  nesia-mini  nesia-mini-control
-        >>> bool((changed["lost"] == changed[["relocated", "suppressed", "displaced", "not_read"]].sum(axis=1)).all())
+        >>> bool((changed["lost"] == changed[["still_inside", "moved", "suppressed", "displaced", "not_read"]].sum(axis=1)).all())
         True
         """
         bases = several("base", base)
@@ -232,7 +234,7 @@ class Results(OpenResults):
             relation: name of a relation.
             base: the model that ``model`` is compared with; None takes its base.
             part: outcome of a fact from ``base`` to ``model`` at the last layer: ``kept, gained, lost, never``, or a fate of the lost,
-                ``relocated, suppressed, displaced, not_read``.
+                ``still_inside, moved, suppressed, displaced, not_read``.
             limit: maximum number of rows; None returns all.
             **filters: see ``FactFilters``: ``text, known, known_at, first_known, last_known, at_layer, at_rank, k, exposure,
                 answer_in_subject, order, templates``.

@@ -333,21 +333,28 @@ _ALL = (
         "store.knowledge.forgetting_queries.transition_counts",
     ),
     _fate(
-        "relocated",
-        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model. Marked if the base has rank 1 at the same inner layer.",
+        "still_inside",
+        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model at which the base has rank 1, too. Beside it, for k = 1: "
+        "the share of equally confident wrong answers with this fate. They are first answers of the base at its last layer, right for "
+        "another fact of the relation, and no longer the fine-tuned model's.",
+    ),
+    _fate(
+        "moved",
+        "Lost facts with rank 1 at an inner layer 1..L-1 of the fine-tuned model, but at none at which the base has rank 1. Beside it the "
+        "same yardstick.",
     ),
     _fate(
         "suppressed",
-        "Lost facts, not relocated, whose rank at the last layer of the fine-tuned model is <= 100.",
+        "Lost facts, first at no inner layer, whose rank at the last layer of the fine-tuned model is <= 100.",
         "0 if no fact is lost; always 0 for k = 100",
     ),
     _fate(
         "displaced",
-        "Lost facts, neither relocated nor suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
+        "Lost facts, first at no inner layer and not suppressed, with rank <= 100 at some inner layer 1..L-1 of the fine-tuned model.",
     ),
     _fate(
         "not_read",
-        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The four fates add up to lost. It says that these "
+        "Lost facts with rank above 100 at every layer 1..L of the fine-tuned model. The five fates add up to lost. It says that these "
         "heads do not read the fact, not that the weights no longer hold it.",
     ),
     Metric(

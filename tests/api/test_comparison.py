@@ -60,7 +60,7 @@ def outcomes(base, tuned, k) -> pd.DataFrame:
     for fact in sorted(ranks["b"].keys() & ranks["t"].keys()):
         before, after = ranks["b"][fact], ranks["t"][fact]
         part = part_of(before[-1], after[-1], k)
-        rows.append((fact, part, fate_of(after) if part == "lost" else "", before[-1], after[-1]))
+        rows.append((fact, part, fate_of(before, after) if part == "lost" else "", before[-1], after[-1]))
     return pd.DataFrame(rows, columns=["fact_id", "part", "fate", "base_rank", "rank"])
 
 
@@ -119,7 +119,7 @@ def test_the_numbers_are_those_of_the_command_and_of_the_stored_results(two, run
     compared = tuned.compare(base)
     (row,) = json.loads(run("report", "transitions", "--model", "tuned", "--k", "1", "--json").stdout)
     counts = compared.counts.iloc[0]
-    assert all(row[name] == counts[name] for name in ("kept", "gained", "lost", "never", "p_value", "relocated", "not_read"))
+    assert all(row[name] == counts[name] for name in ("kept", "gained", "lost", "never", "p_value", "still_inside", "moved", "not_read"))
     listed = json.loads(run("report", "facts", "--model", "tuned", "--k", "1", "--json").stdout)
     for part in ("kept", "gained", "lost"):
         mine = getattr(compared, part)

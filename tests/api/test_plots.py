@@ -76,7 +76,7 @@ def test_a_definition_keeps_the_forgotten_relations(results):
 
 
 def test_the_grid_of_a_fact_shows_what_its_frame_says(results):
-    fact_id = results.facts(COLA.name, part="relocated").loc[0, "fact_id"]
+    fact_id = results.facts(COLA.name, part="still_inside").loc[0, "fact_id"]
     table = results.fact(fact_id, model=COLA.name)
     figure = results.plot.fact(fact_id, model=COLA.name)
     words = figure.data[1]

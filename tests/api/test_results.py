@@ -132,7 +132,7 @@ def test_facts_are_those_that_the_page_lists(results):
     (run_id,) = runs.loc[(runs["what"] == "facts") & (runs["model"] == COLA.name), "run_id"]
     db = results.database
     pd.testing.assert_frame_equal(results.facts(COLA.name), search_facts(db, run_id, order="layers known"))
-    assert list(results.facts(COLA.name, part="relocated")["last_rank"]) == [50]
+    assert list(results.facts(COLA.name, part="still_inside")["last_rank"]) == [50]
     versus = {"part": "lost", "versus": runs.loc[(runs["what"] == "facts") & (runs["model"] == BASE.name), "run_id"].iloc[0]}
     pd.testing.assert_frame_equal(results.facts(COLA.name, part="lost", base=BASE.name, order="fact"), search_facts(db, run_id, **versus))
     assert set(results.facts(COLA.name, relation="P36")["relation"]) == {"P36"}
@@ -145,7 +145,7 @@ def test_facts_are_those_that_the_page_lists(results):
 
 
 def test_one_fact_is_there_layer_by_layer_for_every_run(results):
-    fact_id = results.facts(COLA.name, part="relocated").loc[0, "fact_id"]
+    fact_id = results.facts(COLA.name, part="still_inside").loc[0, "fact_id"]
     table = results.fact(fact_id, model=[COLA.name, BASE.name])
     assert set(table["model"]) == {COLA.name, BASE.name} and table["layer"].tolist() == 2 * list(range(table["layer"].max() + 1))
     assert table.loc[table["model"] == COLA.name, "gold_rank"].iloc[-1] == 50
@@ -175,7 +175,7 @@ def test_one_fact_is_there_layer_by_layer_for_every_run(results):
         (lambda r: r.changes(measure="mood"), OptionError, "no values of the measure 'mood' are stored; there are those of"),
         (lambda r: r.changes("epochs", heads=True), OptionError, "reports that have it: values"),
         (lambda r: r.facts(relation="P1"), OptionError, "got relation='P1'; expected one of P103, P1376, P19, P36"),
-        (lambda r: r.facts(part="gone"), OptionError, "got part='gone'; expected one of kept, gained, lost, never, relocated"),
+        (lambda r: r.facts(part="gone"), OptionError, "got part='gone'; expected one of kept, gained, lost, never, still_inside"),
         (lambda r: r.facts(BASE.name, part="lost"), OptionError, "has no base; name the model to compare with in base"),
         (lambda r: r.facts(base=COLA.name), OptionError, "without part"),
         (lambda r: r.facts(colour="red"), OptionError, "got the filter colour; expected one of text, known"),

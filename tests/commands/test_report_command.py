@@ -22,7 +22,8 @@ KEYS = {
     "precision": "model head seed probe_set k average layer n value low high majority swapped swapped_n",
     "total": "model head seed probe_set k average n last_layer total inner_own inner_swapped inner_n inner_p",
     "forgotten": "model head seed k definition relations forgotten share names",
-    "transitions": "base model head seed probe_set k kept gained lost never p_value relocated suppressed displaced not_read",
+    "transitions": "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
+    "not_read still_inside_share still_inside_wrong moved_share moved_wrong",
 }
 ROWS = {"precision": 3 * 5 * 3 * 2, "total": 3 * 3 * 2, "forgotten": 2 * 3 * 3, "transitions": 3}
 
@@ -102,13 +103,13 @@ def test_json_holds_the_planted_transitions(folders, run):
         1,
     )
     assert [row[name] for name in ("kept", "gained", "lost", "never")] == [7, 3, 17, 19]
-    assert [row[name] for name in ("relocated", "suppressed", "displaced", "not_read")] == [7, 5, 3, 2]
+    assert [row[name] for name in FATES] == [4, 3, 5, 3, 2]
 
 
 def lost_by_hand() -> set[tuple]:
     """The planted facts that the model lost at rank 1: their names, both ranks at the last layer, and their fate."""
-    lost = [one for one in FACTS if one.truth(1).split()[0] in FATES]
-    return {(one.fact.relation, one.fact.subject, one.case.base[-1], one.case.model[-1], one.truth(1).split()[0]) for one in lost}
+    lost = [one for one in FACTS if one.truth(1) in FATES]
+    return {(one.fact.relation, one.fact.subject, one.case.base[-1], one.case.model[-1], one.truth(1)) for one in lost}
 
 
 def test_the_facts_themselves_are_those_that_were_planted_with_both_ranks_and_answers(folders, run):

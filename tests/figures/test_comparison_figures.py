@@ -16,7 +16,17 @@ from .colours import colours_of
 
 BASE, MODEL, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
 COLOURS = colours_of(BASE, MODEL, CONTROL)
-COUNTS = {"kept": 60, "lost": 40, "gained": 20, "never": 880, "relocated": 15, "suppressed": 12, "displaced": 8, "not_read": 5}
+COUNTS = {
+    "kept": 60,
+    "lost": 40,
+    "gained": 20,
+    "never": 880,
+    "still_inside": 11,
+    "moved": 4,
+    "suppressed": 12,
+    "displaced": 8,
+    "not_read": 5,
+}
 
 
 def flow(never: bool = False, **counts):
@@ -47,7 +57,8 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
             "kept": 60,
             "lost": 40,
             "gained": 20,
-            "relocated": 15,
+            "still first at an inner layer, as in the base": 11,
+            "moved to an inner layer": 4,
             "suppressed": 12,
             "displaced": 8,
             "not read at any layer": 5,
@@ -83,13 +94,13 @@ def test_facts_that_neither_knows_are_drawn_when_asked_for():
 
 
 def test_an_empty_part_is_left_out_of_the_flow():
-    figure = flow(lost=0, relocated=0, suppressed=0, displaced=0, not_read=0)
+    figure = flow(lost=0, still_inside=0, moved=0, suppressed=0, displaced=0, not_read=0)
     assert clickable(figure) == {"kept", "gained"}
     assert not any("lost facts" in note.text for note in figure.layout.annotations)
 
 
 def test_blocks_of_a_column_do_not_overlap():
-    figure = flow(relocated=1, suppressed=1, displaced=1, not_read=37)
+    figure = flow(still_inside=1, moved=0, suppressed=1, displaced=1, not_read=37)
     blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
     for column in (0, 1, 2):
         mine = sorted((min(block.y), max(block.y)) for block in blocks if min(block.x) == column)
@@ -97,7 +108,7 @@ def test_blocks_of_a_column_do_not_overlap():
 
 
 def test_a_flow_without_known_facts_says_so():
-    assert flow(kept=0, lost=0, gained=0, relocated=0, suppressed=0, displaced=0, not_read=0).layout.annotations[0].text
+    assert flow(kept=0, lost=0, gained=0, still_inside=0, moved=0, suppressed=0, displaced=0, not_read=0).layout.annotations[0].text
 
 
 def transitions() -> pd.DataFrame:

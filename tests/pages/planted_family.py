@@ -7,11 +7,11 @@ from tests.store.planted import PlantedRun
 #: Number of the fact -> rank at layers 0 to 3 in the fine-tuned model; its base has the facts 0 to 5 first at the last layer.
 FATES = {
     0: ("kept", (300, 20, 5, 1)),
-    1: ("relocated", (300, 20, 1, 50)),
+    1: ("still_inside", (300, 20, 1, 50)),
     2: ("suppressed", (300, 200, 60, 50)),
     3: ("displaced", (300, 80, 200, 250)),
     4: ("not_read", (300, 200, 200, 250)),
-    5: ("not_read", (300, 250, 200, 250)),
+    5: ("moved", (300, 1, 200, 250)),
     6: ("gained", (300, 200, 20, 1)),
     7: ("never", (300, 200, 200, 250)),
     8: ("never", (300, 200, 200, 250)),

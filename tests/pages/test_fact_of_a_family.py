@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from probing.core.facts.fact import Fact
+from probing.core.knowledge.transitions import FATES, PARTS
 from tests.pages.conftest import line_with, numbers_in, opening, visited, words
 from tests.store import planted
 from tests.store.planted import PlantedRun, plant_runs
@@ -18,12 +19,13 @@ SHORT = "QA-SQuAD-1"
 #: Fact -> ranks of base and fine-tuned model at layers 0 to 3, and its fate.
 RANKS = [
     ([90, 40, 20, 1], [90, 40, 20, 1], "kept"),
-    ([90, 40, 1, 1], [90, 40, 1, 30], "relocated"),
+    ([90, 40, 1, 1], [90, 40, 1, 30], "still_inside"),
+    ([90, 40, 1, 1], [90, 1, 40, 30], "moved"),
     ([90, 40, 20, 1], [90, 40, 20, 50], "suppressed"),
     ([90, 40, 20, 1], [90, 60, 200, 500], "displaced"),
     ([90, 40, 20, 1], [90, 900, 900, 900], "not_read"),
     ([90, 40, 20, 9], [90, 40, 20, 1], "gained"),
-    *[([90, 40, 20, 40], [90, 40, 20, 40], "never")] * 4,
+    *[([90, 40, 20, 40], [90, 40, 20, 40], "never")] * 3,
 ]
 
 
@@ -56,11 +58,11 @@ def listed(app) -> int:
     return next(int(text.value.split()[0].strip("*")) for text in app.markdown if text.value.endswith(("fact**", "facts**")))
 
 
-@pytest.mark.parametrize("part", ["kept", "gained", "lost", "never", "relocated", "suppressed", "displaced", "not_read"])
+@pytest.mark.parametrize("part", [*PARTS, *FATES])
 def test_a_link_lists_exactly_one_part(seen, part):
     app = seen(model=TUNED, versus="nesia-mini", part=part)
     assert not app.exception and not app.info
-    wanted = sum(found == part or (part == "lost" and found in ("relocated", "suppressed", "displaced", "not_read")) for *_, found in RANKS)
+    wanted = sum(found == part or (part == "lost" and found in FATES) for *_, found in RANKS)
     assert listed(app) == wanted
     assert app.query_params["part"] == [part] or app.query_params["part"] == part
 
@@ -93,7 +95,12 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
     ("part", "told"),
     [
         ("kept", "kept."),
-        ("relocated", "lost and relocated, rank 30 at the last layer; first at layer 2, where nesia-mini also has it first."),
+        (
+            "still_inside",
+            "lost and still first at an inner layer, as in the base, rank 30 at the last layer; first at layer 2, where nesia-mini also "
+            "has it first.",
+        ),
+        ("moved", "lost and moved to an inner layer, rank 30 at the last layer; first at layer 1."),
         ("suppressed", "lost and suppressed, rank 50 at the last layer; still among the first 100."),
         ("displaced", "lost and displaced, rank 500 at the last layer; among the first 100 at an inner layer only (rank 60 at layer 1)."),
         (
@@ -120,7 +127,7 @@ def test_the_layer_at_which_the_base_has_a_lost_fact_first_too_is_its_own(tmp_pa
     snapshot = plant_runs(tmp_path / "snapshot", runs)
     app = visit("facts", "one model", {"model": TUNED}, run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    line = line_with(app.run(), SHORT, "relocated")
+    line = line_with(app.run(), SHORT, "still first")
     assert numbers_in(line.split("]: ")[1]) == [30, 1, 3], "rank at the last layer, first at, and with the base first at"
 
 

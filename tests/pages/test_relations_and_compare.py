@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("unfolded")
 
 #: What the sentence on the size of a set of one's own has, before the ends of the interval.
 SIZE = "95 % interval from"
-COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "relocated": 1, "suppressed": 1, "displaced": 1, "not_read": 2}
+COUNTS = {"kept": 1, "lost": 5, "gained": 1, "never": 3, "still_inside": 1, "moved": 1, "suppressed": 1, "displaced": 1, "not_read": 1}
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_compare_counts_exactly_what_was_planted(look):
     assert not app.exception
     assert app.selectbox(key="compare.tuned").value == "nesia-mini-qa-squad-1"
     assert app.selectbox(key="compare.versus_model").value == "nesia-mini"
-    row = table_with(app, "kept", "relocated", "only_base").set_index("model").loc["nesia-mini-qa-squad-1"]
+    row = table_with(app, "kept", "moved", "only_base").set_index("model").loc["nesia-mini-qa-squad-1"]
     assert {name: int(row[name]) for name in COUNTS} == COUNTS
     offered = links(app)
     for part, number in COUNTS.items():
@@ -215,9 +215,7 @@ def test_the_flow_draws_every_part_that_has_facts(look):
 
 def test_the_control_is_shown_with_the_others(look):
     app = look("compare", compare_tab="models")
-    (table,) = [
-        one.value for one in app.dataframe if "relocated" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns
-    ]
+    (table,) = [one.value for one in app.dataframe if "moved" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns]
     control = table.set_index("model").loc["nesia-mini-control"]
     assert (control["kept"], control["lost"]) == (6, 0)
 

@@ -17,7 +17,7 @@ class Case:
     Attributes:
         copies: how many facts.
         base, model: ranks of layers 0 to 4 in base and fine-tuned model.
-        truth: their fates for k = 1, 10 and 100; "there" where the base too had them first at that inner layer.
+        truth: their fates for k = 1, 10 and 100.
     """
 
     copies: int
@@ -29,10 +29,10 @@ class Case:
 CASES = (
     Case(7, (9, 9, 9, 9, 1), (9, 9, 9, 9, 1), ("kept", "kept", "kept")),
     Case(3, (9, 9, 9, 9, 5), (9, 9, 9, 9, 1), ("gained", "kept", "kept")),
-    Case(4, (300, 300, 1, 40, 1), (300, 300, 1, 40, 30), ("relocated there", "relocated there", "kept")),
-    Case(2, (300, 300, 300, 1, 1), (300, 300, 1, 300, 500), ("relocated", "relocated", "relocated")),
+    Case(4, (300, 300, 1, 40, 1), (300, 300, 1, 40, 30), ("still_inside", "still_inside", "kept")),
+    Case(2, (300, 300, 300, 1, 1), (300, 300, 1, 300, 500), ("moved", "moved", "moved")),
     # First at the embeddings and the last layer of the base: neither is an inner layer.
-    Case(1, (1, 300, 300, 300, 1), (1, 200, 1, 200, 200), ("relocated", "relocated", "relocated")),
+    Case(1, (1, 300, 300, 300, 1), (1, 200, 1, 200, 200), ("moved", "moved", "moved")),
     Case(5, (300, 300, 300, 300, 1), (300, 300, 300, 50, 100), ("suppressed", "suppressed", "kept")),
     Case(3, (300, 300, 300, 300, 1), (300, 300, 100, 300, 101), ("displaced", "displaced", "displaced")),
     Case(2, (1, 300, 300, 300, 1), (1, 101, 101, 101, 101), ("not_read", "not_read", "not_read")),

@@ -185,7 +185,7 @@ def test_transitions_and_fates_are_those_of_each_fact(store: tuple[Database, Raw
         base, model = raw.ranks(row["base_run_id"]), raw.ranks(row["run_id"])
         common = base.keys() & model.keys()
         parts = [part_of(base[fact][-1], model[fact][-1], row["k"]) for fact in common]
-        fates = [fate_of(model[fact]) for fact in common if part_of(base[fact][-1], model[fact][-1], row["k"]) == "lost"]
+        fates = [fate_of(base[fact], model[fact]) for fact in common if part_of(base[fact][-1], model[fact][-1], row["k"]) == "lost"]
         assert {part: row[part] for part in PARTS} == {part: parts.count(part) for part in PARTS}
         assert {fate: row[fate] for fate in FATES} == {fate: fates.count(fate) for fate in FATES}
         assert (row["n"], row["only_base"], row["only_model"]) == (len(common), len(base) - len(common), len(model) - len(common))

@@ -21,7 +21,6 @@ FILTERS: list[dict] = [
     {"exposures": ("stated",), "answer_in_subject": False},
     {"exposures": ()},
 ]
-LOST = ("relocated", "relocated there", "suppressed", "displaced", "not_read")
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +39,14 @@ def counted(facts: list[Planted], k: int) -> dict[str, int]:
     """The planted truth, counted."""
     truths = [one.truth(k) for one in facts]
     found = {part: truths.count(part) for part in ("kept", "gained", "never", *FATES)}
-    found["relocated_known_there"] = truths.count("relocated there")
-    found["relocated"] += found["relocated_known_there"]
-    return found | {"lost": sum(truth in LOST for truth in truths), "n": len(facts)}
+    return found | {"lost": sum(truth in FATES for truth in truths), "n": len(facts)}
 
 
 def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
     found = transitions(db, pairs(choose(db)), (1,)).iloc[0]
     assert (found["base"], found["model"], found["base_run_id"], found["run_id"]) == (BASE.model, MODEL.model, BASE.run_id, MODEL.run_id)
     assert found[["kept", "gained", "lost", "never"]].tolist() == [7, 3, 4 + 2 + 1 + 5 + 3 + 2, 6 + 3 + 2 + 8]
-    assert found[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [4 + 2 + 1, 4, 5, 3, 2]
+    assert found[list(FATES)].tolist() == [4, 2 + 1, 5, 3, 2]
     assert (found["n"], found["only_base"], found["only_model"]) == (46, 1, 2)
     assert found["base_value"] == (7 + 17) / 46
     assert found["value"] == (7 + 3) / 46
@@ -61,9 +58,9 @@ def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
 def test_transitions_of_ranks_10_and_100_are_the_planted_ones(db: Database):
     ten, hundred = (transitions(db, pairs(choose(db)), (k,)).iloc[0] for k in (10, 100))
     assert ten[["kept", "gained", "lost", "never"]].tolist() == [7 + 3, 0, 4 + 2 + 1 + 5 + 3 + 2 + 6, 3 + 2 + 8]
-    assert ten[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [7, 4, 5 + 6, 3, 2]
+    assert ten[list(FATES)].tolist() == [4, 2 + 1, 5 + 6, 3, 2]
     assert hundred[["kept", "gained", "lost", "never"]].tolist() == [7 + 3 + 4 + 5 + 6, 2, 2 + 1 + 3 + 2 + 3, 8]
-    assert hundred[["relocated", "relocated_known_there", "suppressed", "displaced", "not_read"]].tolist() == [2 + 1, 0, 0, 3 + 3, 2]
+    assert hundred[list(FATES)].tolist() == [0, 2 + 1, 0, 3 + 3, 2]
 
 
 @pytest.mark.parametrize("k", KS)
@@ -92,7 +89,7 @@ def test_relations_add_up_to_the_whole(db: Database, k: int):
 @pytest.mark.parametrize("part", [*PARTS, *FATES])
 def test_the_facts_of_a_part_are_the_planted_ones(db: Database, part: str, k: int):
     wanted = {"versus": BASE.run_id, "part": part, "part_k": k}
-    truths = {"lost": LOST, "relocated": ("relocated", "relocated there")}.get(part, (part,))
+    truths = FATES if part == "lost" else (part,)
     expected = {one.fact.fact_id for one in FACTS if one.truth(k) in truths}
     found = search_facts(db, MODEL.run_id, **wanted)
     assert set(found["fact_id"]) == expected

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from probing.core.forgetting.equal_confidence import Answers, Difference, at_equal_confidence
+from probing.core.stats.equal_confidence import Answers, Difference, at_equal_confidence
 
 #: What is said where it is not known what the training text states.
 NO_TEST = "Nothing is said of memory: it is not known fact by fact what the base's training text states. The yardsticks cannot tell."

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from probing.core.forgetting.equal_confidence import Answers, Difference, Share, at_equal_confidence, paired, share
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG, Answered, Groups
 from probing.core.forgetting.memory import memory
 from probing.core.forgetting.ways import (
@@ -24,6 +23,7 @@ from probing.core.forgetting.ways import (
     USUAL_STEPS,
     Tried,
 )
+from probing.core.stats.equal_confidence import Answers, Difference, Share, at_equal_confidence, paired, share
 
 #: The yardstick of the test of memory: right answers that the base's training text never had.
 NEVER_HAD = "right answers that the text never had"

@@ -11,9 +11,13 @@ from probing.core.stats.paired_tests import Difference, PairedCounts, paired_dif
 #: Known by both, by the fine-tuned model only, by its base only, by neither.
 PARTS = ("kept", "gained", "lost", "never")
 #: Where a lost fact is now; the first that holds.
-FATES = ("relocated", "suppressed", "displaced", "not_read")
+FATES = ("still_inside", "moved", "suppressed", "displaced", "not_read")
 #: Part or fate -> its words, if they differ. A head that does not read a fact does not show that the model no longer holds it.
-_WORDS = {"not_read": "not read at any layer"}
+_WORDS = {
+    "still_inside": "still first at an inner layer, as in the base",
+    "moved": "moved to an inner layer",
+    "not_read": "not read at any layer",
+}
 #: Up to this rank a lost fact still counts as near.
 NEAR = 100
 
@@ -24,25 +28,22 @@ class Transitions:
 
     Attributes:
         kept, gained, lost, never: the four parts; together all facts.
-        relocated, suppressed, displaced, not_read: the fates of the lost ones; together ``lost``.
-        relocated_known_there: those of the relocated that the base too had first at one of these inner layers.
+        still_inside, moved, suppressed, displaced, not_read: the fates of the lost ones; together ``lost``.
     """
 
     kept: int
     gained: int
     lost: int
     never: int
-    relocated: int
+    still_inside: int
+    moved: int
     suppressed: int
     displaced: int
     not_read: int
-    relocated_known_there: int
 
     def __post_init__(self) -> None:
-        if self.relocated + self.suppressed + self.displaced + self.not_read != self.lost:
+        if sum(getattr(self, fate) for fate in FATES) != self.lost:
             raise ValueError(f"the fates of {self} do not add up to lost")
-        if not 0 <= self.relocated_known_there <= self.relocated:
-            raise ValueError(f"of {self.relocated} relocated facts {self.relocated_known_there} are known there, expected 0 to all")
 
     @property
     def n(self) -> int:
@@ -62,20 +63,22 @@ def part_of(base_rank: int, rank: int, k: int) -> str:
     return "gained" if rank <= k else "never"
 
 
-def fate_of(ranks: Sequence[int]) -> str:
+def fate_of(base_ranks: Sequence[int], ranks: Sequence[int]) -> str:
     """Where a lost fact is in the fine-tuned model.
 
     Args:
-        ranks: (layers,) ranks of layers 0 to L; the embeddings, layer 0, hold nothing.
+        base_ranks, ranks: (layers,) ranks of layers 0 to L in base and fine-tuned model; the embeddings, layer 0, hold nothing.
 
     Returns:
-        ``relocated``: rank 1 at an inner layer 1..L-1, at which the base may have rank 1, too; ``suppressed``: rank <= 100 at the last;
-        ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none of these, so that no head among the layers reads the fact.
-        The first that holds.
+        ``still_inside``: rank 1 at an inner layer 1..L-1 at which the base has rank 1, too; ``moved``: at another inner layer;
+        ``suppressed``: rank <= 100 at the last; ``displaced``: rank <= 100 at some inner layer only; ``not_read``: none of these, so
+        that no head among the layers reads the fact. The first that holds.
     """
+    if first_known_by_both(base_ranks, ranks):
+        return "still_inside"
     inner = ranks[1:-1]
     if any(rank == 1 for rank in inner):
-        return "relocated"
+        return "moved"
     if ranks[-1] <= NEAR:
         return "suppressed"
     return "displaced" if any(rank <= NEAR for rank in inner) else "not_read"

@@ -12,7 +12,7 @@ from probing.figures import theme
 #: Column -> its colour and its name. Of the facts known before, those that are not lost are kept or returned.
 _FLOW = {
     "kept": (theme.PART_COLOURS["kept"], "kept"),
-    "returned": (theme.PART_COLOURS["relocated"], "returned"),
+    "returned": (theme.PART_COLOURS["still_inside"], "returned"),
     "lost": (theme.PART_COLOURS["lost"], "lost"),
     "gained": (theme.PART_COLOURS["gained"], "gained"),
 }
@@ -168,7 +168,7 @@ def event_bars(events: pd.DataFrame, *, labels: dict[str, str] | None = None) ->
         return theme.empty("Of this training no single facts are stored.")
     parts = {
         "never_lost": ("kept", "never lost"),
-        "came_back": ("relocated", "lost, and known at the end"),
+        "came_back": ("still_inside", "lost, and known at the end"),
         "lost_for_good": ("lost", "lost"),
     }
     rows = [theme.plain((labels or {}).get(name, name)) for name in events["model"]]

@@ -41,7 +41,7 @@ def alluvial(
     Every part carries its name, so that a click can open its facts, and states what its share refers to.
 
     Args:
-        counts: ``kept, gained, lost, never, relocated, suppressed, displaced, not_read``; the fates add up to lost.
+        counts: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to lost.
         base: name of the model compared with.
         model: name of the other.
         colours: model -> colour.
@@ -108,14 +108,19 @@ def alluvial(
 
 def _stack(column: int, sizes: Mapping[str, int], total: int, around: float | None = None) -> list[_Block]:
     """Blocks from the top with gaps; even a small block leaves space for its label."""
-    gap, room = total * 0.035, total * 0.085
-    slots = [max(size, room) for size in sizes.values()]
+    gap, line = total * 0.035, total * 0.04
+    slots = [max(size, line * (1 + len(_lines(name)))) for name, size in sizes.items()]
     top = around - (sum(slots) + gap * (len(slots) - 1)) / 2 if around is not None else 0.0
     blocks = []
     for (name, size), slot in zip(sizes.items(), slots, strict=True):
         blocks.append(_Block(name, column, top + (slot - size) / 2, size))
         top += slot + gap
     return blocks
+
+
+def _lines(name: str) -> list[str]:
+    """The name of a part; on one line a long one is cut off at the edge of a narrow figure."""
+    return wrap(outcome_words(name), _LINE)
 
 
 def _ribbon(figure: go.Figure, column: int, source: float, block: _Block, colour: str) -> None:
@@ -171,8 +176,7 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
         hoverinfo="skip",
     )
     name = outcome_words(block.name)
-    # A long name on one line is cut off at the edge of a narrow figure.
-    label = f"<b>{'<br>'.join(wrap(name, _LINE))}</b> {n:,}<br>{of}"
+    label = f"<b>{'<br>'.join(_lines(block.name))}</b> {n:,}<br>{of}"
     hover = f"<b>{name}</b> {n:,}<br>{of}" + ("<br>click to see them" if clickable else "")
     steps = max(int(block.size / total * 20), 1)
     middle = block.top + (np.arange(steps) + 0.5) * block.size / steps

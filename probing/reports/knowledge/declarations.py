@@ -16,7 +16,7 @@ from probing.reports.knowledge.pairs.fact_lists import listed_facts, named_pairs
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.runs import RunSelection
 from probing.reports.knowledge.total import total
-from probing.reports.knowledge.transitions import transitions
+from probing.reports.knowledge.transitions import transitions_beside_wrong
 from probing.reports.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.reports.runs import pairs
 from probing.reports.task_success import scores, without_weights
@@ -56,10 +56,13 @@ _TOTAL_MORE = (
 )
 _FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
 _TRANSITIONS = (
-    "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",
-    "displaced", "not_read",
+    "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "still_inside", "moved",
+    "suppressed", "displaced", "not_read", "still_inside_share", "still_inside_wrong", "moved_share", "moved_wrong",
 )  # fmt: skip
-_TRANSITIONS_MORE = ("n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "relocated_known_there")
+_TRANSITIONS_MORE = (
+    "n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "still_inside_low", "still_inside_high",
+    "moved_low", "moved_high",
+)  # fmt: skip
 _FACTS = (
     "base", "model", "head", "seed", "probe_set", "k", "part", "relation", "subject", "object", "base_rank", "rank", "base_answer",
     "answer", "fate", "prompt", "base_probability", "probability", "base_answer_probability", "answer_probability", "fact_id",
@@ -105,7 +108,8 @@ def _transitions(db: Database, choice: Choice) -> pd.DataFrame:
     """Pairs of the chosen fine-tuned models and their bases."""
     every = RunSelection(None, choice["head"], choice["probe_set"], choice["templates"])
     all_pairs = pairs(every.runs(db), choice["base"])
-    return transitions(db, all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs, _ranks(choice))
+    chosen = all_pairs[all_pairs["model"].isin(list(choice["model"]))] if choice["model"] else all_pairs
+    return transitions_beside_wrong(db, chosen, _ranks(choice))
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:

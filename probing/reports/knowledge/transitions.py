@@ -2,31 +2,26 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from probing.core.knowledge.transitions import FATES, PARTS, Transitions
 from probing.core.metrics import RANKS
+from probing.core.stats.baselines import may_be_shown
+from probing.core.stats.equal_confidence import Answers, at_equal_confidence
 from probing.reports.runs import PAIR, pair_identities
 from probing.store import run_queries
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import layers_stored, one_sided, transition_counts
+from probing.store.knowledge.pair_queries import answers_no_longer_first
 
-_COUNTS = (*PARTS, *FATES, "relocated_known_there")
+_COUNTS = (*PARTS, *FATES)
 _SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
-_NUMBERS = (
-    "n",
-    "only_base",
-    "only_model",
-    *PARTS,
-    *_SHARES,
-    "relocated",
-    "relocated_known_there",
-    "suppressed",
-    "displaced",
-    "not_read",
-)
+_NUMBERS = ("n", "only_base", "only_model", *PARTS, *_SHARES, *FATES)
 COLUMNS = (*PAIR, "k", *_NUMBERS)
 RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
+#: Of the fates at an inner layer: share of the lost facts, share of equally confident wrong answers, and the interval of the difference.
+BESIDE = tuple(f"{fate}_{name}" for fate in ("still_inside", "moved") for name in ("share", "wrong", "low", "high"))
 
 
 def transitions(
@@ -49,9 +44,48 @@ def transitions(
     Returns:
         base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base, only_model (facts that
         only one was probed on), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
-        p_value (exact McNemar), relocated, relocated_known_there, suppressed, displaced, not_read.
+        p_value (exact McNemar), still_inside, moved, suppressed, displaced, not_read.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
+
+
+def transitions_beside_wrong(
+    db: Database,
+    pairs: pd.DataFrame | Sequence[tuple[str, str]],
+    ks: Sequence[int] = RANKS,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """``transitions``, and beside the two fates at an inner layer how often equally confident wrong answers have them.
+
+    Such an answer is the base's first at its last layer, wrong, right for another fact of the relation, and no longer the fine-tuned
+    model's first at its last layer; its fate is found by first answers as that of a right one.
+
+    Returns:
+        The columns of ``transitions`` and ``BESIDE``: still_inside_share and moved_share of the lost facts whose relation has wrong
+        answers, too; still_inside_wrong and moved_wrong, the shares expected of wrong answers of their relations and confidences;
+        low, high: 95 % interval of the share minus that, over pairs of relation and answer. NaN for k > 1, and if one side has too few
+        facts.
+    """
+    table = transitions(db, pairs, ks, exposures, answer_in_subject)
+    found = [
+        _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, exposures, answer_in_subject)) if row.k == 1 and row.lost else {}
+        for row in table.itertuples()
+    ]
+    return table.join(pd.DataFrame(found, index=table.index, columns=list(BESIDE), dtype="float64"))
+
+
+def _beside(answers: pd.DataFrame) -> dict[str, float]:
+    """``BESIDE`` of one pair's answers; empty if one side has too few."""
+    right, still, inside = (answers[name].to_numpy(bool) for name in ("right", "still_inside", "inside"))
+    relations = pd.factorize(answers["relation"])[0]
+    shares: dict[str, float] = {}
+    for fate, held in (("still_inside", still), ("moved", inside & ~still)):
+        every = Answers(held[None], answers["confidence"].to_numpy(float), relations, answers["answer"].to_numpy(np.int64))
+        found = at_equal_confidence(every.of(right), every.of(~right))
+        if found is not None and may_be_shown(min(found.n, found.n_yardstick)):
+            shares |= {f"{fate}_share": found.share, f"{fate}_wrong": found.yardstick, f"{fate}_low": found.low, f"{fate}_high": found.high}
+    return shares
 
 
 def transitions_by_relation(
@@ -98,7 +132,5 @@ _NOTHING = Transitions(**dict.fromkeys(_COUNTS, 0))
 def _numbers(got: Transitions, only_base: int, only_model: int) -> tuple:
     n, change = got.n, got.difference
     shares = ((got.kept + got.lost) / n, (got.kept + got.gained) / n) if n else (None, None)
-    return (
-        n, only_base, only_model, got.kept, got.gained, got.lost, got.never, *shares, change.value, change.low, change.high, change.p,
-        got.relocated, got.relocated_known_there, got.suppressed, got.displaced, got.not_read,
-    )  # fmt: skip
+    parts, fates = ([getattr(got, name) for name in names] for names in (PARTS, FATES))
+    return (n, only_base, only_model, *parts, *shares, change.value, change.low, change.high, change.p, *fates)

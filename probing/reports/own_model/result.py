@@ -1,13 +1,15 @@
 """What a user's own model knows of the user's own facts, next to its base: numbers, and the same in plain words."""
 
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from probing.core.checkpoint.fit import said_of_drift
 from probing.core.errors import StoreError
 from probing.core.head_kinds import HEADS
+from probing.core.knowledge.transitions import outcome_words
 from probing.core.stats.baselines import MIN_FACTS
 from probing.core.stats.intervals import wilson_mean
 from probing.reports.forgetting.outcome import outcome
@@ -15,6 +17,7 @@ from probing.reports.forgetting.runs import stored_runs
 from probing.reports.knowledge.pairs.fact_lists import listed_facts
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.precision import by_layer
+from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.reports.runs import choose
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
@@ -41,6 +44,7 @@ class OwnResult:
         trex: P@k at the last layer on T-REx, one row for each of the two that was asked: ``model, n, value, low, high``.
         back: of ``reports.forgetting.outcome.outcome``, if lost facts were asked for again.
         doubt: why the base is perhaps not the model's; empty if there is no reason.
+        beside: shares of the lost facts that are first at an inner layer, and of wrong answers (``reports.knowledge.transitions.BESIDE``).
     """
 
     model: str
@@ -56,6 +60,7 @@ class OwnResult:
     trex: pd.DataFrame
     back: pd.DataFrame
     doubt: str = ""
+    beside: dict[str, float] = field(default_factory=dict)
 
     @property
     def small(self) -> bool:
@@ -136,19 +141,22 @@ class OwnResult:
 
     def _lost(self) -> list[str]:
         counts = self.changed["part"].value_counts()
-        lost, inside = int(counts.get("lost", 0)), int((self.changed["fate"] == "relocated").sum())
-        found = (
-            f"; {inside:,} of the lost ones still {'is' if inside == 1 else 'are'} known at an inner layer of {self.model}"
-            if inside
-            else ""
-        )
-        said = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}{found}."]
+        lost = int(counts.get("lost", 0))
+        said = [f"{self.model} lost {lost:,} that {self.base} knows and gained {int(counts.get('gained', 0)):,}."]
+        inside = [self._inside(fate, n) for fate in ("still_inside", "moved") if (n := int((self.changed["fate"] == fate).sum()))]
+        if inside:
+            said.append(f"Of the lost ones {' and '.join(inside)}.")
         if lost and not self.small:
             # A share of the facts that the base knew, which may be few even in a large set.
             known = lost + int(counts.get("kept", 0))
             low, high = wilson_mean(lost / known, known)
             said.append(f"That is {100 * lost / known:.1f} % of what {self.base} knew (95 % interval {100 * low:.1f} to {100 * high:.1f}).")
         return said
+
+    def _inside(self, fate: str, n: int) -> str:
+        share, wrong = (100 * self.beside.get(f"{fate}_{name}", math.nan) for name in ("share", "wrong"))
+        shares = "" if math.isnan(wrong) else f" ({share:.1f} %; of equally confident wrong answers {wrong:.1f} %)"
+        return f"{n:,}{shares} {'is ' if n == 1 else 'are '}{outcome_words(fate)}"
 
     def _ways(self) -> list[str]:
         if self.back.empty or self.small:
@@ -175,11 +183,12 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         known = ", ".join(sorted({f"{row.model} on {row.probe_set}" for row in choose(db, [model]).itertuples()})) or "nothing of it"
         raise StoreError(f"{model} was not probed on {probe_set}; stored is {known}; probe it with: python -m probing own")
     row, base = _pair(model_runs, runs)
+    both = [] if base is None else [(base["run_id"], row["run_id"])]
     if base is None:
         layers, changed = shown_baselines(by_layer(db, [row["run_id"]], f"p_at_{k}", "micro")), pd.DataFrame(columns=list(_COLUMNS))
     else:
         layers = shown_baselines(paired_with_yardsticks(db, base["run_id"], row["run_id"], k))
-        changed = listed_facts(db, [(base["run_id"], row["run_id"])], (k,), PARTS)[list(_COLUMNS)]
+        changed = listed_facts(db, both, (k,), PARTS)[list(_COLUMNS)]
     forgetting_runs = stored_runs(db, [model], [probe_set], [k])
     return OwnResult(
         model=model,
@@ -195,6 +204,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         trex=_on_trex(db, [one["model"] for one in (base, row) if one is not None], row["head"], k),
         back=outcome(db, forgetting_runs),
         doubt="" if base is None else said_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
+        beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )
 
 

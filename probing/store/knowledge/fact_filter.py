@@ -87,6 +87,7 @@ class FactFilter:
         if self.part is not None:
             parts.append(
                 "k.fact_id IN (SELECT m.fact_id FROM known m JOIN known b ON b.fact_id = m.fact_id "
+                "JOIN fact_runs r ON r.run_id = b.run_id "
                 f"WHERE m.run_id = $run_id AND b.run_id = $versus AND {PART_CONDITIONS[self.part]})"
             )
             values |= {"versus": self.versus, "part_k": int(self.part_k)}

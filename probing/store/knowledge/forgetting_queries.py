@@ -8,12 +8,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
-from probing.store.knowledge.transition_sql import KNOWN_THERE, PART_CONDITIONS
+from probing.store.knowledge.transition_sql import PART_CONDITIONS
 from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
 
-_COUNTED = ", ".join(
-    f"count(*) FILTER ({condition}) AS {name}" for name, condition in {**PART_CONDITIONS, "relocated_known_there": KNOWN_THERE}.items()
-)
+_COUNTED = ", ".join(f"count(*) FILTER ({condition}) AS {name}" for name, condition in PART_CONDITIONS.items())
 
 
 def against_last(
@@ -78,14 +76,12 @@ def transition_counts(
         exposures, answer_in_subject: filters.
 
     Returns:
-        base_run_id, run_id, relation, kept, gained, lost, never, relocated, suppressed, displaced, not_read, relocated_known_there.
+        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read.
     """
     return db.query(
         f"""
         WITH pairs AS (
-            SELECT u.base_run_id, u.run_id, r.layers AS base_layers
-            FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) u
-            JOIN fact_runs r ON r.run_id = u.base_run_id
+            SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id
         ), asked AS (
             SELECT * FROM known {OF_RUNS}
         ), bases AS (
@@ -93,6 +89,7 @@ def transition_counts(
         )
         SELECT p.base_run_id, p.run_id, m.relation, {_COUNTED}
         FROM pairs p
+        JOIN fact_runs r ON r.run_id = p.base_run_id
         JOIN asked m ON m.run_id = p.run_id
         JOIN bases b ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
         GROUP BY p.base_run_id, p.run_id, m.relation ORDER BY p.base_run_id, p.run_id, m.relation

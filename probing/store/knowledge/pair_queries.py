@@ -12,6 +12,8 @@ from probing.store.scope import KEPT, filters
 
 #: Two runs are joined by the numbers of their facts, which is faster than by the ids of their views.
 _ROWS = rows_table("predictions")
+#: Words are compared without case and accents.
+_PLAIN = "strip_accents(lower({}))"
 
 
 def paired_layers(
@@ -107,7 +109,7 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         WITH shared AS (
             SELECT m.fact_id, b.last_rank AS base_rank, m.last_rank AS rank,
                 {_first_that_holds(PARTS)} AS part, {_first_that_holds(FATES)} AS fate
-            FROM known m JOIN known b ON b.fact_id = m.fact_id
+            FROM known m JOIN known b ON b.fact_id = m.fact_id JOIN fact_runs r ON r.run_id = b.run_id
             WHERE b.run_id = $first AND m.run_id = $second
         ), best AS (
             SELECT p.run_id, p.fact_id, exp(p.gold_logp) AS probability, exp(p.top_logp[1]) AS answer_probability,
@@ -129,4 +131,54 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         ORDER BY list_position($parts::VARCHAR[], s.part), f.relation, f.subject, f.object, f.fact_id
         """,
         {"first": first, "second": second, "part_k": int(k), "parts": list(parts)},
+    )
+
+
+def answers_no_longer_first(
+    db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
+) -> pd.DataFrame:
+    """First answers of a base at its last layer that its fine-tuned model does not give there, and where that gives them inside.
+
+    Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the two models have
+    different vocabularies.
+
+    Args:
+        db: the database.
+        first, second: ids of the runs, of the base and of the fine-tuned model.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        relation, answer (the token's id), right, confidence (the base's probability); still_inside: whether the fine-tuned model gives it
+        first at an inner layer 1..L-1 at which the base does, too; inside: whether at any.
+    """
+    return db.query(
+        f"""
+        WITH pair AS (
+            SELECT b.tokenizer, b.layers - 1 AS base_last, m.layers - 1 AS last
+            FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer WHERE b.run_id = $first AND m.run_id = $second
+        ), kinds AS (
+            SELECT DISTINCT k.relation, v.id FROM pair p
+            JOIN known k ON k.run_id = $second
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} = {_PLAIN.format("f.object")}
+        ), said AS (
+            SELECT b.fact_id, k.relation, b.top_ids[1] AS answer, b.gold_rank = 1 AS "right", b.top_logp[1] AS logp
+            FROM pair p
+            JOIN {_ROWS} b ON b.run_id = $first AND b.layer = p.base_last
+            JOIN {_ROWS} m ON m.run_id = $second AND m.layer = p.last AND m.fact_id = b.fact_id
+            JOIN {NUMBERS} n ON n.number = b.fact_id
+            JOIN known k ON k.run_id = $second AND k.fact_id = n.fact_id
+            LEFT JOIN kinds w ON w.relation = k.relation AND w.id = b.top_ids[1]
+            WHERE m.top_ids[1] <> b.top_ids[1] AND (b.gold_rank = 1 OR w.id IS NOT NULL) AND {KEPT}
+        )
+        SELECT s.relation, s.answer, s."right", exp(s.logp) AS confidence,
+            coalesce(bool_or(b.top_ids[1] = s.answer), false) AS still_inside, count(m.layer) > 0 AS inside
+        FROM said s
+        CROSS JOIN pair p
+        LEFT JOIN {_ROWS} m
+            ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1 AND m.top_ids[1] = s.answer
+        LEFT JOIN {_ROWS} b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer < p.base_last
+        GROUP BY s.fact_id, s.relation, s.answer, s."right", s.logp ORDER BY s.relation, s.fact_id
+        """,
+        {"first": first, "second": second, **filters(exposures, answer_in_subject)},
     )

@@ -17,7 +17,7 @@ from probing.figures.shown_runs import set_name
 from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.transitions import transitions, transitions_by_relation
+from probing.reports.knowledge.transitions import transitions, transitions_beside_wrong, transitions_by_relation
 from probing.reports.runs import pairs
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
@@ -30,16 +30,7 @@ from probing.ui.widgets.markdown import Markdown, count, filled, joined
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.task_marks import marks_once
 
-PARTS = {
-    "kept": "both know it",
-    "lost": "only the base knows it",
-    "gained": "only the other knows it",
-    "never": "neither knows it",
-    "relocated": "lost, but still first at an inner layer of the model",
-    "suppressed": "lost, but still among the first 100 at its last layer",
-    "displaced": "lost, and among the first 100 only at an inner layer",
-    "not_read": "lost, and among the first 100 at no layer",
-}
+PARTS = ("kept", "lost", "gained", "never", *FATES)
 
 #: What is said of the models that a figure leaves out; see ``of_other_tasks``.
 IN_THE_TABLE = "Seeds and controls of other tasks are in the table."
@@ -53,7 +44,7 @@ def draw_flow(view: View, pair: Pair) -> None:
     """Transitions and fates as a flow; a click or a link opens the facts of a part."""
     k, (base, model) = view.chosen.k, (pair.base["model"], pair.model["model"])
     view.contents.section("Kept, gained, lost")
-    table = view.report(transitions, pair.frame, (k,))
+    table = view.report(transitions_beside_wrong, pair.frame, (k,))
     if table.empty or not int(table["n"].iloc[0]):
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
@@ -86,9 +77,10 @@ def draw_flow(view: View, pair: Pair) -> None:
         else plot(
             "transitions", model=model, head=pair.model["head"], probe_set=pair.model["probe_set"], k=k, base=base, filtered=view.filtered
         ),
-        caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of four fates: relocated "
-        "(still first at an inner layer of the model), suppressed (still among the first 100 at its last layer), displaced (only at an "
-        "inner layer), not read at any layer. Click a part to open its facts. "
+        caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of five fates: still "
+        "first at an inner layer, as in the base; moved to an inner layer (first there, where the base does not have it first); suppressed "
+        "(still among the first 100 at its last layer), displaced (only at an inner layer), not read at any layer. Click a part to open "
+        "its facts. "
         f"{marks_once(view, (base, model))}",
         alt=f"Of what {labels[base]} knows {labels[model]} keeps {row['kept']}, loses {row['lost']} and gains {row['gained']} facts",
         on_point=lambda point: facts_link.go(here, **opened(str(point[0]))),
@@ -100,18 +92,24 @@ def draw_flow(view: View, pair: Pair) -> None:
             if int(row[part]):
                 facts_link.link(here, filled("{part}: {n:,}", part=outcome_words(part), n=int(row[part])), **opened(part))
     if int(row["lost"]):
-        words = filled("What comes back of the {lost:,} lost facts?", lost=int(row["lost"]))
+        words = filled("Which of the {lost:,} lost facts come back, and by which ways?", lost=int(row["lost"]))
         navigation.link("forgetting", words, lost_model=model)
-    if int(row["relocated"]):
-        there = int(row["relocated_known_there"])
+    beside = [_beside_wrong(row, fate) for fate in ("still_inside", "moved") if pd.notna(row[f"{fate}_wrong"])]
+    if beside:
         st.caption(
             filled(
-                "For {there:,} of the {relocated:,} relocated facts, the base ranks the answer first at one of those inner layers, too: "
-                "these did not move.",
-                relocated=int(row["relocated"]),
-                there=there,
+                "Of the lost facts, beside equally confident wrong answers in the same relations that the base gives and the model "
+                "does not: {fates}.",
+                fates=joined("; ", beside),
             )
         )
+
+
+def _beside_wrong(row: pd.Series, fate: str) -> Markdown:
+    """The share of a fate at an inner layer, that of wrong answers, and their difference."""
+    share, wrong, low, high = (row[f"{fate}_{name}"] * 100 for name in ("share", "wrong", "low", "high"))
+    words = "{fate}, {share:.1f} % against {wrong:.1f} % ({difference:+z.1f} points, {low:+z.1f} to {high:+z.1f})"
+    return filled(words, fate=outcome_words(fate), share=share, wrong=wrong, difference=share - wrong, low=low, high=high)
 
 
 def _sentence(row: pd.Series, called: tuple[Markdown, Markdown], k: int, beside: Markdown) -> None:

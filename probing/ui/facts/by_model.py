@@ -126,14 +126,15 @@ def _told(names: tuple[Markdown, Markdown], before: list[int], after: list[int],
         return filled("{name}: gained, now {now}.", name=name, now=now)
     if part == "never":
         return filled("{name}: known to neither, rank {last:,}.", name=name, last=last)
-    fate = fate_of(after)
+    fate = fate_of(before, after)
     inner = after[1:-1]
     best = 1 + inner.index(min(inner))
     both = first_known_by_both(before, after)
     where = ", where" if both == best else f"; at layer {both}"
     too = filled("{where} {base} also has it first", where=where, base=base) if both else ""
     words = {
-        "relocated": filled("first at layer {best}{too}", best=best, too=too),
+        "still_inside": filled("first at layer {best}{too}", best=best, too=too),
+        "moved": f"first at layer {best}",
         "suppressed": "still among the first 100",
         "displaced": f"among the first 100 at an inner layer only (rank {min(inner):,} at layer {best})",
         "not_read": f"nowhere among the first 100 (best: rank {min(inner):,} at layer {best})",

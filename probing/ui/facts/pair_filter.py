@@ -89,9 +89,10 @@ def choose_part(view: View) -> None:
                     options=list(PARTS),
                     resets=_FIRST_PAGE,
                     format_func=lambda name: f"lost: {outcome_words(name)}" if name in FATES else name or "any",
-                    help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are relocated (first "
-                    "at an inner layer), suppressed (still among the first 100 at the last layer), displaced (among the first 100 only at "
-                    "an inner layer) or not read at any layer (among the first 100 at none).",
+                    help="kept: known by both; gained: by the listed model only; lost: by the other only. Lost facts are still first "
+                    "at an inner layer, as in the base; moved to an inner layer, at which the base does not have them first; suppressed "
+                    "(still among the first 100 at the last layer), displaced (among the first 100 only at an inner layer) or not read at "
+                    "any layer (among the first 100 at none).",
                 )
             with k:
                 selection.bound(

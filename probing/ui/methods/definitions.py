@@ -66,7 +66,7 @@ an effect of evidence alone on nesia-mini's P@1 is not shown (see its card).
 trained further on its base's pre-training text. If it took as many steps of the same size as the other models, its losses show what
 as many further steps on the base's own text cost. A new text or input format can cost more, apart from the task. **Forgotten relation**
 has three named definitions (caption, authors, strict), below; only *authors* is compared with the paper's cells. **Lost** facts are
-known at the base's last layer and not at the fine-tuned model's; each has one of four
+known at the base's last layer and not at the fine-tuned model's; each has one of five
 fates. Two models on the same facts are compared by exact McNemar tests and differences with Newcombe's interval. The **loss** of P@k, and
 of P@k minus the swapped subject, is the base's share minus the model's, through the same kind of head. If only counts of a run are
 stored, its facts cannot be paired with the base's, and the interval treats the two shares as independent.

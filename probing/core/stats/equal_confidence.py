@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 
 #: Knots of the spline, as quantiles of the first group's confidences (Harrell 2015, "Regression Modeling Strategies", table 2.3).
 _KNOTS = (0.05, 0.275, 0.5, 0.725, 0.95)
@@ -127,17 +127,16 @@ def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> 
         return None
     seeds = min(len(first.back), len(second.back))
     back = np.concatenate([first.back[:seeds], second.back[:seeds]], axis=1)
-    design = _design(first, second)
-    counted = slice(None) if both else slice(first.n)
-    own, other = design[counted].copy(), design[counted].copy()
-    own[:, 0], other[:, 0] = 1, 0
+    # Every answer is in one relation, so that nearly all of a row is 0.
+    design = sparse.csr_array(_design(first, second))
+    others = design[slice(None) if both else slice(first.n), 1:]
     found: list[tuple[float, float]] = []
 
     def difference(one: NDArray[np.float64]) -> tuple[float, float]:
         weights, spread = _logistic(design, one, clusters)
-        sides = [special.expit(rows @ weights) for rows in (own, other)]
-        slopes = [(side * (1 - side)) @ rows / len(rows) for side, rows in zip(sides, (own, other), strict=True)]
-        gradient = slopes[0] - slopes[1]
+        sides = [special.expit(others @ weights[1:] + group) for group in (weights[0], 0)]
+        bends = [side * (1 - side) for side in sides]
+        gradient = np.r_[bends[0].mean(), (bends[0] - bends[1]) @ others / others.shape[0]]
         found.append((float(sides[0].mean()), float(sides[1].mean())))
         return found[-1][0] - found[-1][1], float(gradient @ spread @ gradient)
 
@@ -213,23 +212,25 @@ def _spline(values: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[
 
 
 def _logistic(
-    design: NDArray[np.float64], back: NDArray[np.float64], clusters: NDArray[np.int64]
+    design: sparse.csr_array, back: NDArray[np.float64], clusters: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Effects of a logistic regression, and their covariance over clusters; ``back`` may be a share of seeds."""
     weights = np.zeros(design.shape[1])
     ridge = np.full(len(weights), _RIDGE)
+
+    def curvature(chance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (design.T @ (sparse.diags_array(chance * (1 - chance)) @ design)).toarray() + np.diag(ridge)
+
     for _ in range(_STEPS):
         chance = special.expit(design @ weights)
         slope = design.T @ (back - chance) - ridge * weights
-        curvature = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(ridge)
-        step = np.linalg.solve(curvature, slope)
+        step = np.linalg.solve(curvature(chance), slope)
         # A step in which a relation without exceptions would run away is shortened.
         weights = weights + step * min(1.0, 5 / np.abs(step).max())
         if np.abs(step).max() < 1e-8:
             break
     chance = special.expit(design @ weights)
     _, place = np.unique(clusters, return_inverse=True)
-    scores = np.zeros((place.max() + 1, design.shape[1]))
-    np.add.at(scores, place, design * (back - chance)[:, None])
-    bread = np.linalg.inv(design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(ridge))
-    return weights, bread @ (scores.T @ scores) @ bread * _few(len(scores))
+    scores = sparse.csr_array((back - chance, (place, np.arange(len(place))))) @ design
+    bread = np.linalg.inv(curvature(chance))
+    return weights, bread @ (scores.T @ scores).toarray() @ bread * _few(scores.shape[0])
