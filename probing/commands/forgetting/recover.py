@@ -8,7 +8,7 @@ from probing.commands.options import command
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
 from probing.core.forgetting.memory import NO_TEST, said
 from probing.core.forgetting.summary import NEVER_HAD
-from probing.core.forgetting.ways import BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, RELEARNED, STEPS, USUAL_STEPS, usual_protocol
+from probing.core.forgetting.ways import BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, RELEARNED, STEPS, USUAL_STEPS, called, usual_protocol
 from probing.workflows.requests.forgetting import RecoverRequest
 
 _YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
@@ -57,11 +57,13 @@ def recover(request: RecoverRequest) -> None:
     typer.echo("The second has other facts with the same answers among its lessons.")
     for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
-    tests = tested(usual(against[against["yardstick"] == NEVER_HAD]))
+    tests = tested(against)
     groups = "planted facts minus certain guesses" if run["planted"] else "stated facts minus right answers that the text never had"
     typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
     for one in tests.itertuples():
-        typer.echo(f"- {one.way}: {said(one.verdict, one.share - one.yardstick_share, one.low, one.high, one.detectable)}")
+        typer.echo(
+            f"- {called(one.way, one.protocol)}: {said(one.verdict, one.share - one.yardstick_share, one.low, one.high, one.detectable)}"
+        )
 
 
 def _with_ends(value: float, low: float, high: float) -> str:

@@ -49,6 +49,11 @@ def usual_protocol(way: str) -> str:
     return BY_ANSWER if way == RELEARNED else AS_IT_IS
 
 
+def called(way: str, protocol: str) -> str:
+    """A way in words, with the protocol where there are several."""
+    return f"{way}, {protocol}" if way == RELEARNED else way
+
+
 @dataclass(frozen=True)
 class Tried:
     """What one way brought back.

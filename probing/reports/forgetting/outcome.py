@@ -4,8 +4,8 @@ import pandas as pd
 
 from probing.core.forgetting.memory import detectable, verdict
 from probing.core.forgetting.summary import NEVER_HAD
-from probing.core.forgetting.ways import KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES
-from probing.reports.forgetting.runs import KEYS, usual, with_keys
+from probing.core.forgetting.ways import ANY, KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES, RANDOM_BODY, USUAL_STEPS
+from probing.reports.forgetting.runs import KEYS, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
 
@@ -13,7 +13,7 @@ OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
 _COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
 WAYS_BACK = (*KEYS, *_COMPARED)
 MEMORY = (
-    *KEYS, "way", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had", "detectable",
+    *KEYS, "way", "protocol", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had", "detectable",
     "verdict",
 )  # fmt: skip
 
@@ -56,22 +56,24 @@ def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """The test of memory of every way at its usual level, of runs for which it is known what the base's training text states.
+    """The test of memory of every way, of runs for which it is known what the base's training text states, or what was planted.
+
+    Args:
+        db: the database.
+        runs: of ``stored_runs``.
 
     Returns:
-        One row per run and way: shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
+        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
         ``difference`` with its interval ``low, high``, the same without the commonest answer of the second (``low_without,
         high_without``), numbers of facts, the ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
     """
-    rows = usual(_excesses(db, runs))
-    rows = rows[rows["yardstick"] == NEVER_HAD].rename(
-        columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
-    )
-    return with_keys(runs, tested(rows))[list(MEMORY)]
+    rows = tested(_excesses(db, runs)).rename(columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"})
+    return with_keys(runs, rows)[list(MEMORY)]
 
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of ``forgetting_excesses`` with ``detectable`` and ``verdict``."""
+    """The tests of memory among rows of ``forgetting_excesses``, with ``detectable`` and ``verdict``."""
+    rows = rows[(rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))]
     ends = rows[["low", "high", "low_without", "high_without"]].astype(float).itertuples(index=False, name=None)
     return rows.assign(detectable=rows["error"].map(detectable), verdict=[verdict(*one) for one in ends])
 

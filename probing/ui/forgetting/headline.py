@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.forgetting.memory import NO_TEST, said
-from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS
+from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS, called, usual_protocol
 from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.forgetting.outcome import memory, ways
 from probing.reports.forgetting.runs import usual
@@ -52,14 +52,14 @@ def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
 
 
 def _memory(tests: pd.DataFrame) -> Markdown:
-    found = tests[tests["way"] == RELEARNED].to_dict("records")
+    found = tests[tests["protocol"] == usual_protocol(RELEARNED)].to_dict("records")
     if not found:
         return Markdown(NO_TEST)
-    return filled("Is what relearning brings back memory? {said}.", said=_said(found[0]))
+    return filled("Memory or guesses, by the test of what relearning brings back: {said}.", said=_said(found[0]))
 
 
 def _said(test: dict) -> str:
-    return said(*(test[name] for name in ("verdict", "difference", "low", "high", "detectable"))).capitalize()
+    return said(*(test[name] for name in ("verdict", "difference", "low", "high", "detectable")))
 
 
 def _ways(shown: Shown, tests: pd.DataFrame) -> None:
@@ -89,10 +89,11 @@ def _ways(shown: Shown, tests: pd.DataFrame) -> None:
     )
     if tests.empty:
         return
+    rows = tests.to_dict("records")
     st.markdown("**Memory, or good guesses?** Stated facts against right answers that the text never had, at equal confidence.")
     blocks.table_with_download(
         tests,
-        shown=pd.DataFrame({"way": tests["way"], "test": [_said(one) for one in tests.to_dict("records")]}),
+        shown=pd.DataFrame({"way": [called(one["way"], one["protocol"]) for one in rows], "test": [_said(one) for one in rows]}),
         stamp=shown.stamp("test of memory"),
         name="forgetting-memory",
         height="content",
