@@ -13,8 +13,8 @@ OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
 _COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
 WAYS_BACK = (*KEYS, *_COMPARED)
 MEMORY = (
-    *KEYS, "way", "protocol", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had", "detectable",
-    "verdict",
+    *KEYS, "way", "protocol", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had",
+    "detectable", "verdict",
 )  # fmt: skip
 
 
@@ -63,9 +63,10 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         runs: of ``stored_runs``.
 
     Returns:
-        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: shares of ``stated`` facts and of those that the text ``never_had``, at equal confidence; their
-        ``difference`` with its interval ``low, high``, the same without the commonest answer of the second (``low_without,
-        high_without``), numbers of facts, the ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
+        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: shares of ``stated``
+        facts and of those that the text ``never_had``, at equal confidence; their ``difference`` with its interval ``low, high``, the
+        same without the commonest answer of the second (``low_without, high_without``), numbers of facts, the ``detectable``
+        difference, and the ``verdict``, see ``core.forgetting.memory``.
     """
     rows = tested(_excesses(db, runs)).rename(columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"})
     return with_keys(runs, rows)[list(MEMORY)]
