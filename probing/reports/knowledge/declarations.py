@@ -35,9 +35,14 @@ _PRECISION_MORE = (
     "above_swapped",
     "above_swapped_low",
     "above_swapped_high",
+    "above_majority_low_answers",
+    "above_majority_high_answers",
+    "above_swapped_low_answers",
+    "above_swapped_high_answers",
 )
 _PRECISION = (
-    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
+    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "low_answers", "high_answers",
+    "majority", "swapped", "swapped_n",
 )  # fmt: skip
 _TOTAL = (
     "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
@@ -45,6 +50,8 @@ _TOTAL = (
 _TOTAL_MORE = (
     "last_low",
     "last_high",
+    "last_low_answers",
+    "last_high_answers",
     "total_low",
     "total_high",
     "intermediate_share",
@@ -59,7 +66,10 @@ _TRANSITIONS = (
     "base", "model", "head", "seed", "probe_set", "k", "kept", "gained", "lost", "never", "p_value", "relocated", "suppressed",
     "displaced", "not_read",
 )  # fmt: skip
-_TRANSITIONS_MORE = ("n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "relocated_known_there")
+_TRANSITIONS_MORE = (
+    "n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "low_answers", "high_answers",
+    "relocated_known_there",
+)  # fmt: skip
 _FACTS = (
     "base", "model", "head", "seed", "probe_set", "k", "part", "relation", "subject", "object", "base_rank", "rank", "base_answer",
     "answer", "fate", "prompt", "base_probability", "probability", "base_answer_probability", "answer_probability", "fact_id",
