@@ -98,6 +98,7 @@ MOST_LINES = {
     "probing/api": 3340,
 <<<<<<< HEAD
 <<<<<<< HEAD
+<<<<<<< HEAD
     "probing/commands": 1420,
     "probing/core": 13_750,
     "probing/figures": 6150,
@@ -115,6 +116,15 @@ MOST_LINES = {
     "probing/reports": 8020,
     "probing/store": 6370,
 >>>>>>> w/fates-50
+=======
+    "probing/commands": 1400,
+    "probing/core": 14_160,
+    "probing/figures": 6150,
+    "probing/jobs": 610,
+    "probing/models": 11_640,
+    "probing/reports": 8060,
+    "probing/store": 6490,
+>>>>>>> w/inter-50
     "probing/ui": 17_420,
     "probing/workflows": 8530,
     "tests": 50_680,
@@ -137,11 +147,15 @@ MOST_LINES = {
     "probing/ui": 17_430,
     "probing/workflows": 8320,
 <<<<<<< HEAD
+<<<<<<< HEAD
     "tests": 50_610,
 >>>>>>> w/words-50
 =======
     "tests": 50_660,
 >>>>>>> w/fates-50
+=======
+    "tests": 50_740,
+>>>>>>> w/inter-50
 }
 
 

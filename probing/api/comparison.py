@@ -41,12 +41,12 @@ class Comparison:
         Returns:
             One row per probe set: ``probe_set, n`` (facts that both were asked), ``kept, gained, lost, never``; ``base_value`` and
             ``value`` (shares that the base and the model know), ``difference`` (the model's minus the base's) with its 95 % interval
-            ``low, high`` (Newcombe) and ``p_value`` (McNemar's exact test); ``still_inside, moved, suppressed, displaced, not_read``, the
-            fates of the lost facts; ``still_inside_share, moved_share`` of the lost facts, beside ``still_inside_wrong, moved_wrong`` of
-            equally confident wrong answers, with intervals of the differences (k = 1 only); ``only_base, only_model`` (facts that only
-            one was asked).
+            ``low, high`` (Newcombe; ``low_answers, high_answers`` if answers are drawn again, too) and ``p_value`` (McNemar's exact test);
+            ``still_inside, moved, suppressed, displaced, not_read``, the fates of the lost facts; ``still_inside_share, moved_share`` of
+            the lost facts, beside ``still_inside_wrong, moved_wrong`` of equally confident wrong answers, with intervals of the
+            differences (k = 1 only); ``only_base, only_model`` (facts that only one was asked).
         """
-        columns = ["probe_set", "n", *PARTS, "base_value", "value", "difference", "low", "high", "p_value"]
+        columns = ["probe_set", "n", *PARTS, "base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value"]
         columns += [*FATES, *BESIDE, "only_base", "only_model"]
         return self._counted[columns]
 
@@ -56,7 +56,7 @@ class Comparison:
 
         Returns:
             One row per probe set and layer: ``probe_set, layer, n, kept, gained, lost, never``; ``base_value`` and ``value`` with their
-            95 % intervals (Wilson), ``difference`` with its own (Newcombe) and ``p_value``. Layer 0 is the embeddings.
+            95 % intervals (Wilson), ``difference`` with its own (Newcombe, and over answers) and ``p_value``. Layer 0 is the embeddings.
         """
         tables = [
             paired_by_layer(self._database, pair.base_run_id, pair.run_id, self.k).assign(probe_set=pair.probe_set)

@@ -110,7 +110,8 @@ class Probed(Shown):
 
         Returns:
             The columns of ``python -m probing report precision --json``: one row per probe set and layer with ``n`` (facts), ``value``
-            and its 95 % interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
+            and its 95 % interval ``low, high``, and ``low_answers, high_answers`` if answers are drawn again, too;
+            ``majority`` (always the relation's most frequent answer; at k = 1 only) and ``swapped``
             (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:

@@ -82,7 +82,8 @@ class Results(OpenResults):
 
         Returns:
             One row per run, k, average and layer: ``model, head, seed, probe_set, k, average, layer, n`` (facts), ``value`` (P@k, so
-            P@1 at k = 1) with its 95 % interval ``low, high``; ``majority`` (always the relation's most frequent answer; at k = 1
+            P@1 at k = 1) with its 95 % interval ``low, high``, and ``low_answers, high_answers`` if
+            answers are drawn again, too; ``majority`` (always the relation's most frequent answer; at k = 1
             only) and ``swapped`` (with a swapped subject, over ``swapped_n`` facts). Shares in [0, 1].
 
         Raises:

@@ -6,7 +6,10 @@ from probing.core.stats.baselines import may_be_shown
 
 #: Columns of reports that hold what the answers of the facts alone give, or a difference to it.
 COLUMNS = tuple(
-    f"{prefix}{name}{end}" for prefix in ("", "base_") for name in ("majority", "chance", "above_majority") for end in ("", "_low", "_high")
+    f"{prefix}{name}{end}"
+    for prefix in ("", "base_")
+    for name in ("majority", "chance", "above_majority")
+    for end in ("", "_low", "_high", "_low_answers", "_high_answers")
 )
 
 

@@ -11,7 +11,7 @@ from probing.core.files.checksums import file_sha256
 from probing.store.schema import SCHEMA_VERSION, SCHEMAS
 
 #: Raised when a derived table changes although the Parquet files do not; databases are then rebuilt.
-DERIVED_VERSION = 13
+DERIVED_VERSION = 14
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,14 @@ _REPORTS: dict[str, Callable[..., pd.DataFrame]] = {
 }
 
 
+def _equal_but_over_answers(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Equal, but counts do not tell which facts have one answer, so they have no interval over answers."""
+    ends = [name for name in found if name.endswith("_answers")]
+    counted = found["run_id"] != BASE.run_id
+    assert found.loc[counted, ends].isna().all(axis=None)
+    pd.testing.assert_frame_equal(found.drop(columns=ends), expected.drop(columns=ends))
+
+
 @pytest.mark.parametrize("report", _REPORTS.values(), ids=_REPORTS)
 def test_counts_alone_say_what_predictions_say_of_relations(full: Database, db: Database, report: Callable[..., pd.DataFrame]):
     ids = [run.run_id for run in (BASE, *ALONE)]
@@ -99,7 +107,7 @@ def test_counts_alone_say_what_predictions_say_of_relations(full: Database, db: 
         assert (found["seeds"] == 1).all() and expected["seeds"].max() == 2
         found, expected = found.drop(columns=seeds), expected.drop(columns=seeds)
     assert TUNED.run_id in set(found["run_id"])
-    pd.testing.assert_frame_equal(found, expected)
+    _equal_but_over_answers(found, expected)
 
 
 @pytest.mark.parametrize("report", [precision, forgotten, relation_forgetting, run_queries.majority, run_queries.totals])
@@ -107,7 +115,7 @@ def test_counts_alone_can_be_filtered(full: Database, db: Database, report: Call
     kept = {"exposures": ("stated",), "answer_in_subject": False}
     found = report(db, [TUNED.run_id], **kept)
     assert len(found) and len(found) <= len(report(db, [TUNED.run_id]))
-    pd.testing.assert_frame_equal(found, report(full, [TUNED.run_id], **kept))
+    _equal_but_over_answers(found, report(full, [TUNED.run_id], **kept))
 
 
 def test_runs_say_which_are_counted_and_check_is_content(db: Database, counted: Path):
@@ -247,4 +255,4 @@ def test_predictions_without_a_row_do_not_join_the_counts(full: Database, source
     write_table("predictions", prediction_rows(TUNED)[:3], source / f"predictions-{TUNED.run_id}.parquet")
     build_database([source], source.parent / "database")
     with open_database(source.parent / "database") as db:
-        assert precision(db, [TUNED.run_id]).equals(precision(full, [TUNED.run_id]))
+        _equal_but_over_answers(precision(db, [TUNED.run_id]), precision(full, [TUNED.run_id]))

@@ -55,7 +55,18 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
     Term("micro", "the mean over facts: every fact counts once", "ours"),
-    Term("95 % interval", "with data drawn again, 95 of 100 such intervals would hold the true value", "Wilson; Newcombe; beta; Student"),
+    Term(
+        "95 % interval",
+        "with facts drawn again, their answers as they are, 95 of 100 such intervals would hold the true value; sentences that compare "
+        "layers or models use the wider of it and of the interval over answers",
+        "Wilson; Newcombe; beta; Student",
+    ),
+    Term(
+        "interval over answers",
+        "the 95 % interval if the answers are drawn again, too: a model knows the facts of one answer together; not for runs of which "
+        "only counts are stored",
+        "Jackknife over (relation, answer)",
+    ),
     Term("base", "the model that fine-tuning starts from", "ours"),
     Term(
         "model folder",

@@ -58,15 +58,16 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:
-    """Relations, by name, whose value at the last layer is not above their majority answer by its 95 % interval.
+    """Relations, by name, whose value at the last layer is not above their majority answer by the wider of its 95 % intervals.
 
     Args:
-        points: ``relation, label, layer, above_majority_low``; the last is empty if no majority answer is defined.
+        points: ``relation, label, layer, above_majority_low, above_majority_low_answers``; empty if no majority answer is defined.
     """
     if "above_majority_low" not in points:
         return []
     last = points[points["layer"] == points["layer"].max()].sort_values(["label", "relation"])
-    return list(last.loc[last["above_majority_low"].notna() & (last["above_majority_low"] <= 0), "relation"])
+    low = last[[name for name in ("above_majority_low", "above_majority_low_answers") if name in last]].min(axis=1)
+    return list(last.loc[low <= 0, "relation"])
 
 
 def ordered(points: pd.DataFrame, order: str) -> list[str]:

@@ -35,9 +35,14 @@ _PRECISION_MORE = (
     "above_swapped",
     "above_swapped_low",
     "above_swapped_high",
+    "above_majority_low_answers",
+    "above_majority_high_answers",
+    "above_swapped_low_answers",
+    "above_swapped_high_answers",
 )
 _PRECISION = (
-    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "majority", "swapped", "swapped_n",
+    "model", "head", "seed", "probe_set", "k", "average", "layer", "n", "value", "low", "high", "low_answers", "high_answers",
+    "majority", "swapped", "swapped_n",
 )  # fmt: skip
 _TOTAL = (
     "model", "head", "seed", "probe_set", "k", "average", "n", "last_layer", "total", "inner_own", "inner_swapped", "inner_n", "inner_p",
@@ -45,6 +50,8 @@ _TOTAL = (
 _TOTAL_MORE = (
     "last_low",
     "last_high",
+    "last_low_answers",
+    "last_high_answers",
     "total_low",
     "total_high",
     "intermediate_share",
@@ -60,8 +67,8 @@ _TRANSITIONS = (
     "suppressed", "displaced", "not_read", "still_inside_share", "still_inside_wrong", "moved_share", "moved_wrong",
 )  # fmt: skip
 _TRANSITIONS_MORE = (
-    "n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "still_inside_low", "still_inside_high",
-    "moved_low", "moved_high",
+    "n", "only_base", "only_model", "base_value", "value", "difference", "low", "high", "low_answers", "high_answers",
+    "still_inside_low", "still_inside_high", "moved_low", "moved_high",
 )  # fmt: skip
 _FACTS = (
     "base", "model", "head", "seed", "probe_set", "k", "part", "relation", "subject", "object", "base_rank", "rank", "base_answer",

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 
 from probing.core.metrics import RANKS
+from probing.core.stats.answer_clusters import UNKNOWN, answer_interval, each_interval
 from probing.core.stats.intervals import Estimate, RelationCounts, macro, macro_mean, micro, micro_mean, wilson
 from probing.core.stats.paired_tests import PairedCounts, macro_difference, paired_difference, together_counted
 from probing.reports.bootstrap import parallel_map
 from probing.reports.runs import IDENTITY, identities
 from probing.store import run_queries
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import answer_clusters, sums_of
 
 #: Metric -> (column with its count or sum, column of the squared sum, k of the counts with the swapped subject).
 METRIC_COLUMNS: dict[str, tuple[str, str | None, int | None]] = {
@@ -28,7 +30,11 @@ WITH_CHANCE = ("answer_p_at_1",)
 _VALUE = ("value", "low", "high")
 _ABOVE_MAJORITY = ("above_majority", "above_majority_low", "above_majority_high")
 _ABOVE_SWAPPED = ("above_swapped", "above_swapped_low", "above_swapped_high")
-_NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED)
+_KEYS = ["run_id", "layer", "relation"]
+#: Ends of the intervals for the case that answers are drawn again, too.
+_ANSWERS = ("low_answers", "high_answers")
+_ALL_ANSWERS = tuple(f"{prefix}{end}" for prefix in ("", "above_majority_", "above_swapped_") for end in _ANSWERS)
+_NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED, *_ALL_ANSWERS)
 #: Number of facts that have a swapped subject; empty if it was not measured.
 _COLUMNS = (*_NUMBERS, "swapped_n")
 
@@ -57,26 +63,33 @@ def by_layer(
         relation's most frequent answer), chance (one of its answers at random) and, of the facts that have a swapped subject, swapped
         and matched (the value on the same facts); undefined baselines are empty. Differences with their intervals: above_majority is
         value minus majority, with the value's interval, because the majority's share is a property of the facts; above_swapped is matched
-        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured.
+        minus swapped, paired. swapped_n: number of facts that have a swapped subject, empty if it was not measured. Next to every low
+        and high are low_answers and high_answers, the ends if the answers are drawn again, too; only for P@k of runs with predictions.
     """
     column, squared, k = METRIC_COLUMNS[metric]
     table = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
     majority = run_queries.majority(db, run_ids, exposures, answer_in_subject)
     if last_only:
         table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
+    if k:
+        table = table.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject, last_only), on=_KEYS, how="left")
+    clusters = _clusters(table, k) if k else []
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
         run_majority = majority[majority["run_id"] == run.run_id]
         most = _share(_baseline(run_majority, "n", "majority_hits"), average) if metric in WITH_MAJORITY else None
         random = _chance(run_majority, average) if metric in WITH_CHANCE else None
         for layer, group in table[table["run_id"] == run.run_id].groupby("layer"):
-            points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}))
+            ends = [answer_interval(sums[:, group.index], average, least) for sums, least in clusters]
+            points.append((run, int(layer), _counts(group, column, squared), (most, random), _pairs(group, k) if k else {}, ends))
     estimates = parallel_map(lambda point: _estimate(point[2], average), points)
     rows = []
-    for (run, layer, _, (most, random), lent), got in zip(points, estimates, strict=True):
-        over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high)]
-        rows.append((*run, layer, got.n, got.relations, got.value, got.low, got.high, most, random, *_swapped(lent, average), *over))
-    names = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_SWAPPED, "swapped_n", *_ABOVE_MAJORITY)
+    for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
+        own, above = ends or (UNKNOWN, UNKNOWN)
+        over = [None if one is None or most is None else one - most for one in (got.value, got.low, got.high, *own)]
+        numbers = (got.value, got.low, got.high, most, random, *_swapped(lent, average), *over[:3], *own, *over[3:], *above)
+        rows.append((*run, layer, got.n, got.relations, *numbers))
+    names = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_SWAPPED, "swapped_n", *_ABOVE_MAJORITY, *_ALL_ANSWERS)
     frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *names])
     return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"})
 
@@ -106,13 +119,14 @@ def precision(
 def precision_by_relation(
     db: Database, run_ids: Sequence[str], k: int = 1, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """P@k by run, relation and layer, with Wilson's interval.
+    """P@k by run, relation and layer, with Wilson's interval and that over answers.
 
     Returns:
         run_id, model, head, probe_set, relation, label, cardinality, layer, n and the numbers that ``by_layer`` gives for a metric; the
         majority is for P@1, and chance is empty.
     """
     points = run_queries.aggregate(db, run_ids, exposures, answer_in_subject)
+    points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")
     points = points.merge(identities(db, run_ids), on="run_id").merge(
         run_queries.relations(db)[["probe_set", "relation", "label", "cardinality"]], on=["probe_set", "relation"], how="left"
     )
@@ -124,7 +138,9 @@ def precision_by_relation(
     points["low"], points["high"] = ([ends[pair][end] for pair in zip(hits, points["n"], strict=True)] for end in (0, 1))
     points["majority"] = points["majority_hits"] / points["n"] if k == 1 else float("nan")
     points["chance"] = float("nan")
-    for name, one in zip(_ABOVE_MAJORITY, _VALUE, strict=True):
+    for prefix, (sums, least) in zip(("", "above_swapped_"), _clusters(points, k), strict=True):
+        points[f"{prefix}low_answers"], points[f"{prefix}high_answers"] = each_interval(sums, least)
+    for name, one in zip((*_ABOVE_MAJORITY, *(f"above_majority_{end}" for end in _ANSWERS)), (*_VALUE, *_ANSWERS), strict=True):
         points[name] = points[one] - points["majority"]
     sides = ["other_n", f"own_{k}", f"other_{k}", f"own_other_{k}"]
     compared = [paired_difference(_paired(*row)) for row in points[sides].itertuples(index=False)]
@@ -182,6 +198,11 @@ def _pairs(rows: pd.DataFrame, k: int) -> dict[str, PairedCounts]:
 
 def _paired(n: int, own: int, other: int, both: int) -> PairedCounts:
     return PairedCounts(int(both), int(own - both), int(other - both), int(n - own - other + both))
+
+
+def _clusters(rows: pd.DataFrame, k: int) -> list[tuple[np.ndarray, float]]:
+    """Sums over right answers, of P@k and of own minus swapped subject; each with the least possible mean."""
+    return [(sums_of(rows, f"hits_{k}"), 0.0), (sums_of(rows, f"above_{k}"), -1.0)]
 
 
 def _counts(rows: pd.DataFrame, column: str, squared: str | None) -> list[RelationCounts]:

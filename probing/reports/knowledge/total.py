@@ -16,7 +16,8 @@ from probing.store.database import Database
 from probing.store.knowledge import forgetting_queries
 
 _SHARES = ("last_layer", "last_low", "last_high", "total", "total_low", "total_high", "intermediate_share")
-_BASELINES = ("majority", "matched_last", "swapped_last")
+_ANSWERS = ("last_low_answers", "last_high_answers")
+_BASELINES = ("majority", "matched_last", "swapped_last", *_ANSWERS)
 _INNER = ("inner_own", "inner_swapped", "inner_n", "inner_p")
 COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union", *_BASELINES, *_INNER)
 
@@ -39,7 +40,8 @@ def total(
     control.
 
     Returns:
-        run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high, total, total_low, total_high,
+        run_id, model, head, seed, probe_set, k, average, n, relations, last_layer, last_low, last_high (last_low_answers and
+        last_high_answers if answers are drawn again, too), total, total_low, total_high,
         intermediate_share, seeds (runs that differ in their seed only, this one included), seed_union (share of facts with rank <= k
         at the last layer of one of them; empty if there is only one run), majority (share that the relations' most frequent answers
         get right, at k = 1), matched_last and swapped_last (the last layer with the own and with the swapped subject, on the facts that
@@ -108,7 +110,8 @@ def _baselines(
     exposures: Sequence[str] | None,
     answer_in_subject: bool | None,
 ) -> pd.DataFrame:
-    """Guessing at the last layer: run_id, k, average and the columns of ``_BASELINES``."""
+    """Guessing at the last layer, and its interval over answers: run_id, k, average and the columns of ``_BASELINES``."""
     found = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
     table = pd.concat(found, ignore_index=True) if found else precision(db, [])
-    return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last"})[["run_id", "k", "average", *_BASELINES]]
+    named = {name.removeprefix("last_"): name for name in _ANSWERS}
+    return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[["run_id", "k", "average", *_BASELINES]]

@@ -7,16 +7,18 @@ import pandas as pd
 
 from probing.core.knowledge.transitions import FATES, PARTS, Transitions
 from probing.core.metrics import RANKS
+from probing.core.stats.answer_clusters import each_interval
 from probing.core.stats.baselines import may_be_shown
 from probing.core.stats.equal_confidence import Answers, at_equal_confidence
 from probing.reports.runs import PAIR, pair_identities
 from probing.store import run_queries
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import columns_of, paired_clusters
 from probing.store.knowledge.forgetting_queries import layers_stored, one_sided, transition_counts
 from probing.store.knowledge.pair_queries import answers_no_longer_first
 
 _COUNTS = (*PARTS, *FATES)
-_SHARES = ("base_value", "value", "difference", "low", "high", "p_value")
+_SHARES = ("base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value")
 _NUMBERS = ("n", "only_base", "only_model", *PARTS, *_SHARES, *FATES)
 COLUMNS = (*PAIR, "k", *_NUMBERS)
 RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
@@ -44,7 +46,8 @@ def transitions(
     Returns:
         base_run_id, run_id, base, model, head, seed, probe_set, k, n (facts that both were probed on), only_base, only_model (facts that
         only one was probed on), kept, gained, lost, never, base_value, value, difference (value - base_value), low, high (Newcombe),
-        p_value (exact McNemar), still_inside, moved, suppressed, displaced, not_read.
+        low_answers, high_answers (answers drawn again, too), p_value (exact McNemar), still_inside, moved, suppressed, displaced,
+        not_read.
     """
     return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
 
@@ -114,13 +117,16 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     rows = []
     for k in ks:
         summed = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()
+        clusters = paired_clusters(db, bases, tuned, k, **kept).groupby(groups)[columns_of("more")].sum().T
         counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in summed.to_dict("index").items()}
         for pair in known.itertuples(index=False):
             own = (pair.base_run_id, pair.run_id)
             for key in [key for key in counts if key[:2] == own] if by_relation else [own]:
                 sides = [int(side.get(key, 0)) for side in one_side]
                 name = [key[-1], labels[pair.probe_set, key[-1]]] if by_relation else []
-                rows.append((*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), *sides)))
+                got = counts.get(key, _NOTHING)
+                spread = each_interval(clusters[[key]], -1, "within" if by_relation else "overall") if got.n else [[None]] * 2
+                rows.append((*pair, *name, int(k), *_numbers(got, sides, (spread[0][0], spread[1][0]))))
     frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
     order = ["model", "head", "seed", "probe_set", "base_run_id", "run_id", *(["relation"] if by_relation else ["k"])]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
@@ -129,8 +135,8 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
 _NOTHING = Transitions(**dict.fromkeys(_COUNTS, 0))
 
 
-def _numbers(got: Transitions, only_base: int, only_model: int) -> tuple:
+def _numbers(got: Transitions, one_sided: Sequence[int], answers: tuple) -> tuple:
     n, change = got.n, got.difference
     shares = ((got.kept + got.lost) / n, (got.kept + got.gained) / n) if n else (None, None)
     parts, fates = ([getattr(got, name) for name in names] for names in (PARTS, FATES))
-    return (n, only_base, only_model, *parts, *shares, change.value, change.low, change.high, change.p, *fates)
+    return (n, *one_sided, *parts, *shares, change.value, change.low, change.high, *answers, change.p, *fates)

@@ -20,6 +20,7 @@ from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.reports.runs import choose
 from probing.reports.shown_baselines import shown_baselines
+from probing.reports.wider import wider
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import weight_drift
 
@@ -85,7 +86,7 @@ class OwnResult:
     @property
     def answer(self) -> list[str]:
         """The result in one or two sentences."""
-        last = self.layers.iloc[-1].to_dict()
+        last = wider(self.layers).iloc[-1].to_dict()
         said = self._compared(last) if self.base else [self._alone(last)]
         if self.doubt:
             said.insert(0, f"Warning: {self.doubt}")

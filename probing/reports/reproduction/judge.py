@@ -17,6 +17,7 @@ from probing.core.errors import OptionError, PublishedError
 from probing.reports.declarations import KINDS
 from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.task_success import learned, verdicts_by_model
+from probing.reports.wider import wider
 from probing.store.database import Database
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"
@@ -218,7 +219,7 @@ class Quantities:
         return ours
 
     def _table(self, report: str, rows: Rows, choice: Mapping[str, Any]) -> pd.DataFrame:
-        """A report of all models, for the values of its filters that do not depend on what is stored."""
+        """A report of all models with the wider intervals, for the values of its filters that do not depend on what is stored."""
         kind, _, name = report.partition(" ")
         if kind not in KINDS:
             raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(KINDS)}")
@@ -233,7 +234,7 @@ class Quantities:
                 chosen = KINDS[kind].choose(name, given)
             except OptionError as error:
                 raise PublishedError(f"a check names the report {report}: {error}") from error
-            self._tables[key] = chosen.report.table(self._db, chosen)
+            self._tables[key] = wider(chosen.report.table(self._db, chosen))
         return self._tables[key]
 
 

@@ -6,6 +6,7 @@ from probing.core.facts.fact import PROBE_SETS
 from probing.core.knowledge.run import RunConfig
 from probing.store.kinds import FACTS as NAME
 from probing.store.kinds import Card, Kind
+from probing.store.knowledge.answer_clusters import count_answer_clusters
 from probing.store.knowledge.counted_tables import STATEMENTS
 from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
 from probing.store.knowledge.word_ids import load_words
@@ -21,7 +22,10 @@ def _left_out(run: dict) -> str:
 FACTS = Kind(
     NAME, RunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
     listed=runs, command="probe", title="runs",
-    names=r"[^/\\\0]*", counts={"swapped ranks": empty_unfit_ranks, "words": load_words, **STATEMENTS},
+    names=r"[^/\\\0]*",
+    counts={
+        "swapped ranks": empty_unfit_ranks, "words": load_words, **STATEMENTS, "answer_clusters": count_answer_clusters,
+    },
     line="{head:<13} {probe_set:<12} {template_set:<10} read {n_read:,} = probed {n_probed:,} + left out ({left_out}){only}",
     card=Card(
         title="What every layer of {name} predicts",

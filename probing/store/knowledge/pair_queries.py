@@ -6,6 +6,7 @@ import pandas as pd
 
 from probing.core.knowledge.transitions import FATES, PARTS
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import more_values, summed
 from probing.store.knowledge.transition_sql import PART_CONDITIONS
 from probing.store.schema import NUMBERS, rows_table
 from probing.store.scope import KEPT, filters
@@ -33,22 +34,27 @@ def paired_layers(
         exposures, answer_in_subject: filters, read from the second run; None keeps all.
 
     Returns:
-        layer, n, both, first_only, second_only, neither; no row if the runs share no fact.
+        layer, n, both, first_only, second_only, neither, and ``columns_of`` the values more (the second's minus the first's) and
+        above_more (of both minus the swapped subject); no row if the runs share no fact.
     """
-    return db.query(
-        f"""
-        SELECT a.layer, count(*) AS n,
-            count(*) FILTER (a.gold_rank <= $k AND b.gold_rank <= $k) AS both,
-            count(*) FILTER (a.gold_rank <= $k AND b.gold_rank > $k) AS first_only,
-            count(*) FILTER (a.gold_rank > $k AND b.gold_rank <= $k) AS second_only,
-            count(*) FILTER (a.gold_rank > $k AND b.gold_rank > $k) AS neither
+    values = more_values("a.gold_rank", "b.gold_rank", "a.other_rank", "b.other_rank")
+    facts = f"""
         FROM {_ROWS} a
         JOIN {_ROWS} b ON b.fact_id = a.fact_id AND b.layer = a.layer
         JOIN {NUMBERS} n ON n.number = b.fact_id
         JOIN known k ON k.run_id = b.run_id AND k.fact_id = n.fact_id
+        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = n.fact_id
         WHERE a.run_id = $first AND b.run_id = $second AND {KEPT}
-        GROUP BY a.layer ORDER BY a.layer
-        """,
+    """
+    counts = {
+        "n": "true",
+        "both": "a.gold_rank <= $k AND b.gold_rank <= $k",
+        "first_only": "a.gold_rank <= $k AND b.gold_rank > $k",
+        "second_only": "a.gold_rank > $k AND b.gold_rank <= $k",
+        "neither": "a.gold_rank > $k AND b.gold_rank > $k",
+    }
+    return db.query(
+        summed(values, facts, "a.layer", "layer", counts),
         {"first": first, "second": second, "k": int(k), **filters(exposures, answer_in_subject)},
     )
 

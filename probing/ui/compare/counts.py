@@ -7,6 +7,7 @@ from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.precision import by_layer
+from probing.reports.wider import wider
 from probing.ui.compare.model_pair import Pair
 from probing.ui.frame import count_messages, yardsticks
 from probing.ui.frame.page import View
@@ -26,7 +27,7 @@ def draw(view: View, pair: Pair) -> None:
     if lost.empty or table["value"].isna().all():
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return
-    answer(_sentence(view, lost.iloc[0]))
+    answer(_sentence(view, wider(lost).iloc[0]))
     yardsticks.say_size(table, probe_set)
     blocks.figure(
         drawing(

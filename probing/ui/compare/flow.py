@@ -19,6 +19,7 @@ from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.knowledge.transitions import transitions, transitions_beside_wrong, transitions_by_relation
 from probing.reports.runs import pairs
+from probing.reports.wider import wider
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
@@ -48,7 +49,7 @@ def draw_flow(view: View, pair: Pair) -> None:
     if table.empty or not int(table["n"].iloc[0]):
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
-    row = table.iloc[0]
+    row = wider(table).iloc[0]
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
     guessed, more = _beside(view, pair)
     _sentence(row, called, k, guessed or more)
@@ -156,7 +157,7 @@ def _beside(view: View, pair: Pair) -> tuple[Markdown, Markdown]:
     layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
     if layers.empty or pair.base["layers"] != pair.model["layers"]:
         return Markdown(""), Markdown("")
-    row = layers.iloc[-1]
+    row = wider(layers).iloc[-1]
     words, guessed = [], Markdown("")
     if pd.notna(row["majority"]):
         guessed = filled(

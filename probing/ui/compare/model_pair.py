@@ -14,6 +14,7 @@ from probing.figures.shown_runs import set_name, set_order
 from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences, stored_comparability
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
+from probing.reports.wider import wider
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.count_messages import counts_only
@@ -193,7 +194,7 @@ def draw_curves(view: View, pair: Pair) -> None:
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
-    deepest = table.iloc[-1].to_dict()
+    deepest = wider(table).iloc[-1].to_dict()
     who = {"model": view.called(model), "base": view.called(base)}
     again = {"model": yardsticks.again(view, model), "base": yardsticks.again(view, base)}
     lead = filled(
@@ -246,7 +247,7 @@ def draw_curves(view: View, pair: Pair) -> None:
         on_point=lambda point: facts_link.go(of_pair(view, pair), model=str(point[0]), at_layer=int(point[1]), at_rank=k),
     )
     view.introduce()
-    cards.draw(_cards(table))
+    cards.draw(_cards(wider(table)))
     with blocks.in_words(Markdown(_WHAT), joined(" ", [more, beside_both(deepest, again), loss_minus_swapped(deepest)])):
         draw_badge(view, pair)
 

@@ -12,6 +12,7 @@ from probing.reports.comparability import as_long
 from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import pairs
+from probing.reports.wider import wider
 from probing.store.knowledge.pair_queries import paired_majority
 from probing.ui.frame import facts_link, navigation, yardsticks
 from probing.ui.frame.page import View
@@ -67,7 +68,8 @@ def draw(view: View) -> None:
 
 def in_points(view: View, lost: pd.DataFrame, models: list[str]) -> Markdown:
     """The models' losses of P@k and of P@k minus the swapped subject, in words; empty if no swapped subject is stored."""
-    rows = lost[lost["model"].isin(models)].dropna(subset=["lost_above"]).sort_values("model", key=lambda names: names.map(models.index))
+    rows = wider(lost[lost["model"].isin(models)]).dropna(subset=["lost_above"])
+    rows = rows.sort_values("model", key=lambda names: names.map(models.index))
     if rows.empty:
         return Markdown("")
     parts = [

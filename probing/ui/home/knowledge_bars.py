@@ -10,6 +10,7 @@ from probing.figures.knowledge.total_bars import above_bars, total_bars
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import in_bar_order, total
+from probing.reports.wider import wider
 from probing.ui.frame import selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.frame.yardsticks import MODES
@@ -57,7 +58,7 @@ def draw(view: View) -> None:
     if table["total"].isna().all():
         st.info("No facts are left under these filters. Loosen them in the sidebar.")
         return
-    above = _beyond(view)[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
+    above = wider(_beyond(view))[["run_id", *(f"above_{name}{end}" for name in _ABOVE for end in _ENDS)]]
     said, more = headline(view, table.dropna(subset=["total"]).merge(above, on="run_id", how="left").iloc[0])
     answer(said)
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -48,7 +48,9 @@ subject. So every curve states its head, and the page *Decoding heads* compares 
 **Averages.** *Macro* is the mean over relations, *micro* the mean over facts; every figure states which. The paper's curves are macro.
 
 **Intervals** are 95 %: Wilson intervals for micro and for a single relation; for macro, the share of each relation is drawn from a beta
-distribution, so that a relation without hits is not treated as certain; for MRR, those of a mean (Student, normal).
+distribution, so that a relation without hits is not treated as certain; for MRR, those of a mean (Student, normal). They speak of other
+facts with the same answers. With other answers, too, numbers vary more: `low_answers` and `high_answers` are a jackknife over (relation,
+answer), for P@k of runs with predictions. Sentences that compare layers or models use the outer ends of both.
 
 **Baselines.** *Majority answer*: always giving the relation's most frequent object. *Swapped subject*: the same facts, but the model is
 asked about another subject of the relation, one that does not have the right answer among its recorded answers. Only a value above it

@@ -5,6 +5,7 @@ import pandas as pd
 from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.precision import precision_by_relation
 from probing.reports.runs import pairs
+from probing.reports.wider import wider
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 
@@ -72,7 +73,7 @@ def sentence(view: View, table: pd.DataFrame, runs: pd.DataFrame, base: pd.Serie
     """
     if base is None:
         return Markdown("")
-    own = lost_points(view, runs, view.chosen.k)
+    own = wider(lost_points(view, runs, view.chosen.k))
     said = _fewer(view, table, base)
     if own.empty:
         return joined("", [said, Markdown(".")])

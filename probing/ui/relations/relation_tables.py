@@ -10,6 +10,7 @@ import streamlit as st
 
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
+from probing.reports.wider import wider
 from probing.ui.frame import facts_link, selection
 from probing.ui.frame.page import View, run_of
 from probing.ui.relations import against_base, overview
@@ -163,7 +164,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
             counts="; ".join(f"{table[one].sum()} {words}" for one, words in _COUNTED.items()),
             names=listing(list(lost["label"]), 6),
         )
-        st.markdown(joined(" ", [said, _above_floor(lost, points)]))
+        st.markdown(joined(" ", [said, _above_floor(lost, wider(points))]))
         with st.container(horizontal=True):
             for row in lost.head(_MAX_LINKS).itertuples():
                 facts_link.link(view, escape(str(row.label)), relation=row.relation, at_layer=int(row.best_layer), at_rank=chosen.k)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from probing.reports.wider import wider
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
 
@@ -67,7 +68,7 @@ def of_shares(points: pd.DataFrame, what: str) -> list[Card]:
         points: one run's rows by layer, of ``reports.knowledge.precision.by_layer``.
         what: name of the share, such as "P@1".
     """
-    rows = points.sort_values("layer")
+    rows = wider(points).sort_values("layer")
     last = rows.iloc[-1]
     found = [Card(f"{what}, last layer", _percent(last["value"]), filled("{n:,} facts", n=int(last["n"])), _line(rows["value"]))]
     return found + [of_points(rows, *one) for one in _ABOVE if one[0] in rows and pd.notna(last[one[0]])]

@@ -4,15 +4,23 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.stats.answer_clusters import each_interval
 from probing.reports.knowledge.pairs.yardsticks import joined
 from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import PAIR
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import paired_clusters, sums_of
 
 _ENDS = ("", "_low", "_high")
-_OF_RUN = ("value", "value_low", "value_high", "swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
-_LOST = (*(f"lost{end}" for end in _ENDS), *(f"lost_above{end}" for end in _ENDS))
+#: The ends if answers are drawn again, too.
+_ANSWERS = ("_low_answers", "_high_answers")
+_OF_RUN = (
+    *(f"value{end}" for end in (*_ENDS, *_ANSWERS)),
+    "swapped_n", "matched", "swapped",
+    *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)),
+)  # fmt: skip
+_LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in (*_ENDS, *_ANSWERS))
 COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
@@ -41,19 +49,26 @@ def points_lost(
         as in ``precision.by_layer``; lost with ends (base_value minus value) and lost_above with ends (the base's above_swapped minus the
         model's). by_fact: whether ``lost`` is on the facts that both were probed on, paired fact by fact as in ``transitions``; a run
         with counts only cannot be paired, so its interval combines the two as for independent shares. The interval of ``lost_above`` always
-        does so, as in ``pairs.yardsticks``. Pairs without facts under these filters have no row.
+        does so, as in ``pairs.yardsticks``. Ends with ``_answers`` are those if answers
+        are drawn again, too, paired fact by fact and empty for counts only. Pairs without facts under these filters have no row.
     """
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
     run_ids = tuple(dict.fromkeys((*pairs["base_run_id"], *pairs["run_id"])))
     last = by_layer(db, run_ids, f"p_at_{k}", "micro", exposures, answer_in_subject, last_only=True)
-    last = last.rename(columns={"low": "value_low", "high": "value_high"})
+    last = last.rename(columns={end: f"value_{end}" for end in ("low", "high", "low_answers", "high_answers")})
     table = pairs[list(PAIR)].merge(last[["run_id", "n", "majority", *_OF_RUN]], on="run_id")
     of_base = last[["run_id", *_OF_RUN]].rename(columns={"run_id": "base_run_id", **{name: f"base_{name}" for name in _OF_RUN}})
     table = table.merge(of_base, on="base_run_id").assign(k=int(k))
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
         base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
         table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
+    clusters = paired_clusters(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
+    clusters = clusters.groupby(["base_run_id", "run_id"], as_index=False).sum(numeric_only=True)
+    clusters = table[["base_run_id", "run_id"]].merge(clusters, how="left")
+    for name, value in (("lost", "more"), ("lost_above", "above_more")):
+        low, high = each_interval(sums_of(clusters, value), -1, "overall")
+        table[f"{name}_low_answers"], table[f"{name}_high_answers"] = -high, -low
     return _by_fact(table, transitions(db, pairs, (k,), exposures, answer_in_subject))[list(COLUMNS)]
 
 

@@ -4,12 +4,17 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from probing.core.stats.answer_clusters import each_interval
 from probing.core.stats.intervals import wilson
 from probing.core.stats.paired_tests import PairedCounts, paired_difference
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import sums_of
 from probing.store.knowledge.pair_queries import paired_layers
 
-_SHARES = ("base_value", "base_low", "base_high", "value", "low", "high", "difference", "difference_low", "difference_high", "p_value")
+_SHARES = (
+    "base_value", "base_low", "base_high", "value", "low", "high", "difference", "difference_low", "difference_high",
+    "difference_low_answers", "difference_high_answers", "more_low_answers", "more_high_answers", "p_value",
+)  # fmt: skip
 
 
 def paired_by_layer(
@@ -26,16 +31,18 @@ def paired_by_layer(
 
     Returns:
         layer, n (facts in common), both, base_only, model_only, neither, base_value, base_low, base_high, value, low, high (Wilson),
-        difference (the run's share minus the base's), difference_low, difference_high (Newcombe), p_value (exact McNemar).
+        difference (the run's share minus the base's), difference_low, difference_high (Newcombe),
+        difference_low_answers, difference_high_answers (answers drawn again, too), more_low_answers, more_high_answers (the same of the
+        difference of both minus the swapped subject), p_value (exact McNemar).
     """
     counted = paired_layers(db, base_run, run, k, exposures, answer_in_subject)
     rows = []
-    for row in counted.itertuples():
+    answers = [answer_ends for value in ("more", "above_more") for answer_ends in each_interval(sums_of(counted, value), -1, "overall")]
+    for row, ends in zip(counted.itertuples(), zip(*answers, strict=True), strict=True):
         both, base_only, model_only, neither = (int(value) for value in (row.both, row.first_only, row.second_only, row.neither))
         got = paired_difference(PairedCounts(both, model_only, base_only, neither))
         ours = [(hits / row.n, *wilson(hits, row.n)) for hits in (both + base_only, both + model_only)]
-        rows.append(
-            (int(row.layer), int(row.n), both, base_only, model_only, neither, *ours[0], *ours[1], got.value, got.low, got.high, got.p)
-        )
+        change = (got.value, got.low, got.high, *ends, got.p)
+        rows.append((int(row.layer), int(row.n), both, base_only, model_only, neither, *ours[0], *ours[1], *change))
     columns = ["layer", "n", "both", "base_only", "model_only", "neither", *_SHARES]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_SHARES, "float64"))

@@ -14,8 +14,10 @@ from probing.store.knowledge.pair_queries import paired_majority
 from probing.store.run_queries import runs
 
 _ENDS = ("", "_low", "_high")
+#: The ends if answers are drawn again, too.
+_ANSWERS = ("_low_answers", "_high_answers")
 #: Columns of each run; those of the base begin with "base_".
-_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in _ENDS))
+_OF_RUN = ("swapped_n", "matched", "swapped", *(f"above_swapped{end}" for end in (*_ENDS, *_ANSWERS)))
 
 
 #: What a run has in common with those that it is a yardstick of.
@@ -39,7 +41,8 @@ def paired_with_yardsticks(
         The columns of ``paired_by_layer`` and, shares, empty if they are not defined: majority (for P@1 only); for the run, and with
         ``base_`` before it for the base: above_majority, swapped_n, matched, swapped and above_swapped as in ``precision.by_layer``,
         differences with ``_low`` and ``_high``; more (above_swapped minus the base's: how much more the run gains from the subject) with
-        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide; shuffled and
+        more_low and more_high, which combine the two intervals as for independent shares (Newcombe), so rather too wide; the ends
+        with ``_answers`` are paired fact by fact; shuffled and
         shuffled_above_swapped: of the control with shuffled labels of the run's model, on all its facts; again_n: how many other models
         of the same base and objective were asked in the same way; again_low and again_high: the smallest and the largest share of them;
         again_swapped_low and again_swapped_high: the same minus their swapped subjects.

@@ -1,0 +1,154 @@
+"""How far each right answer moves a share of known facts: sums for ``core.stats.answer_clusters``.
+
+Only runs with predictions have rows: counts alone do not tell which facts have the same answer.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from probing.core.metrics import RANKS
+from probing.store.database import Database
+from probing.store.schema import NUMBERS, rows_table
+from probing.store.scope import OF_RUNS, of_runs
+
+#: The squared change of a mean without an answer, which is NULL if it is the only one.
+_CHANGE = "power(({v}_t - {v}_c * sum({v}_t) OVER {scope} / sum({v}_c) OVER {scope}) / nullif(sum({v}_c) OVER {scope} - {v}_c, 0), 2)"
+#: Sums of such steps are exact, so the order of threads makes no difference; a change of 1e-6 is still seen.
+_STEP = f"{2.0**44}::DOUBLE"
+_ROUNDED = f"coalesce(sum(floor({{v}}_{{scope}} * {_STEP} + 0.5)) / {_STEP}, 0)"
+_SUMS = {
+    "n": "sum({v}_c)",
+    "total": "sum({v}_t)",
+    "squares": "sum({v}_s)",
+    "clusters": "count(*) FILTER ({v}_c > 0)",
+    "within": _ROUNDED.replace("{scope}", "within"),
+    "overall": _ROUNDED.replace("{scope}", "overall"),
+}
+
+
+def columns_of(value: str) -> list[str]:
+    """The columns of a value with the fields of ``core.stats.answer_clusters.ClusterSums``."""
+    return [f"{value}_{name}" for name in _SUMS]
+
+
+def sums_of(rows: pd.DataFrame, value: str) -> NDArray[np.float64]:
+    """(sums, rows) of a value, as ``core.stats.answer_clusters`` takes them."""
+    return rows[columns_of(value)].to_numpy(np.float64).T
+
+
+def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: Mapping[str, str] | None = None) -> str:
+    """SQL of sums over right answers.
+
+    Args:
+        values: name -> SQL of a number of each fact, NULL if the fact does not count.
+        facts: SQL from FROM on, of rows that have the columns of ``keys`` and the fact's relation and object.
+        keys: columns that tell one mean over all relations from another, each with its table, if there are several.
+        groups: columns of the result.
+        more: further columns of the result: name -> condition of the facts that they count.
+    """
+    by_answer = [
+        f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s" for v, x in values.items()
+    ]
+    by_answer += [f"count(*) FILTER ({condition}) AS {name}" for name, condition in (more or {}).items()]
+    changes = [f"{_CHANGE.format(v=v, scope=scope)} AS {v}_{scope}" for v in values for scope in ("within", "overall")]
+    sums = [f"CAST({sql.format(v=v)} AS DOUBLE) AS {v}_{name}" for v in values for name, sql in _SUMS.items()]
+    sums += [f'CAST(sum("{name}") AS BIGINT) AS "{name}"' for name in more or {}]
+    plain = ", ".join(key.split(".")[-1] for key in keys.split(", "))
+    return f"""
+    SELECT {groups}, {", ".join(sums)}
+    FROM (
+        SELECT *, {", ".join(changes)}
+        FROM (SELECT {keys}, k.relation, f.object, {", ".join(by_answer)} {facts} GROUP BY {keys}, k.relation, f.object)
+        WINDOW within AS (PARTITION BY {plain}, relation), overall AS (PARTITION BY {plain})
+    )
+    GROUP BY {groups} ORDER BY {groups}
+    """
+
+
+def _by_layer(ks: Sequence[int], scope: str = "", layers: str = "") -> str:
+    values = {f"hits_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER)" for k in ks}
+    values |= {f"above_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER) - CAST(p.other_rank <= {k} AS INTEGER)" for k in ks}
+    facts = f"""
+        FROM {rows_table("predictions")} p
+        JOIN {NUMBERS} m ON m.number = p.fact_id
+        JOIN (SELECT * FROM known {scope}) k ON k.run_id = p.run_id AND k.fact_id = m.fact_id
+        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = m.fact_id
+        JOIN fact_runs r ON r.run_id = p.run_id {layers}
+    """
+    return summed(values, facts, "p.run_id, p.layer", "run_id, layer, relation")
+
+
+def count_answer_clusters(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the table of the sums of all facts of every run, for those who filter nothing."""
+    connection.execute(f"CREATE TABLE answer_clusters AS {_by_layer(RANKS)}")
+
+
+def answer_clusters(
+    db: Database,
+    run_ids: Sequence[str],
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+    last_only: bool = False,
+) -> pd.DataFrame:
+    """Sums over the right answers, by run, layer and relation.
+
+    Args:
+        db: the database.
+        run_ids: ids of the runs.
+        k: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters; None keeps all.
+        last_only: whether the last layer is enough; rows of others may be there.
+
+    Returns:
+        run_id, layer, relation and ``columns_of`` the values hits_k and above_k, own minus swapped subject.
+    """
+    columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
+    if exposures is None and answer_in_subject is None:
+        asked = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
+        return db.query(f"{columns} FROM answer_clusters {asked}", {"run_ids": list(run_ids)})
+    # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
+    counted = _by_layer((k,), OF_RUNS, "AND p.layer = r.layers - 1" if last_only else "")
+    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject))
+
+
+def paired_clusters(
+    db: Database,
+    base_runs: Sequence[str],
+    run_ids: Sequence[str],
+    k: int,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """Sums over the right answers of what a run knows more than its base at the last layers, by pair and relation.
+
+    Args:
+        db: the database.
+        base_runs, run_ids: the runs of each pair, in the same order.
+        k: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        base_run_id, run_id, relation and ``columns_of`` the values more, and above_more of both minus the swapped subject.
+    """
+    values = more_values("b.last_rank", "k.last_rank", "b.swapped_last_rank", "k.swapped_last_rank")
+    facts = f"""
+        FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) p
+        JOIN (SELECT * FROM known {OF_RUNS}) k ON k.run_id = p.run_id
+        JOIN known b ON b.run_id = p.base_run_id AND b.fact_id = k.fact_id
+        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = k.fact_id
+    """
+    return db.query(
+        summed(values, facts, "p.base_run_id, p.run_id", "base_run_id, run_id, relation"),
+        {"base_runs": list(base_runs), "k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+    )
+
+
+def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:
+    """SQL of what the second of two runs knows more than the first of a fact, and of the same minus the swapped subject, by their ranks."""
+    known = [f"CAST({rank} <= $k AS INTEGER)" for rank in (second, first, second_swapped, first_swapped)]
+    return {"more": f"{known[0]} - {known[1]}", "above_more": f"{known[0]} - {known[1]} - {known[2]} + {known[3]}"}
