@@ -34,6 +34,8 @@ from probing.store.run_queries import runs
 
 #: Tasks that a model of this size can be probed for at all.
 _READ = ("bigram-shift", "coordination-inversion")
+#: The yardsticks, and how they are compared.
+COMPARED = [f"{name}, equal confidence" if name in (WRONG, NEVER_HAD) else name for name in YARDSTICKS]
 _CHANGES = ("entropy-change-first", "emd-first", "cka-first", "cka-mean")
 
 
@@ -148,7 +150,8 @@ def _recovered(db: Database, base: str) -> pd.DataFrame:
     return found[found["base"] == base]
 
 
-def _outcomes(db: Database, base: str) -> list[str]:
+def outcomes(db: Database, base: str) -> list[str]:
+    """Of 100 facts that the base knew, what became of them, by model; why no layers were put back stands in the place of their share."""
     lines = _table("model", "known by the base", *OUTCOMES)
     for model, rows in outcome(db, _recovered(db, base)).groupby("model", sort=False):
         cells = (one.note or f"{one.per_100:.1f}" for one in rows.itertuples())
@@ -166,16 +169,19 @@ def _memory(db: Database, base: str) -> list[str]:
 
 
 def _ways_back(db: Database, base: str) -> list[str]:
-    """Each way by itself; the share of lost facts beside that of a yardstick is the one of the facts that are compared with it."""
-    equal = {name: ", equal confidence" for name in (WRONG, NEVER_HAD)}
-    lines = _table("model", "way", *(f"{name}{equal.get(name, '')}" for name in YARDSTICKS))
+    """Each way by itself, next to every yardstick; the share is that of the facts that are compared with it."""
+    lines = _table("model", "way", *COMPARED)
     for (model, way), rows in usual(ways(db, _recovered(db, base))).groupby(["model", "way"], sort=False):
-        cells = dict.fromkeys(YARDSTICKS, "")
-        for one in rows.itertuples():
-            shares = f"{100 * one.share:.1f} (n {one.n:,}) against {100 * one.yardstick_share:.1f} (n {one.n_yardstick:,})"
-            cells[one.yardstick] = f"{shares}: {_points(one.difference, one.low, one.high)}"
-        lines.append(_row(_short(str(model), base), way, *cells.values()))
+        there = rows.set_index("yardstick")
+        cells = (against(there.loc[name]) if name in there.index else "" for name in YARDSTICKS)
+        lines.append(_row(_short(str(model), base), way, *cells))
     return lines
+
+
+def against(row: pd.Series) -> str:
+    """The share of lost facts against that of a yardstick, and their difference: a row of the report ``ways``."""
+    shares = f"{100 * row['share']:.1f} (n {row['n']:,}) against {100 * row['yardstick_share']:.1f} (n {row['n_yardstick']:,})"
+    return f"{shares}: {_points(row['difference'], row['low'], row['high'])}"
 
 
 def _prevented(db: Database, base: str) -> list[str]:
@@ -288,7 +294,7 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("The facts that the base knows at its last layer, T-REx", "report transitions --head logit_lens --probe-set trex", _fates),
     ("A union over layers grows by chance: P@1 on T-REx, macro", "report total --head logit_lens --probe-set trex", _union),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
-    ("Outcomes of 100 facts that the base knew, T-REx", "forgetting report outcome", _outcomes),
+    ("Outcomes of 100 facts that the base knew, T-REx", "forgetting report outcome", outcomes),
     ("Memory, or good guesses? Lost facts of T-REx", "forgetting report memory", _memory),
     ("Lost facts that come back next to each yardstick, T-REx: per cent, difference in points", "forgetting report ways", _ways_back),
     ("What prevents forgetting, T-REx", "series report prevention", _prevented),
