@@ -4,7 +4,7 @@ from data.making.card_family import COMPARED, against, outcomes
 from probing.core.forgetting.groups import LOST
 from probing.core.forgetting.memory import said
 from probing.core.forgetting.summary import YARDSTICKS
-from probing.core.forgetting.ways import BY_ANSWER, BY_SUBJECT, RELEARNED, STEPS, USUAL_STEPS, WAYS
+from probing.core.forgetting.ways import AS_IT_IS, BY_ANSWER, BY_SUBJECT, RELEARNED, STEPS, USUAL_STEPS, WAYS, called
 from probing.core.registry import REPOSITORY
 from probing.reports.forgetting.outcome import memory, ways
 from probing.reports.forgetting.runs import stored_runs
@@ -15,11 +15,10 @@ from tests.written_heads import BASE, replaced
 DOCS = REPOSITORY / "docs" / "forgetting.md"
 #: The fine-tuned model that lost most, and one that learned its task.
 MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-ner-conll")
-#: The ways beside relearning, whose tests are told in short.
-_OTHERS = tuple(way for way in WAYS if way != RELEARNED)
+#: Way and protocol of the tests of memory: relearning split by answer in the words of the command, then the others in short.
+_TESTED = ((RELEARNED, BY_ANSWER), (RELEARNED, BY_SUBJECT), *((way, AS_IT_IS) for way in WAYS if way != RELEARNED))
 TESTS = (
-    f"| model | stated facts | never had | {RELEARNED}: stated minus never had | {' | '.join(_OTHERS)} |\n"
-    + "|---|---:|---:|---|---|---|---|"
+    f"| model | stated facts | never had | {' | '.join(called(*one) for one in _TESTED)} |\n|---|---:|---:" + "|---" * len(_TESTED) + "|"
 )
 STEP = f"| model | steps | all lost facts | {' | '.join(COMPARED)} |\n" + "|---" * (3 + len(COMPARED)) + "|"
 
@@ -29,10 +28,10 @@ def tests_of_memory(db: Database) -> str:
     runs = stored_runs(db, None, ("trex",), (1,))
     lines = [TESTS]
     for model, rows in memory(db, runs[runs["base"] == BASE]).groupby("model", sort=False):
-        by_way = {row.way: row for row in rows.itertuples()}
-        one = by_way[RELEARNED]
+        tests = {(row.way, row.protocol): row for row in rows.itertuples()}
+        one = tests[_TESTED[0]]
         cells = [f"{one.n:,}", f"{one.n_never_had:,}", said(one.verdict, one.difference, one.low, one.high, one.detectable)]
-        cells += [f"{by_way[way].verdict}: {100 * by_way[way].difference:+.1f}" if way in by_way else "" for way in _OTHERS]
+        cells += [f"{tests[key].verdict}: {100 * tests[key].difference:+.1f}" if key in tests else "" for key in _TESTED[1:]]
         lines.append(f"| {str(model).removeprefix(f'{BASE}-')} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

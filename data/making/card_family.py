@@ -8,7 +8,7 @@ from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.forgetting.groups import WRONG
 from probing.core.forgetting.memory import said
 from probing.core.forgetting.summary import NEVER_HAD, YARDSTICKS
-from probing.core.forgetting.ways import OUTCOMES
+from probing.core.forgetting.ways import OUTCOMES, called
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge import transitions as facts
 from probing.core.sentences.example import POOLINGS
@@ -164,7 +164,7 @@ def _memory(db: Database, base: str) -> list[str]:
     lines = _table("model", "way", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
     for row in memory(db, _recovered(db, base)).itertuples():
         test = said(row.verdict, row.difference, row.low, row.high, row.detectable)
-        lines.append(_row(_short(row.model, base), row.way, f"{row.n:,}", f"{row.n_never_had:,}", test))
+        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), f"{row.n:,}", f"{row.n_never_had:,}", test))
     return lines
 
 

@@ -44,7 +44,7 @@ def test_the_first_sentence_has_the_parts_of_100_facts_and_the_test_of_memory_of
     if model.name in planted.TESTS:
         difference, low, high = planted.TESTS[model.name]
         found = MEMORY if low > 0 else UNKNOWN
-        assert said_of(found, difference, low, high, detectable((high - low) / 4)).capitalize() in sentence
+        assert said_of(found, difference, low, high, detectable((high - low) / 4)) in sentence
     else:
         assert NO_TEST in sentence
     assert (planted.NOT_PUT_BACK in said(app)) == (model is planted.WHOLE_BASE)

@@ -9,6 +9,7 @@ from probing.core.forgetting.groups import NEVER_KNOWN, WRONG
 from probing.core.forgetting.memory import GUESSES, MEMORY, UNKNOWN, detectable, verdict
 from probing.core.forgetting.summary import NEVER_HAD
 from probing.core.forgetting.ways import (
+    AS_IT_IS,
     BY_ANSWER,
     BY_SUBJECT,
     FITTED_HEAD,
@@ -93,7 +94,10 @@ def test_each_way_has_the_yardsticks_that_say_something_of_it(db):
 
 def test_memory_is_said_by_one_rule_and_only_where_the_training_text_is_known(db):
     table = memory(db, stored_runs(db, ks=[1]))
-    assert list(table.groupby("model", sort=False)["way"].agg(set)) == [set(WAYS)] * len(planted.TESTS)
+    tests = [(way, AS_IT_IS) for way in WAYS if way != RELEARNED] + [(RELEARNED, BY_ANSWER), (RELEARNED, BY_SUBJECT)]
+    assert sorted(table[["model", "way", "protocol"]].itertuples(index=False, name=None)) == sorted(
+        (model, *one) for model in planted.TESTS for one in tests
+    )
     for model, verdict_of_it in ((COLA.name, MEMORY), (SST_2.name, UNKNOWN)):
         mine, (difference, low, high) = table[table["model"] == model], planted.TESTS[model]
         assert mine["difference"].to_numpy() == pytest.approx(difference) and set(mine["verdict"]) == {verdict_of_it}
@@ -118,8 +122,9 @@ def test_memory_is_said_by_one_rule_and_only_where_the_training_text_is_known(db
 )
 def test_a_verdict_must_hold_without_the_commonest_answer(ends, without, found):
     assert verdict(*ends, *without) == found
-    row = pd.DataFrame([dict(zip(("low", "high", "low_without", "high_without"), (*ends, *without), strict=True)) | {"error": 0.01}])
-    assert outcomes.tested(row)["verdict"].tolist() == [found]
+    row = dict(zip(("low", "high", "low_without", "high_without"), (*ends, *without), strict=True)) | {"error": 0.01}
+    rows = [row | {"yardstick": NEVER_HAD, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
+    assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [found], "the test is that of 15 steps"
 
 
 def test_falls_are_medians_and_shares_of_the_lost_facts(db):
