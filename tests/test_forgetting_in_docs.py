@@ -20,10 +20,11 @@ def test_the_tables_are_those_that_make_docs_writes(database):
     assert written_forgetting.with_tables(DOCS, database) == DOCS, "make docs writes them again"
 
 
-def test_right_answers_come_back_more_often_than_wrong_ones_of_every_confidence_and_bins_add_up(database):
-    lines = written_forgetting.by_confidence(database).splitlines()[2:]
-    right, wrong = ([int(one) for one in re.findall(r"(\d+) \(", line)] for line in lines[:2])
-    assert all(one > other for one, other in zip(right, wrong, strict=True))
-    of_all = written_forgetting.by_step(database).splitlines()[-1]
-    facts = [int(one.replace(",", "")) for one in re.findall(r"n ([\d,]+)", lines[0])]
-    assert f"n {sum(facts):,})" in of_all
+def test_more_comes_back_with_more_steps_and_the_outcomes_add_up_to_100(database):
+    for model in written_forgetting.MODELS:
+        lines = [line.split(" | ") for line in written_forgetting.by_step(database).splitlines() if model.endswith(line[2:].split(" ")[0])]
+        shares = [float(cells[2].split(" ")[0]) for cells in lines]
+        assert shares[:3] == sorted(shares[:3]) and len(lines) == 4
+        assert len({re.search(r"n ([\d,]+)", cells[2])[1] for cells in lines}) == 1
+    for line in written_forgetting.outcomes(database, written_forgetting.BASE)[2:]:
+        assert sum(float(cell) for cell in line.strip("| ").split(" | ")[2:] if cell[0].isdigit()) == pytest.approx(100, abs=0.4)

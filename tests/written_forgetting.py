@@ -1,14 +1,12 @@
 """The tables of docs/forgetting.md, from the shipped results; ``make docs`` writes them, and a test compares them."""
 
-from itertools import pairwise
-
-import pandas as pd
-
-from probing.core.forgetting.excess import CONFIDENCE_BINS
-from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.protocols import OWN, RANDOM_BODY, RIGHT
-from probing.core.forgetting.ways import RELEARNED, USUAL_STEPS
+from data.making.card_family import COMPARED, against, outcomes
+from probing.core.forgetting.groups import LOST
+from probing.core.forgetting.memory import said
+from probing.core.forgetting.summary import YARDSTICKS
+from probing.core.forgetting.ways import AS_IT_IS, BY_ANSWER, BY_SUBJECT, RELEARNED, STEPS, USUAL_STEPS, WAYS, called
 from probing.core.registry import REPOSITORY
+from probing.reports.forgetting.outcome import memory, ways
 from probing.reports.forgetting.runs import stored_runs
 from probing.store.database import Database
 from probing.store.forgetting import queries
@@ -17,41 +15,41 @@ from tests.written_heads import BASE, replaced
 DOCS = REPOSITORY / "docs" / "forgetting.md"
 #: The fine-tuned model that lost most, and one that learned its task.
 MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-ner-conll")
-STEPS = (
-    "| model | steps | lost, held out | never known, matched | wrong answers of the base | random body: lost | random body: never known |\n"
-    "|---|---:|---|---|---|---|---|"
+#: Way and protocol of the tests of memory: relearning split by answer in the words of the command, then the others in short.
+_TESTED = ((RELEARNED, BY_ANSWER), (RELEARNED, BY_SUBJECT), *((way, AS_IT_IS) for way in WAYS if way != RELEARNED))
+TESTS = (
+    f"| model | stated facts | never had | {' | '.join(called(*one) for one in _TESTED)} |\n|---|---:|---:" + "|---" * len(_TESTED) + "|"
 )
-_ENDS = [0, *CONFIDENCE_BINS, 1]
-BINS = (
-    "| asked | relearned with | "
-    + " | ".join(f"{low:g} to {high:g}" for low, high in pairwise(_ENDS))
-    + " |\n|---|---|"
-    + "---|" * (len(CONFIDENCE_BINS) + 1)
-)
+STEP = f"| model | steps | all lost facts | {' | '.join(COMPARED)} |\n" + "|---" * (3 + len(COMPARED)) + "|"
 
 
-def by_step(db: Database) -> str:
-    """What comes back after 5, 15 and 45 steps, in per cent with intervals; ``MODELS``."""
-    lines = [STEPS]
-    for model in MODELS:
-        found = _shares(db, model, bins=False)
-        for level in sorted(found["level"].unique()):
-            of_level = found[found["level"] == level]
-            cells = [_shown(of_level, RIGHT, group) for group in (LOST, NEVER_KNOWN, WRONG)]
-            cells += [_shown(of_level, RANDOM_BODY, group) for group in (LOST, NEVER_KNOWN)]
-            lines.append(f"| {model.removeprefix(f'{BASE}-')} | {level} | {' | '.join(cells)} |")
+def tests_of_memory(db: Database) -> str:
+    """The test of memory of every model of the family: of relearning in the words of the command, of other ways the verdict."""
+    runs = stored_runs(db, None, ("trex",), (1,))
+    lines = [TESTS]
+    for model, rows in memory(db, runs[runs["base"] == BASE]).groupby("model", sort=False):
+        tests = {(row.way, row.protocol): row for row in rows.itertuples()}
+        one = tests[_TESTED[0]]
+        cells = [f"{one.n:,}", f"{one.n_never_had:,}", said(one.verdict, one.difference, one.low, one.high, one.detectable)]
+        cells += [f"{tests[key].verdict}: {100 * tests[key].difference:+.1f}" if key in tests else "" for key in _TESTED[1:]]
+        lines.append(f"| {str(model).removeprefix(f'{BASE}-')} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def by_confidence(db: Database) -> str:
-    """The base's right and wrong answers that the last of ``MODELS`` says again after 15 steps, by the base's probability of its answer."""
-    found = _shares(db, MODELS[-1], bins=True)
-    found = found[found["level"] == USUAL_STEPS]
-    lines = [BINS]
-    for protocol in (RIGHT, OWN):
-        for group in (LOST, WRONG):
-            cells = [_shown(found[found["bin"] == number], protocol, group) for number in range(len(CONFIDENCE_BINS) + 1)]
-            lines.append(f"| {'right' if group == LOST else 'wrong'} answers | {protocol} | {' | '.join(cells)} |")
+def by_step(db: Database) -> str:
+    """What relearning brings back of the lost facts of ``MODELS``, and of those that are compared with each yardstick, beside it."""
+    lines = [STEP]
+    for model in MODELS:
+        runs = stored_runs(db, [model], ["trex"], [1])
+        shares = queries.shares(db, list(runs["run_id"])).set_index(["way", "protocol", "level", "asked"])
+        beside = ways(db, runs).set_index(["way", "protocol", "level", "yardstick"])
+        for protocol, steps in (*((BY_ANSWER, one) for one in STEPS), (BY_SUBJECT, USUAL_STEPS)):
+            lost = shares.loc[RELEARNED, protocol, steps, LOST]
+            cells = [f"{100 * lost['share']:.1f} ({100 * lost['low']:.1f} to {100 * lost['high']:.1f}; n {lost['n']:,})"]
+            for yardstick in YARDSTICKS:
+                key = (RELEARNED, protocol, steps, yardstick)
+                cells.append(against(beside.loc[key]) if key in beside.index else "")
+            lines.append(f"| {model.removeprefix(f'{BASE}-')} | {steps}, {protocol} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -61,18 +59,4 @@ def with_tables(text: str, db: Database) -> str:
     Raises:
         ValueError: if it has not each table once.
     """
-    return replaced(text, by_step(db), by_confidence(db))
-
-
-def _shares(db: Database, model: str, bins: bool) -> pd.DataFrame:
-    run = stored_runs(db, [model], ["trex"], [1])["run_id"]
-    found = queries.shares(db, list(run), bins=bins)
-    return found[found["way"] == RELEARNED]
-
-
-def _shown(rows: pd.DataFrame, protocol: str, group: str) -> str:
-    """A share in per cent with its interval and, of single bins, its number of facts; empty if there is none."""
-    (one,) = rows[(rows["protocol"] == protocol) & (rows["asked"] == group)].to_dict("records") or [None]
-    if one is None:
-        return ""
-    return f"{100 * one['share']:.0f} ({100 * one['low']:.0f} to {100 * one['high']:.0f}; n {one['n']:,})"
+    return replaced(text, tests_of_memory(db), "\n".join(outcomes(db, BASE)), by_step(db))

@@ -83,12 +83,8 @@ def followed_words(model: str, head: str) -> dict[str, list[int]]:
 
 def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, list[str]]:
     """The kind of heads, and the ids of the runs with them."""
-    primary = found[
-        (found["model"] == model)
-        & (found["role"] == "primary")
-        & (found["template_set"] == "default")
-        & found["probe_set"].isin(["trex", "google_re"])
-    ]
+    primary = found[(found["model"] == model) & (found["role"] == "primary") & (found["template_set"] == "default")]
+    primary = primary[primary["probe_set"].isin(["trex", "google_re"])]
     for kind in (head,) if head else (LOGIT_LENS, TIED):
         if ids := list(primary.loc[primary["head"] == kind, "run_id"]):
             return kind, ids
@@ -103,16 +99,6 @@ def _counts(db: Database, ids: Sequence[str], relations: set[str], exposures: tu
     sizes = majority(db, ids, exposures).set_index("relation")["majority_hits"]
     layers: Layers = {}
     for row in frame[frame["relation"].isin(relations)].itertuples():
-        layers.setdefault(int(row.layer), []).append(
-            LayerCounts(
-                row.relation,
-                int(row.n),
-                int(row.hits_1),
-                int(row.hits_10),
-                int(row.answer_hits_1),
-                int(sizes[row.relation]),
-                int(row.other_n),
-                int(row.other_1),
-            )
-        )
+        numbers = (row.n, row.hits_1, row.hits_10, row.answer_hits_1, sizes[row.relation], row.other_n, row.other_1)
+        layers.setdefault(int(row.layer), []).append(LayerCounts(row.relation, *(int(one) for one in numbers)))
     return layers

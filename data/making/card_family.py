@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 
 from probing.core.edges.tasks import EDGE_TASKS
-from probing.core.forgetting.protocols import RIGHT
+from probing.core.forgetting.groups import WRONG
+from probing.core.forgetting.memory import said
+from probing.core.forgetting.summary import NEVER_HAD, YARDSTICKS
+from probing.core.forgetting.ways import OUTCOMES, called
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge import transitions as facts
 from probing.core.sentences.example import POOLINGS
@@ -14,7 +17,7 @@ from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.edges.summary import summary
-from probing.reports.forgetting.outcome import ways
+from probing.reports.forgetting.outcome import memory, outcome, ways
 from probing.reports.forgetting.prevention import prevention
 from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.knowledge.precision import precision
@@ -31,6 +34,8 @@ from probing.store.run_queries import runs
 
 #: Tasks that a model of this size can be probed for at all.
 _READ = ("bigram-shift", "coordination-inversion")
+#: The yardsticks, and how they are compared.
+COMPARED = [f"{name}, equal confidence" if name in (WRONG, NEVER_HAD) else name for name in YARDSTICKS]
 _CHANGES = ("entropy-change-first", "emd-first", "cka-first", "cka-mean")
 
 
@@ -139,22 +144,44 @@ def _drift(db: Database, base: str) -> list[str]:
     return lines + [_row(_short(str(model), base), *(f"{100 * one:.1f}" for one in row)) for model, row in wide.iterrows()]
 
 
-def _ways_back(db: Database, base: str) -> list[str]:
-    """Each way by itself: what it brings back, and the excess over each yardstick, in points."""
-    known = stored_runs(db, None, ("trex",), (1,))
-    known = known[known["base"] == base]
-    table = usual(ways(db, known)) if len(known) else pd.DataFrame(columns=["protocol", "yardstick"])
-    table = table[table["protocol"] == RIGHT]
-    yardsticks = sorted(table["yardstick"].unique())
-    lines = _table("model", "way", "comes back", *(f"over {yardstick}" for yardstick in yardsticks))
-    for (model, way), rows in table.groupby(["model", "way"], sort=False):
-        one = rows.set_index("yardstick")
-        cells = []
-        for name in yardsticks:
-            there = name in one.index
-            cells.append(_points(*(one.loc[name, column] for column in ("excess", "low", "high"))) if there else "")
-        lines.append(_row(_short(str(model), base), way, f"{100 * rows['share'].max():.1f}", *cells))
+def _recovered(db: Database, base: str) -> pd.DataFrame:
+    """The runs that asked the family for lost facts of T-REx."""
+    found = stored_runs(db, None, ("trex",), (1,))
+    return found[found["base"] == base]
+
+
+def outcomes(db: Database, base: str) -> list[str]:
+    """Of 100 facts that the base knew, what became of them, by model; why no layers were put back stands in the place of their share."""
+    lines = _table("model", "known by the base", *OUTCOMES)
+    for model, rows in outcome(db, _recovered(db, base)).groupby("model", sort=False):
+        cells = (one.note or f"{one.per_100:.1f}" for one in rows.itertuples())
+        lines.append(_row(_short(str(model), base), f"{rows['known'].iloc[0]:,}", *cells))
     return lines
+
+
+def _memory(db: Database, base: str) -> list[str]:
+    """The test of memory in the words of command and page."""
+    lines = _table("model", "way", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
+    for row in memory(db, _recovered(db, base)).itertuples():
+        test = said(row.verdict, row.difference, row.low, row.high, row.detectable)
+        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), f"{row.n:,}", f"{row.n_never_had:,}", test))
+    return lines
+
+
+def _ways_back(db: Database, base: str) -> list[str]:
+    """Each way by itself, next to every yardstick; the share is that of the facts that are compared with it."""
+    lines = _table("model", "way", *COMPARED)
+    for (model, way), rows in usual(ways(db, _recovered(db, base))).groupby(["model", "way"], sort=False):
+        there = rows.set_index("yardstick")
+        cells = (against(there.loc[name]) if name in there.index else "" for name in YARDSTICKS)
+        lines.append(_row(_short(str(model), base), way, *cells))
+    return lines
+
+
+def against(row: pd.Series) -> str:
+    """The share of lost facts against that of a yardstick, and their difference: a row of the report ``ways``."""
+    shares = f"{100 * row['share']:.1f} (n {row['n']:,}) against {100 * row['yardstick_share']:.1f} (n {row['n_yardstick']:,})"
+    return f"{shares}: {_points(row['difference'], row['low'], row['high'])}"
 
 
 def _prevented(db: Database, base: str) -> list[str]:
@@ -267,7 +294,9 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("The facts that the base knows at its last layer, T-REx", "report transitions --head logit_lens --probe-set trex", _fates),
     ("A union over layers grows by chance: P@1 on T-REx, macro", "report total --head logit_lens --probe-set trex", _union),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
-    ("Lost facts that come back, T-REx: per cent, and points over each yardstick", "forgetting report ways", _ways_back),
+    ("Outcomes of 100 facts that the base knew, T-REx", "forgetting report outcome", outcomes),
+    ("Memory, or good guesses? Lost facts of T-REx", "forgetting report memory", _memory),
+    ("Lost facts that come back next to each yardstick, T-REx: per cent, difference in points", "forgetting report ways", _ways_back),
     ("What prevents forgetting, T-REx", "series report prevention", _prevented),
     ("Edge probing: micro F1 in per cent on development data", "edges report summary", _edges),
     ("Edge probing after fine-tuning", "edges report summary", _tuned_edges),

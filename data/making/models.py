@@ -87,14 +87,7 @@ class Tuned:
         """
         rate = learning_rate(BY_END[self.like]) if self.like else None
         length = TrainingLength(
-            self.steps,
-            _TOKENS,
-            rate=rate,
-            pieces=self.pieces,
-            dropout=0.1,
-            looks=_LOOKS,
-            patience=self.patience,
-            bfloat16=True,
+            self.steps, _TOKENS, rate=rate, pieces=self.pieces, dropout=0.1, looks=_LOOKS, patience=self.patience, bfloat16=True
         )
         if self.more.get("shuffled_labels"):
             # Its score never rises: the best state of several looks would be one of the first.

@@ -117,10 +117,8 @@ class Contrast:
             return f"{self.exposure} minus {self.held}: no relation has facts of both kinds"
         interval = f"95 % interval {100 * self.low:.1f} to {100 * self.high:.1f}"
         verdict = "" if self.shown else ": not shown"
-        return (
-            f"{self.exposure} minus {self.held}: {100 * self.value:.1f} points, {interval}{verdict} "
-            f"({self.n:,} {self.exposure}, {self.n_held:,} {self.held})"
-        )
+        sizes = f"({self.n:,} {self.exposure}, {self.n_held:,} {self.held})"
+        return f"{self.exposure} minus {self.held}: {100 * self.value:.1f} points, {interval}{verdict} {sizes}"
 
 
 def contrast(exposure: str, seen: Sequence[LayerCounts], held: Sequence[LayerCounts], name: str = "held out") -> Contrast:
@@ -175,13 +173,9 @@ def conditions(
             )
         )
     above = majority_points(layers[depth])
-    found.append(
-        Condition(
-            f"all facts, layer {depth}: P@1 is at least {100 * ABOVE_MAJORITY:.0f} points above the majority answer",
-            "there are no facts" if above is None else str(above),
-            above is not None and above.value >= ABOVE_MAJORITY,
-        )
-    )
+    name = f"all facts, layer {depth}: P@1 is at least {100 * ABOVE_MAJORITY:.0f} points above the majority answer"
+    measured = "there are no facts" if above is None else str(above)
+    found.append(Condition(name, measured, above is not None and above.value >= ABOVE_MAJORITY))
     effect = contrast("stated", stated.get(depth, ()), held.get(depth, ()))
     name = f"layer {depth}: P@1 of stated minus held-out facts is above 0, standardised by relation"
     return [*found, Condition(name, str(effect), effect.shown)]

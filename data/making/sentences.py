@@ -102,10 +102,7 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     Raises:
         StoreError: if a file cannot be read, or two rows have the same key.
     """
-    lighter = {
-        "sentence_predictions": _with_answers,
-        "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair"),
-    }
+    lighter = {"sentence_predictions": _with_answers, "sentence_examples": lambda rows, _: without_texts(rows, "text", "pair")}
     tables = {
         "sentence_runs": [table.name for table in sentence_tables.TABLES],
         "change_runs": [table.name for table in change_tables.TABLES if table.per == "run_id"],

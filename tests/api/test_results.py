@@ -12,6 +12,7 @@ import pytest
 
 from probing.api.results import Results, open_results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
+from probing.core.forgetting.ways import MOVED
 from probing.reports.table_text import objects
 from probing.store.build import build_database
 from probing.store.kinds import KINDS
@@ -111,8 +112,9 @@ def test_a_frame_of_changes_holds_what_the_command_prints(results, printed, word
 @pytest.mark.parametrize(
     ("words", "given"),
     [
-        (["relations", "--model", COLA.name, "--way", "relearned"], {"model": COLA.name, "way": "relearned"}),
-        (["facts", "--model", COLA.name, "--relation", "P36"], {"model": COLA.name, "relation": "P36"}),
+        (["memory"], {}),
+        (["falls", "--k", "1"], {"k": 1}),
+        (["facts", "--model", COLA.name, "--relation", "P36", "--way", MOVED], {"model": COLA.name, "relation": "P36", "way": MOVED}),
     ],
 )
 def test_a_frame_of_lost_facts_holds_what_the_command_prints(results, printed, words, given):

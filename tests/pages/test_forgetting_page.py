@@ -4,6 +4,9 @@ import re
 
 import pytest
 
+from probing.core.forgetting.memory import MEMORY, NO_TEST, UNKNOWN, detectable
+from probing.core.forgetting.memory import said as said_of
+from probing.core.forgetting.ways import LAYERS_BACK, NOT_RECOVERED, OUTCOMES
 from tests import forgetting_planted as planted
 from tests.fine_tuning_planted import plant_facts
 from tests.pages.conftest import opening, visited
@@ -26,30 +29,33 @@ def look(everything, tmp_path_factory):
 
 
 def first_sentence(app) -> str:
-    return next(str(one.value) for one in app.main.markdown if "Of 100 facts" in str(one.value))
+    return next(str(one.value) for one in app.main.markdown if "Of 100 facts" in str(one.value)).replace("\\", "")
 
 
 @pytest.mark.parametrize("model", planted.MODELS, ids=lambda model: model.name)
-def test_the_first_sentence_has_the_parts_of_100_facts_and_calls_only_what_is_above_its_yardsticks_out_of_reach(look, model):
+def test_the_first_sentence_has_the_parts_of_100_facts_and_the_test_of_memory_of_relearning(look, model):
     app = whole(look, "forgetting", lost_model=model.name)
-    lost, known = planted.lost_facts(model), sum(planted.KNOWN.values())
-    parts = {way: sum(one["way"] == way for one in lost) for way in (*planted.WAYS, "not recovered")}
-    reached = sum(parts[way] for way in planted.ABOVE[model.name])
-    numbers = [known - len(lost), reached, parts["not recovered"]]
-    found = re.findall(r"\*\*(\d+)\*\*", first_sentence(app))
-    assert found == [f"{100 * n / known:.0f}" for n in numbers]
-    assert ("cannot tell" in first_sentence(app)) == ("relearned" not in planted.ABOVE[model.name])
     assert not app.exception
+    lost, known = planted.lost_facts(model), sum(planted.KNOWN.values())
+    left = sum(one["way"] == NOT_RECOVERED for one in lost)
+    sentence = first_sentence(app)
+    parts = [float(one) for one in re.findall(r"\*\*(\d+)\*\*", sentence)]
+    assert parts == pytest.approx([100 * n / known for n in (known - len(lost), len(lost) - left, left)], abs=0.501)
+    if model.name in planted.TESTS:
+        difference, low, high = planted.TESTS[model.name]
+        found = MEMORY if low > 0 else UNKNOWN
+        assert said_of(found, difference, low, high, detectable((high - low) / 4)) in sentence
+    else:
+        assert NO_TEST in sentence
+    assert (planted.NOT_PUT_BACK in said(app)) == (model is planted.WHOLE_BASE)
 
 
-def test_the_bars_are_of_all_models_with_the_control_last_and_ways_that_are_not_above_are_hatched(look):
+def test_the_bars_are_of_all_models_with_the_control_last_and_end_at_100(look):
     app = look("forgetting", lost_model=COLA.name)
     assert [one.value for one in app.main.header] == SECTIONS
     bars, layers = charts(app)
     assert [name for trace in bars["data"][:1] for name, _ in trace["customdata"]] == [COLA.name, SST_2.name, CONTROL.name]
-    shapes = {trace["name"]: trace["marker"]["pattern"]["shape"] for trace in bars["data"]}
-    assert shapes["relearned"] == ["", "", "."] and set(shapes["another layer"]) <= {"/", "."} and shapes["kept"] == ["", "", ""]
-    assert len(layers["data"]) == 2
+    assert [trace["name"] for trace in bars["data"]] == list(OUTCOMES) and len(layers["data"]) == 2
     for figure in (bars, layers):
         (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
         assert "data" in stamp["text"]
@@ -60,20 +66,20 @@ def test_the_words_above_the_first_figure_are_few(look):
     assert len(words.split()) <= 120 and len(re.findall(r"[+-]?\d+(?:\.\d+)?", re.sub(r"\([^)]*\)", "", words))) <= 5
 
 
-def test_a_fact_is_chosen_by_way_and_relation_and_has_its_story(look):
-    fact = next(one for one in planted.lost_facts(COLA) if one["way"] == "layers put back")
-    app = look("forgetting", lost_model=COLA.name, lost_way="layers put back", lost_relation=fact["relation"], lost_fact=fact["fact_id"])
+def test_a_fact_is_chosen_by_outcome_and_relation_and_has_its_story(look):
+    fact = next(one for one in planted.lost_facts(COLA) if one["way"] == LAYERS_BACK)
+    app = look("forgetting", lost_model=COLA.name, lost_way=LAYERS_BACK, lost_relation=fact["relation"], lost_fact=fact["fact_id"])
     text = said(app)
-    assert "it is back with the last 1 of the base's layers" in text and "Subject 2" in text
+    assert "it is back with the last 1 of the base's layers" in text and "Subject 3" in text and "1 of 3 seeds after 15" in text
     assert "python -m probing probe --model" in "\n".join(one.value for one in app.main.get("code"))
-    gone = next(one for one in planted.lost_facts(COLA) if one["way"] == "not recovered")
+    gone = next(one for one in planted.lost_facts(COLA) if one["way"] == NOT_RECOVERED)
     assert "not recovered by any of these ways" in said(look("forgetting", lost_model=COLA.name, lost_fact=gone["fact_id"]))
 
 
 def test_never_a_word_that_no_way_can_show(look):
     for model in planted.MODELS:
         text = said(whole(look, "forgetting", lost_model=model.name)).lower()
-        assert not re.search(r"\b(erased|gone|deleted|still there)\b", text)
+        assert not re.search(r"\b(erased|gone|deleted|still there|out of reach)\b", text)
 
 
 def test_an_empty_store_and_a_strange_link_say_what_to_do(look, tmp_path, monkeypatch):

@@ -2,12 +2,31 @@
 
 from collections import Counter
 
+import pandas as pd
 import pytest
 
-from probing.core.forgetting.excess import ABOVE, BELOW, POOLED, UNKNOWN
+from probing.core.forgetting.groups import NEVER_KNOWN, WRONG
+from probing.core.forgetting.memory import GUESSES, MEMORY, UNKNOWN, detectable, verdict
+from probing.core.forgetting.summary import NEVER_HAD
+from probing.core.forgetting.ways import (
+    AS_IT_IS,
+    BY_ANSWER,
+    BY_SUBJECT,
+    FITTED_HEAD,
+    KEPT,
+    LAYERS_BACK,
+    LOST_OUTCOMES,
+    OTHER_LAYER,
+    OUTCOMES,
+    RANDOM_BODY,
+    RELEARNED,
+    STEPS,
+    WAYS,
+)
+from probing.reports.forgetting import outcome as outcomes
 from probing.reports.forgetting import places
-from probing.reports.forgetting.outcome import KEPT, PARTS, by_confidence, outcome, ways
-from probing.reports.forgetting.runs import stored_runs
+from probing.reports.forgetting.outcome import memory, outcome, ways
+from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.forgetting.story import ranks_by_layer
 from probing.store.database import open_database
 from probing.store.forgetting.queries import BACK_COLUMNS
@@ -15,15 +34,21 @@ from tests import forgetting_planted as planted
 from tests.planted_relatives import COLA, CONTROL, SST_2
 
 
+def as_planted_for_a_plant(table, rows):
+    """A run with facts that the base was taught, which is no run of the model itself."""
+    return [row | {"planted": 300} for row in rows] if table == "forgetting_runs" else rows
+
+
 @pytest.fixture(scope="module")
 def db(tmp_path_factory, databases):
     folder = planted.plant_forgetting(tmp_path_factory.mktemp("forgetting") / "runs")
     planted.plant_forgetting(folder, [COLA], k=10)
+    planted.plant_forgetting(folder, [SST_2], as_planted_for_a_plant, k=10)
     with open_database(databases.shared(folder)) as database:
         yield database
 
 
-def test_one_run_per_model_facts_and_k_with_controls_last(db):
+def test_one_run_per_model_facts_and_k_with_controls_last_and_none_with_planted_facts(db):
     runs = stored_runs(db)
     assert [(row.model, row.k, row.control) for row in runs.itertuples()] == [
         (COLA.name, 1, False),
@@ -34,52 +59,117 @@ def test_one_run_per_model_facts_and_k_with_controls_last(db):
     assert list(stored_runs(db, [SST_2.name], ["trex"], [1])["model"]) == [SST_2.name] and stored_runs(db, ks=[100]).empty
 
 
-def test_every_known_fact_is_in_one_part_and_a_way_has_its_yardsticks(db):
+def test_the_outcomes_add_up_to_what_the_base_knew_and_layers_that_were_not_put_back_have_their_reason(db):
     table = outcome(db, stored_runs(db, ks=[1]))
     for model in planted.MODELS:
         mine = table[table["model"] == model.name].set_index("part")
-        lost = planted.lost_facts(model)
-        assert list(mine.index) == list(PARTS) and mine["n"].sum() == sum(planted.KNOWN.values()) == mine["known"].iloc[0]
+        counts = Counter(one["way"] for one in planted.lost_facts(model))
+        assert list(mine.index) == list(OUTCOMES) and mine["n"].sum() == sum(planted.KNOWN.values()) == mine["known"].iloc[0]
         assert mine["per_100"].sum() == pytest.approx(100)
-        assert mine["n"].drop(KEPT).to_dict() == {part: Counter(one["way"] for one in lost)[part] for part in PARTS[1:]}
-        for way in planted.WAYS:
-            above = way in planted.ABOVE[model.name]
-            assert mine.loc[way, "verdict"] == (ABOVE if above else UNKNOWN)
-            assert mine.loc[way, "wrong_excess"] == pytest.approx(0.3 if above else 0.0)
-            assert mine.loc[way, "random_excess"] == pytest.approx(0.5)
-            assert mine.loc[way, "never_excess"] == pytest.approx(0.4) and mine.loc[way, "never_low"] == pytest.approx(0.35)
-        assert mine.loc[KEPT, "verdict"] == "" and BELOW not in set(mine["verdict"])
+        assert mine["n"].drop(KEPT).to_dict() == {part: counts[part] for part in LOST_OUTCOMES}
+        assert mine["n"].gt(0).all() == (model is not planted.WHOLE_BASE) and mine.loc[LAYERS_BACK, "n"] == counts[LAYERS_BACK]
+        notes = mine.loc[mine["note"] != "", "note"].to_dict()
+        assert notes == ({LAYERS_BACK: planted.NOT_PUT_BACK} if model is planted.WHOLE_BASE else {})
+    assert outcome(db, stored_runs(db, ks=[100])).empty
 
 
-def test_each_way_has_all_levels_and_protocols_and_bins_have_their_yardsticks(db):
-    runs = stored_runs(db, [COLA.name], ks=[1])
-    table = ways(db, runs)
-    assert set(table.loc[table["way"] == "relearned", "level"]) == {5, 15, 45} and set(table["protocol"]) == {planted.RIGHT, planted.OWN}
-    assert (table["excess"] == table["share"] - table["yardstick_share"]).all()
-    bins = by_confidence(db, runs)
-    assert [tuple(pair) for pair in bins[["way", "bin"]].to_numpy()] == [(way, number) for way in planted.WAYS for number in range(6)]
-    assert bins.groupby("way")["n"].sum().eq(len(planted.lost_facts(COLA))).all() and bins["wrong_n"].eq(10).all()
+def test_each_way_has_the_yardsticks_that_say_something_of_it(db):
+    table = ways(db, stored_runs(db, ks=[1]))
+    assert (table["difference"] == table["share"] - table["yardstick_share"]).all()
+    of_training = {(BY_ANSWER, steps) for steps in STEPS} | {(BY_SUBJECT, steps) for steps in STEPS}
+    relearned = table[(table["way"] == RELEARNED) & (table["model"] == COLA.name)]
+    assert set(relearned[["protocol", "level"]].itertuples(index=False, name=None)) == of_training
+    found = {
+        (model, way): set(rows["yardstick"]) - {NEVER_KNOWN} for (model, way), rows in usual(table).groupby(["model", "way"], sort=False)
+    }
+    expected = {OTHER_LAYER: {RANDOM_BODY}, FITTED_HEAD: set(), LAYERS_BACK: set(), RELEARNED: {WRONG, RANDOM_BODY}}
+    for model in planted.MODELS:
+        for way in WAYS:
+            never_had = {NEVER_HAD} if model.name in planted.TESTS else set()
+            wanted = None if (model, way) == (planted.WHOLE_BASE, LAYERS_BACK) else expected[way] | never_had
+            assert found.get((model.name, way)) == wanted
+    for yardstick, share in planted.YARDSTICKS.items():
+        assert table.loc[table["yardstick"] == yardstick, "yardstick_share"].to_numpy() == pytest.approx(share)
 
 
-def test_relations_with_few_facts_share_one_excess_and_say_so(db):
-    table = places.relations(db, stored_runs(db, [COLA.name], ks=[1])).set_index("relation")
-    lost = Counter(one["relation"] for one in planted.lost_facts(COLA))
-    assert table["lost"].to_dict() == dict(lost) and table["known"].to_dict() == planted.KNOWN
-    assert (table[list(BACK_COLUMNS.values())].sum(axis=1) == table["lost"]).all()
-    assert table["pooled"].to_dict() == {"P19": False, "P36": True, "P1376": True} and POOLED not in table.index
-    assert table["excess"].round(6).eq(0.2).all()
+def test_memory_is_said_by_one_rule_and_only_where_the_training_text_is_known(db):
+    table = memory(db, stored_runs(db, ks=[1]))
+    tests = [(way, AS_IT_IS) for way in WAYS if way != RELEARNED] + [(RELEARNED, BY_ANSWER), (RELEARNED, BY_SUBJECT)]
+    assert sorted(table[["model", "way", "protocol"]].itertuples(index=False, name=None)) == sorted(
+        (model, *one) for model in planted.TESTS for one in tests
+    )
+    for model, verdict_of_it in ((COLA.name, MEMORY), (SST_2.name, UNKNOWN)):
+        mine, (difference, low, high) = table[table["model"] == model], planted.TESTS[model]
+        assert mine["difference"].to_numpy() == pytest.approx(difference) and set(mine["verdict"]) == {verdict_of_it}
+        assert set(mine["low"]) == set(mine["low_without"]) == {low} and set(mine["high"]) == {high}
+        assert mine["detectable"].to_numpy() == pytest.approx(detectable((high - low) / 4))
+        assert set(mine["n_never_had"]) == {planted.N_YARDSTICK}
+    assert memory(db, stored_runs(db, [CONTROL.name])).empty and memory(db, stored_runs(db, ks=[100])).empty
 
 
-def test_exposures_layers_and_facts_are_those_of_the_rows(db):
+@pytest.mark.parametrize(
+    ("ends", "without", "found"),
+    [
+        ((0.01, 0.2), (0.02, 0.3), MEMORY),
+        ((0.01, 0.2), (-0.01, 0.2), UNKNOWN),
+        ((-0.02, 0.02), (-0.02, 0.029), GUESSES),
+        ((-0.02, 0.02), (-0.02, 0.031), UNKNOWN),
+        ((-0.3, -0.1), (-0.3, -0.1), GUESSES),
+        ((-0.1, 0.2), (-0.1, 0.2), UNKNOWN),
+        # Above 0, if not by much.
+        ((0.01, 0.02), (0.01, 0.02), MEMORY),
+    ],
+)
+def test_a_verdict_must_hold_without_the_commonest_answer(ends, without, found):
+    assert verdict(*ends, *without) == found
+    row = dict(zip(("low", "high", "low_without", "high_without"), (*ends, *without), strict=True)) | {"error": 0.01}
+    rows = [row | {"yardstick": NEVER_HAD, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
+    assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [found], "the test is that of 15 steps"
+
+
+def test_falls_are_medians_and_shares_of_the_lost_facts(db):
+    runs = stored_runs(db, ks=[1])
+    table = places.falls(db, runs).set_index("model")
+    for model in planted.MODELS:
+        lost = pd.DataFrame(planted.lost_facts(model))
+        mine = table.loc[model.name]
+        assert mine["lost"] == len(lost) and mine["fall"] == pytest.approx(2)
+        assert mine["rank"] == lost["rank"].median() and mine["margin"] == pytest.approx(lost["margin"].median())
+        # The second ones of the planted facts are second by 0.05 nats.
+        assert mine["second"] == mine["near"] == pytest.approx((lost["rank"] == 2).mean()) and 0 < mine["near"] < 1
+    assert len(places.fallen(db, runs)) == table["lost"].sum()
+
+
+def test_another_wording_is_counted_where_it_was_asked(db):
+    table = places.reworded(db, stored_runs(db, ks=[1]))
+    assert set(table["model"]) == {planted.REWORDED_MODEL.name}
+    assert table.set_index("reworded")["n"].to_dict() == dict(Counter(one["reworded"] for one in planted.lost_facts(SST_2)))
+
+
+def test_relations_and_exposures_have_the_outcomes_of_their_facts(db):
+    lost = pd.DataFrame(planted.lost_facts(COLA))
+    runs = stored_runs(db, [COLA.name, CONTROL.name], ks=[1])
+    relations = places.relations(db, runs[runs["model"] == COLA.name]).set_index("relation")
+    assert relations["known"].to_dict() == planted.KNOWN and (relations["kept"] + relations["lost"] == relations["known"]).all()
+    exposures = places.exposures(db, runs)
+    assert set(exposures["model"]) == {COLA.name}, "nothing is known of the control's text"
+    for table, name in ((relations, "relation"), (exposures.set_index("exposure"), "exposure")):
+        counts = pd.crosstab(lost[name], lost["way"])
+        assert table["lost"].to_dict() == counts.sum(axis=1).to_dict()
+        for way, column in BACK_COLUMNS.items():
+            assert table[column].to_dict() == counts[way].to_dict()
+
+
+def test_layers_and_facts_are_those_of_the_rows(db):
     runs, lost = stored_runs(db, [SST_2.name]), planted.lost_facts(SST_2)
-    found = places.exposures(db, runs).set_index("exposure")
-    assert found["lost"].to_dict() == dict(Counter(one["exposure"] for one in lost))
     layers = places.layers(db, runs).set_index(["way", "level"])["n"].to_dict()
-    assert layers[("another layer", 3)] == sum(one["layer"] == 3 for one in lost)
-    assert layers[("layers put back", 1)] == sum(one["layers_back"] == 1 for one in lost)
-    facts = places.facts(db, runs["run_id"].iloc[0], ("relearned",), ("P19",))
-    assert len(facts) == sum((one["way"], one["relation"]) == ("relearned", "P19") for one in lost)
-    assert facts["subject"].str.startswith("Subject").all() and set(facts["way"]) == {"relearned"}
+    assert layers == Counter((OTHER_LAYER, one["layer"]) for one in lost if one["layer"] is not None) + Counter(
+        (LAYERS_BACK, one["layers_back"]) for one in lost if one["layers_back"]
+    )
+    facts = places.facts(db, runs["run_id"].iloc[0], (RELEARNED,), ("P19",))
+    assert len(facts) == sum((one["way"], one["relation"]) == (RELEARNED, "P19") for one in lost)
+    assert facts["subject"].str.startswith("Subject").all() and set(facts["way"]) == {RELEARNED}
+    assert len(places.facts(db, runs["run_id"].iloc[0])) == len(lost), "yardsticks are no lost facts"
 
 
 def test_a_fact_without_stored_predictions_has_no_ranks(db):

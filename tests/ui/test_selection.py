@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from probing.core.forgetting.ways import WAYS
+from probing.core.forgetting.ways import LOST_OUTCOMES
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
@@ -81,7 +81,7 @@ CHOSEN = {
         lost_base="nesia-mini", lost_tab="tables", panel="trex", pipeline_panel="places", interplay_panel="bshift", pipeline_task="pos",
     ),
     "forgetting": ForgettingSelection(
-        lost_set="trex", lost_k=10, lost_model="a", lost_way=WAYS[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
+        lost_set="trex", lost_k=10, lost_model="a", lost_way=LOST_OUTCOMES[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
         followed_fact="ab", protected="a ner-conll", forgetting_tab="trainings",
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",

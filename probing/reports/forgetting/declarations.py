@@ -11,7 +11,7 @@ from probing.store.database import Database
 from probing.store.forgetting import queries
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
-_MEMORY_SHOWN = ("model", "way", "stated", "never_had", "difference", "low", "high", "n_never_had", "detectable", "verdict")
+_MEMORY_SHOWN = ("model", "way", "protocol", "stated", "never_had", "difference", "low", "high", "n_never_had", "detectable", "verdict")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 

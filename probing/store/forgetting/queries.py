@@ -11,6 +11,8 @@ from probing.store.database import Database
 #: How a lost fact comes back -> the column with the number of such facts.
 BACK_COLUMNS = {name: name.replace(",", "").replace(" ", "_") for name in LOST_OUTCOMES}
 _COUNTED = ", ".join(f"count(*) FILTER (f.way = '{way}') AS {column}" for way, column in BACK_COLUMNS.items())
+#: They are stored in 32 bits, rounded to three digits.
+_LOGP = ", ".join(f"round(s.{name}::DOUBLE, 3) AS {name}" for name in ("base_logp", "logp", "margin"))
 _OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 
 
@@ -64,9 +66,9 @@ def excesses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """How far every lost fact fell: ``run_id, base_logp, logp, rank, margin``."""
+    """How far every lost fact fell: ``run_id, rank, base_logp, logp, margin``."""
     return db.query(
-        f"SELECT s.run_id, s.base_logp, s.logp, s.rank, s.margin FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' ORDER BY ALL",
+        f"SELECT s.run_id, s.rank, {_LOGP} FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' ORDER BY ALL",
         {"run_ids": list(run_ids)},
     )
 
@@ -81,7 +83,7 @@ def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relation
         relations: to keep; None keeps all.
     """
     return db.query(
-        """SELECT s.*, f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING (fact_id)
+        f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING (fact_id)
         WHERE s.run_id = $run_id AND s.asked = $lost AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
         AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
         ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",

@@ -1,16 +1,20 @@
 """When stored runs that ask for lost facts are complete."""
 
-from probing.core.forgetting.groups import LOST
+from probing.core.forgetting.groups import GROUPS, LOST, NEVER_KNOWN
 from probing.core.forgetting.ways import (
+    ANY,
     AS_IN_BASE,
+    AS_IT_IS,
     FITTED_HEAD,
     LAYERS_BACK,
     MOVED,
     NOT_RECOVERED,
+    OTHER_LAYER,
+    RANDOM_BODY,
     RELEARNED,
+    RELEARNED_BY,
+    STEPS,
     WAYS,
-    usual_level,
-    usual_protocol,
 )
 from probing.store.rules.asking import ASKED, Rule
 
@@ -20,7 +24,15 @@ _SEEDS = "length(replace(f.after_15, '0', ''))"
 _CHEAPEST = f"""CASE WHEN f.layer IS NOT NULL THEN CASE WHEN f.way = '{AS_IN_BASE}' THEN f.way ELSE '{MOVED}' END
     WHEN f.fitted THEN '{FITTED_HEAD}' WHEN f.layers_back IS NOT NULL THEN '{LAYERS_BACK}'
     WHEN 2 * {_SEEDS} > length(f.after_15) THEN '{RELEARNED}' ELSE '{NOT_RECOVERED}' END"""
-_USUAL = " OR ".join(f"(w.way = '{way}' AND s.level = {usual_level(way)} AND s.protocol = '{usual_protocol(way)}')" for way in WAYS)
+#: Way, level and protocol of what has shares, as rows of SQL.
+_TRIED = ", ".join(
+    str(one)
+    for one in (
+        *((way, ANY, AS_IT_IS) for way in WAYS if way != RELEARNED),
+        (OTHER_LAYER, ANY, RANDOM_BODY),
+        *((RELEARNED, steps, protocol) for protocol in RELEARNED_BY for steps in STEPS),
+    )
+)
 
 SCANS: dict[str, str] = {}
 RULES = (
@@ -58,15 +70,20 @@ RULES = (
         "the fact {fact_id} has {after_15!r} for {seeds} seeds; expected a digit 0 or 1 for each",
     ),
     Rule(
-        f"""SELECT s.run_id AS id, s.way, s.level, s.protocol, s.asked, s.n, count(f.fact_id) AS rows
-            FROM forgetting_shares s JOIN {ASKED} USING (run_id) LEFT JOIN forgetting_facts f ON f.run_id = s.run_id AND f.asked = s.asked
-            GROUP BY ALL HAVING count(f.fact_id) <> s.n""",
-        "{way}, level {level}, {protocol}, {asked}: a share of {n:,} answers, expected {rows:,}",
+        f"""SELECT r.run_id AS id, w.*, g.asked, coalesce(s.n, 0) AS found, coalesce(f.n, 0) AS wanted
+            FROM {ASKED} r, (VALUES {_TRIED}) w(way, level, protocol), (SELECT unnest({list(GROUPS)}) AS asked) g
+            LEFT JOIN (SELECT run_id, asked, count(*) AS n FROM forgetting_facts GROUP BY ALL) f
+            ON f.run_id = r.run_id AND f.asked = g.asked
+            LEFT JOIN forgetting_shares s
+            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol AND s.asked = g.asked
+            WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
+            AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
+        "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, w.way FROM {ASKED} r, (SELECT unnest({list(WAYS)}) AS way) w
-            LEFT JOIN forgetting_shares s ON s.run_id = r.run_id AND s.way = w.way AND s.asked = '{LOST}' AND ({_USUAL})
-            WHERE s.run_id IS NULL AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
-        "it has no share of lost facts by the way {way}",
+        f"""SELECT s.run_id AS id, s.way, s.level, s.protocol FROM forgetting_shares s JOIN {ASKED} USING (run_id)
+            ANTI JOIN forgetting_excesses e ON s.run_id = e.run_id AND s.way = e.way AND s.level = e.level
+            AND s.protocol = e.protocol AND s.asked = e.yardstick WHERE s.asked = '{NEVER_KNOWN}'""",
+        f"{{way}}, level {{level}}, {{protocol}}: no difference to the share of {NEVER_KNOWN} facts",
     ),
 )
