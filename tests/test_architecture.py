@@ -91,71 +91,21 @@ MAX_PARAMETERS = 8
 #: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with its reason in the
 #: commit's message.
 MOST_LINES = {
-    "app.py": 20,
-    "data/making": 2341,
-    "pages": 270,
-    "probing": 120,
-    "probing/api": 3340,
-<<<<<<< HEAD
-<<<<<<< HEAD
-<<<<<<< HEAD
-    "probing/commands": 1420,
-    "probing/core": 13_750,
-    "probing/figures": 6150,
-    "probing/jobs": 610,
-<<<<<<< HEAD
-    "probing/models": 11_650,
-    "probing/reports": 7970,
-    "probing/store": 6330,
-=======
-    "probing/commands": 1400,
-    "probing/core": 14_070,
-    "probing/figures": 6160,
-    "probing/jobs": 610,
-    "probing/models": 11_640,
-    "probing/reports": 8020,
-    "probing/store": 6370,
->>>>>>> w/fates-50
-=======
-    "probing/commands": 1400,
-    "probing/core": 14_160,
-    "probing/figures": 6150,
-    "probing/jobs": 610,
-    "probing/models": 11_640,
-    "probing/reports": 8060,
-    "probing/store": 6490,
->>>>>>> w/inter-50
-    "probing/ui": 17_420,
-    "probing/workflows": 8530,
-    "tests": 50_680,
-=======
-    "probing/commands": 1400,
-    "probing/core": 13_674,
-    "probing/figures": 6147,
-    "probing/jobs": 610,
-    "probing/models": 11_544,
-    "probing/reports": 7958,
-    "probing/store": 6330,
-    "probing/ui": 17_410,
-    "probing/workflows": 8313,
-    "tests": 50_468,
->>>>>>> w/sent-50
-=======
-    "probing/models": 11_640,
-    "probing/reports": 7980,
-    "probing/store": 6330,
-    "probing/ui": 17_430,
-    "probing/workflows": 8320,
-<<<<<<< HEAD
-<<<<<<< HEAD
-    "tests": 50_610,
->>>>>>> w/words-50
-=======
-    "tests": 50_660,
->>>>>>> w/fates-50
-=======
-    "tests": 50_740,
->>>>>>> w/inter-50
+    "app.py": 18,
+    "data/making": 2358,
+    "pages": 268,
+    "probing": 115,
+    "probing/api": 3342,
+    "probing/commands": 1415,
+    "probing/core": 13_803,
+    "probing/figures": 6179,
+    "probing/jobs": 603,
+    "probing/models": 11_608,
+    "probing/reports": 8086,
+    "probing/store": 6588,
+    "probing/ui": 17_385,
+    "probing/workflows": 8662,
+    "tests": 51_078,
 }
 
 
