@@ -57,6 +57,16 @@ def test_a_share_has_an_interval_over_answers():
     assert share(answers(np.empty((1, 0)))) is None
 
 
+def test_a_few_answers_that_come_back_as_one_are_not_sure():
+    # The rule of three: of 30 answers of which none comes back, up to a tenth may.
+    assert share(answers([0] * 30)).high == pytest.approx(0.1, abs=0.02) and share(answers([1] * 30)).low == pytest.approx(0.9, abs=0.02)
+    random = np.random.default_rng(5)
+    first, few = drawn(2000, 1, 0.5, random=random), drawn(4, 0, 0, random=random)
+    for back in (False, True):
+        found = at_equal_confidence(first, Answers(np.full((1, 4), back), few.confidence, few.relations, few.answers))
+        assert found.high - found.low > 1
+
+
 def test_pairs_are_compared_one_by_one_and_of_two_numbers_of_seeds_the_first():
     first, second = answers([[1, 1, 1, 0], [0, 0, 0, 0]]), answers([1, 0, 1, 1])
     found = paired(first, second)
