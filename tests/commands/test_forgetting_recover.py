@@ -2,17 +2,18 @@
 
 import json
 import shutil
-from functools import partial
+from collections import Counter
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-import probing.workflows.forgetting.recover as module
-from probing.core.errors import FactsError, HubError, ModelError
-from probing.models.forgetting.relearning import RelearnRecipe
+from probing.core.errors import FactsError, HubError, ModelError, SchemaVersionError
+from probing.core.forgetting.memory import NO_TEST
+from probing.core.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, REWORDED
 from probing.store.check import check_store
-from probing.store.parquet import read_table
+from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
 from tests.models.forgetting.planted import KNOWN, SENTENCES, facts, planted_base
 
@@ -44,16 +45,8 @@ def asked(tmp_path):
     return asked_in(tmp_path)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_steps():
-    """Relearning takes a third of its steps."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "RelearnRecipe", partial(RelearnRecipe, steps=(5, 15)))
-        yield
-
-
 @pytest.fixture(scope="module")
-def first(run, folders, tmp_path_factory, few_steps):
+def first(run, folders, tmp_path_factory):
     """Output of a recovery, and the folder that it left."""
     folder = asked_in(tmp_path_factory.mktemp("first"))
     with pytest.MonkeyPatch.context() as patch:
@@ -81,31 +74,62 @@ def rows_of(asked, table):
     return read_table(path, table).to_pylist()
 
 
-def tables_in(output):
-    return output.split("They come back by")[1].strip()
+def found_in(output):
+    return output.split("Of the ")[1].strip()
 
 
 def test_a_run_is_stored_once_with_every_lost_fact_and_is_read_the_second_time(run, cache, folders, first, stored):
     output, asked = first[0], stored
-    assert "spoilt lost " in output and "- layers put back: " in output and "| relearned | " in output
-    (row,), lost = rows_of(asked, "forgetting_runs"), rows_of(asked, "forgetting_facts")
+    (row,), every = rows_of(asked, "forgetting_runs"), rows_of(asked, "forgetting_facts")
+    lost = [one for one in every if one["asked"] == "lost"]
     assert row["known"] > 0.95 * KNOWN and row["kept"] + row["lost"] == row["known"] and len(lost) == row["lost"] > 50
     assert (row["k"], row["seeds"], row["probe_set"], row["base"]) == (1, 1, "mine", "planted")
+    counts = Counter(one["way"] for one in lost)
+    assert sum(counts[name] for name in LOST_OUTCOMES) == row["lost"], "with the kept ones they are all that the base knows"
+    assert f"- kept: {row['kept']} " in output and all(f"- {name}: {counts[name]} (" in output for name in LOST_OUTCOMES)
+    # The spoilt layer is the last one, and all that differs.
+    assert "with them put back it is the base itself" in row["not_put_back"] and row["not_put_back"] in output
+    assert {one["way"] for one in rows_of(asked, "forgetting_shares")} == {"another layer", "fitted head", "relearned"}
+    assert {one["layers_back"] for one in every} == {None} and all(
+        set(one[f"after_{n}"]) <= {"0", "1"} for one in every for n in (5, 15, 45)
+    )
+    assert NO_TEST in output and not any("text never had" in one["yardstick"] for one in rows_of(asked, "forgetting_excesses"))
     ids = {one["fact_id"] for one in read_table(*files_of("facts", asked / "runs"), "facts").to_pylist()}
     assert len({one["fact_id"] for one in lost}) == len(lost) and {one["fact_id"] for one in lost} < ids
-    assert {one["way"] for one in rows_of(asked, "forgetting_shares")} == {"another layer", "fitted head", "layers put back", "relearned"}
     assert check_store([asked / "runs"]) == []
     before = {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")}
     again = recovered(run, folders, asked).output
-    assert "exists already" in again and tables_in(again) == tables_in(output)
+    assert "exists already" in again and found_in(again) == found_in(output)
     assert {path.name: path.read_bytes() for path in (asked / "runs").glob("*.parquet")} == before
 
 
-def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, stored):
+def test_the_table_beside_every_way_has_what_is_stored(first):
+    output, folder = first
+    header, _, *lines = [line.strip("| ").split(" | ") for line in output.splitlines() if line.startswith("|")]
+    shares = {(one["way"], one["level"], one["protocol"], one["asked"]): one for one in rows_of(folder, "forgetting_shares")}
+    against = {(one["way"], one["level"], one["protocol"], one["yardstick"]): one for one in rows_of(folder, "forgetting_excesses")}
+    usual = {"another layer": (0, "fine-tuned model"), "fitted head": (0, "fine-tuned model"), "relearned": (15, "split by answer")}
+    assert [way for way, *_ in lines] == list(usual)
+    for way, lost, *_ in lines:
+        assert lost.startswith(f"{100 * shares[way, *usual[way], 'lost']['share']:.1f} (")
+    _, lost, wrong, never, _, random = lines[-1]
+    for cell, yardstick in ((wrong, "wrong answers"), (never, "never known"), (random, "random body")):
+        one = against["relearned", 15, "split by answer", yardstick]
+        assert cell.startswith(f"{100 * one['yardstick_share']:.1f} ({100 * (one['share'] - one['yardstick_share']):+.1f}, ")
+    curve = [f"{100 * shares['relearned', steps, 'split by answer', 'lost']['share']:.1f} after {steps}" for steps in (5, 15, 45)]
+    assert ", ".join(curve) in output and len(header) == 6
+
+
+def test_a_missing_row_or_one_of_an_older_version_is_made_again_with_equal_bytes(run, cache, folders, stored):
     asked = stored
     before = {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")}
-    for table in ("forgetting_runs", "forgetting_facts"):
-        files_of(table, asked / "runs")[0].unlink()
+    files_of("forgetting_runs", asked / "runs")[0].unlink()
+    (old,) = files_of("forgetting_facts", asked / "runs")
+    table = pq.read_table(old)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"probing.schema_version": b"1"}), old)
+    with pytest.raises(SchemaVersionError, match=rf"{old.name} has schema version 1, expected 2; make it again"):
+        read_table(old, "forgetting_facts")
+    assert any(old.name in problem for problem in check_store([asked / "runs"]))
     recovered(run, folders, asked)
     assert {path.name: path.read_bytes() for path in (asked / "runs").glob("forgetting_[!r]*.parquet")} == before
     assert check_store([asked / "runs"]) == []
@@ -114,8 +138,40 @@ def test_a_missing_row_is_made_again_with_equal_bytes(run, cache, folders, store
 def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, folders, asked):
     recovered(run, folders, asked, "spoilt", "--k", 10)
     (row,) = rows_of(asked, "forgetting_runs")
-    assert {one["level"] for one in rows_of(asked, "forgetting_shares") if one["way"] == "relearned"} == {5, 15}
-    assert row["k"] == 10 and row["known"] >= KNOWN and len(rows_of(asked, "forgetting_facts")) == row["lost"]
+    lost = [one for one in rows_of(asked, "forgetting_facts") if one["asked"] == "lost"]
+    assert row["k"] == 10 and row["known"] >= KNOWN and len(lost) == row["lost"] and min(one["rank"] for one in lost) == 11
+
+
+def test_lost_facts_are_asked_once_more_in_another_wording_and_tested_where_the_text_is_known(run, cache, folders, asked):
+    lama, base = asked / "lama", shutil.copytree(folders / "planted", asked / "known")
+    (lama / "TREx").mkdir(parents=True)
+    templates = {"P19": "[X] was born in [Y] .", "P1303": "[X] plays [Y] ."}
+    (lama / "relations.jsonl").write_text("".join(json.dumps({"relation": r, "template": t}) + "\n" for r, t in templates.items()))
+    exposure = []
+    for number, relation in enumerate(templates):
+        rows = [(place, fact) for place, fact in enumerate(facts()) if fact.relation == f"P{number}"]
+        (lama / "TREx" / f"{relation}.jsonl").write_text(
+            "".join(json.dumps({"sub_label": fact.subject, "obj_label": fact.object}) + "\n" for _, fact in rows)
+        )
+        exposure += [
+            {"model": "known", "fact_key": f"{relation}\t{f.subject}\t{f.object}", "exposure": "stated" if n < KNOWN else "unseen"}
+            for n, f in rows
+        ]
+    write_table("exposure", exposure, base / "exposure-known.parquet")
+    given = ("--model", folders / "spoilt", "--base", base, "--facts", lama, "--text", asked / "text.txt", "--positions", 1000)
+    output = run("forgetting", "recover", *given, "--seeds", 2, "--templates", "paraphrase", "--out", asked / "runs").output
+    (row,), lost = (rows_of(asked, table) for table in ("forgetting_runs", "forgetting_facts"))
+    lost = [one for one in lost if one["asked"] == "lost"]
+    assert (row["template_set"], row["other_templates"], row["seeds"]) == ("lama", "paraphrase", 2)
+    counts = Counter(one["reworded"] for one in lost)
+    # The tiny base does not know most words of the other wording.
+    assert set(counts) <= set(REWORDED) and sum(counts.values()) == row["lost"] and counts[NOT_OTHERWISE] > row["lost"] / 2
+    assert all(f"{name}: {n} of {row['lost']}" in output for name, n in counts.items())
+    assert {one["exposure"] for one in lost} == {"stated", "unseen"} and all(len(one["after_15"]) == 2 for one in lost)
+    tests = [one for one in rows_of(asked, "forgetting_excesses") if one["yardstick"] == "right answers that the text never had"]
+    assert {one["way"] for one in tests} == {"another layer", "fitted head", "relearned"}
+    assert all(one["low_without"] is not None for one in tests) and NO_TEST not in output
+    assert check_store([asked / "runs"]) == []
 
 
 def test_facts_of_an_own_file_are_shared_only_with_a_licence(run, cache, stored, tmp_path):

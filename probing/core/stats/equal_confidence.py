@@ -160,7 +160,9 @@ def _interval(
         fewest: clusters of the smaller group; None: of all.
     """
     value, variance = estimate(back.mean(0))
-    degrees = max(1.0, (fewest or len(np.unique(clusters))) - 1)
+    few = fewest or len(np.unique(clusters))
+    # A group that comes back as one has no residuals: at least the variance of Agresti and Coull (1998) of a share of 0.
+    variance, degrees = max(variance, 2 / (few + 4) ** 2), max(1.0, few - 1)
     if len(back) > 1:
         of_seeds = float(np.var([estimate(one.astype(float))[0] for one in back], ddof=1)) / len(back)
         total = variance + of_seeds

@@ -144,3 +144,17 @@ def with_redrawn_layer(base: Encoder, number: int) -> Encoder:
         for one in layers_of(body)[number - 1].parameters():
             one.copy_(torch.randn(one.shape, generator=random))
     return replace(base, name="redrawn", body=body, weights_id=f"redrawn {number}")
+
+
+def with_a_layer_in_front(base: Encoder) -> Encoder:
+    """A base of one layer more, which passes the embeddings on almost as they are: what the base reads, it reads a layer later."""
+    body = copy.deepcopy(base.body)
+    layers = layers_of(body)
+    passing = copy.deepcopy(layers[0])
+    with torch.no_grad():
+        for part in (passing.attention.output, passing.output):
+            for name, values in (("dense.weight", 0), ("dense.bias", 0), ("LayerNorm.weight", 1), ("LayerNorm.bias", 0)):
+                part.get_parameter(name).fill_(values)
+    layers.insert(0, passing)
+    body.config.num_hidden_layers = len(layers)
+    return replace(base, name="later", body=body, depth=len(layers), weights_id="later")
