@@ -11,8 +11,8 @@ from probing.store.database import Database
 #: How a lost fact comes back -> the column with the number of such facts.
 BACK_COLUMNS = {name: name.replace(",", "").replace(" ", "_") for name in LOST_OUTCOMES}
 _COUNTED = ", ".join(f"count(*) FILTER (f.way = '{way}') AS {column}" for way, column in BACK_COLUMNS.items())
-#: They are stored in 32 bits, rounded to three digits.
-_LOGP = ", ".join(f"round(s.{name}::DOUBLE, 3) AS {name}" for name in ("base_logp", "logp", "margin"))
+#: They are stored in 32 bits.
+_LOGP = ", ".join(f"round(s.{name}::DOUBLE, {n}) AS {name}" for name, n in {"base_logp": 6, "logp": 3, "margin": 3}.items())
 _OF_RUNS = "WHERE s.run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
 
 

@@ -127,7 +127,8 @@ def fact_rows(
             "layers_back": _first_level(by.get((LAYERS_BACK, AS_IT_IS)), name, len(numbers)),
             **{f"after_{steps}": _seeds(by[RELEARNED, BY_ANSWER], steps, name) for steps in STEPS},
             "by_subject": _seeds(by[RELEARNED, BY_SUBJECT], USUAL_STEPS, name),
-            "base_logp": _rounded(base_logp),
+            # Not rounded: equal confidence is a function of the logit, which is steep near 1.
+            "base_logp": base_logp.tolist(),
             "logp": _rounded(logp),
             "rank": ranks.tolist(),
             "margin": _rounded(asked.first_logp[numbers] - logp),
