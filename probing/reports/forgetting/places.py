@@ -1,4 +1,4 @@
-"""Where facts were lost and come back: by relation, by exposure, by layer; and the facts themselves."""
+"""Where facts were lost and come back: by relation, by layer; and the facts themselves."""
 
 import pandas as pd
 
@@ -53,15 +53,6 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 def fallen(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Every lost fact: ``base_logp, logp`` (nats, of the right answer in base and fine-tuned model), ``rank, margin``."""
     return with_keys(runs, queries.falls(db, list(runs["run_id"])))
-
-
-def exposures(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Lost facts by how the base's training text states them, of runs in which that is known.
-
-    Returns:
-        One row per run and exposure: ``exposure, lost``, and the numbers by how they come back (``queries.BACK_COLUMNS``).
-    """
-    return with_keys(runs, queries.by_exposure(db, list(runs["run_id"])))
 
 
 def layers(db: Database, runs: pd.DataFrame) -> pd.DataFrame:

@@ -33,15 +33,6 @@ def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def by_exposure(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
-    """Numbers of lost facts by ``exposure``, where it is known: ``run_id, exposure, lost`` and ``BACK_COLUMNS``."""
-    return db.query(
-        f"""SELECT s.run_id, s.exposure, count(*) AS lost, {_COUNTED.replace("f.", "s.")} FROM forgetting_facts s
-        {_OF_RUNS} AND s.asked = '{LOST}' AND s.exposure IS NOT NULL GROUP BY s.run_id, s.exposure ORDER BY s.run_id, s.exposure""",
-        {"run_ids": list(run_ids)},
-    )
-
-
 def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
     """How many lost facts have each value of ``way``, ``layer``, ``layers_back`` or ``reworded``.
 
@@ -88,13 +79,4 @@ def facts(db: Database, run_id: str, ways: Sequence[str] | None = None, relation
         AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
         ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",
         {"run_id": run_id, "lost": LOST, "ways": ways and list(ways), "relations": relations and list(relations)},
-    )
-
-
-def ranks(db: Database, fact_id: str, models: Sequence[str]) -> pd.DataFrame:
-    """Stored ranks of the right answer of a fact by layer, of primary runs: ``model, head, layer, gold_rank``."""
-    return db.query(
-        """SELECT r.model, r.head, p.layer, p.gold_rank FROM predictions p JOIN runs_of_facts r USING (run_id)
-        WHERE p.fact_id = $fact_id AND r.role = 'primary' AND list_contains($models::VARCHAR[], r.model) ORDER BY ALL""",
-        {"fact_id": fact_id, "models": list(models)},
     )

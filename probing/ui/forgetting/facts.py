@@ -8,7 +8,6 @@ import streamlit as st
 
 from probing.core.forgetting.ways import LOST_OUTCOMES, RELEARNED, STEPS, USUAL_STEPS
 from probing.reports.forgetting import places
-from probing.reports.forgetting.story import ranks_by_layer
 from probing.store import run_queries
 from probing.ui.forgetting.page_view import Shown, labels_of
 from probing.ui.forgetting.selection import ForgettingSelection
@@ -75,8 +74,8 @@ def draw(shown: Shown) -> None:
 
 
 def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
-    """One fact in words, and its rank by layer in both models where these are stored."""
-    view, run = shown.view, shown.run
+    """One fact in words; its rank by layer is on the page Facts."""
+    run = shown.run
     named = pd.notna(fact["subject"])
     subject, answer = (str(fact[name]) if named else "" for name in ("subject", "object"))
     st.markdown(
@@ -89,20 +88,6 @@ def _story(shown: Shown, fact: Mapping[Hashable, Any]) -> None:
     )
     if named and pd.notna(fact["prompt"]):
         st.caption(filled("{prompt}", prompt=fact["prompt"]))
-    table = shown.report(ranks_by_layer, fact["fact_id"], (run["base"], shown.model))
-    if table.empty:
-        st.caption("Its ranks by layer are stored once both models are probed with these facts:")
-        blocks.command_line(f"python -m probing probe --model {shown.model} --facts {run['probe_set']}")
-        return
-    top = table.assign(model=table["model"].map(view.label))
-    blocks.table_with_download(
-        table,
-        shown=top,
-        stamp=shown.stamp("rank of the right answer by layer"),
-        name="forgetting-story",
-        height="content",
-        column_config={"model": st.column_config.TextColumn(pinned=True)},
-    )
     navigation.link(
         "facts", "This fact on the page Facts", afresh=True, model=shown.model, probe_set=run["probe_set"], fact=fact["fact_id"]
     )

@@ -1,26 +1,17 @@
-"""Where facts were lost and come back: by relation, by layer and by training text."""
+"""Where facts were lost, and come back."""
 
 import streamlit as st
 
-from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
-from probing.figures.forgetting.layer_bars import layer_bars
 from probing.reports.forgetting import places
 from probing.store.forgetting.queries import BACK_COLUMNS
 from probing.ui.forgetting.page_view import Shown
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
-from probing.ui.widgets.figure_cache import drawing
 
 
 def draw(shown: Shown) -> None:
-    """Relations, whose rows lead to their facts; layers; exposure, where it is known."""
+    """The relations, whose rows lead to their facts."""
     shown.view.contents.section("Where facts were lost, and come back")
-    _relations(shown)
-    _layers(shown)
-    _exposures(shown)
-
-
-def _relations(shown: Shown) -> None:
     runs = shown.runs[shown.runs["model"] == shown.model]
     table = shown.report(places.relations, runs)
     key = f"forgetting.relations.{shown.run['run_id']}"
@@ -43,37 +34,4 @@ def _relations(shown: Shown) -> None:
         height=min(38 + 35 * len(top), 320),
         column_order=["relation", "label", "known", "kept", "lost", *names],
         column_config={"relation": st.column_config.TextColumn(pinned=True), **names},
-    )
-
-
-def _layers(shown: Shown) -> None:
-    runs = shown.runs[shown.runs["model"] == shown.model]
-    table = shown.report(places.layers, runs)
-    if table.empty:
-        return
-    blocks.figure(
-        drawing(layer_bars, table, lost=int(shown.run["lost"]), layers=int(shown.run["layers"])),
-        table=table,
-        stamp=shown.stamp("layers at which lost facts come back"),
-        name="forgetting-layers",
-        caption=f"Left ({OTHER_LAYER}): the highest layer below the last at which the head reads the right answer; layer 0, the "
-        f"embeddings, counts. Right ({LAYERS_BACK}): "
-        "the fewest last layers of the base that bring it back. Facts that a cheaper way brings back, too, are counted.",
-        alt="Numbers of lost facts by the layer that reads them and by the number of layers put back",
-    )
-
-
-def _exposures(shown: Shown) -> None:
-    runs = shown.runs[shown.runs["model"] == shown.model]
-    table = shown.report(places.exposures, runs)
-    if table.empty:
-        return
-    st.markdown("A right answer about a fact that the base's training text does not state is a guess.")
-    blocks.table_with_download(
-        table,
-        shown=table.drop(columns=["model", "base", "probe_set", "k"]),
-        stamp=shown.stamp("lost facts by exposure"),
-        name="forgetting-exposure",
-        height="content",
-        column_config={column: way for way, column in BACK_COLUMNS.items()},
     )
