@@ -146,8 +146,8 @@ def _drift(db: Database, base: str) -> list[str]:
 
 def _recovered(db: Database, base: str) -> pd.DataFrame:
     """The runs that asked the family for lost facts of T-REx."""
-    found = stored_runs(db, None, ("trex",), (1,))
-    return found[found["base"] == base]
+    found = stored_runs(db, None, ("trex",), (1,), planted=True)
+    return found[found["base"].str.startswith(base)]
 
 
 def outcomes(db: Database, base: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The shipped results on forgetting: what comes back, when facts are lost, and what prevents it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,6 @@ from probing.workflows.requests.forgetting_series import FollowRequest, PreventR
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")
-#: Ends of the controls with shuffled labels whose lost facts are asked for, too.
-_SHUFFLED = ("ner-conll-shuffled", "sst-2-shuffled")
 #: End of the model whose base is taught so many facts before the same fine-tuning is done again.
 _PLANTED, _PLANTS = "ner-conll", 900
 #: Ends of the trainings whose states are asked; tasks that the models learn, and the control.
@@ -35,20 +34,16 @@ def results() -> Path:
     return cache_folder() / "nesia-forgetting"
 
 
-def recoveries() -> list[tuple[Tuned, RecoverRequest]]:
-    """The models whose lost facts are asked for in every way, in a second wording, too; relearning with three seeds for ``SEEDED``."""
-    asked = [one for one in (*FIRST, *SHUFFLED) if one.ships or one.end in _SHUFFLED]
-    return [(one, _recovery(one, seeds=3 if one.end in SEEDED else 1, templates=SECOND_WORDING)) for one in asked]
+def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
+    """Name, model and request of each: relearning with three seeds for ``SEEDED``; last, the control with planted facts."""
 
+    def asked(one: Tuned, **more: Any) -> RecoverRequest:
+        base, seeds = None if one.ships else MODEL, 3 if one.end in SEEDED else 1
+        return RecoverRequest(one.called, base=base, out=results(), rebuild=False, threads=1, device="cpu", seeds=seeds, **more)
 
-def planted() -> tuple[Tuned, RecoverRequest]:
-    """The control with planted facts."""
-    one = BY_END[_PLANTED]
-    return one, _recovery(one, seeds=3, plant=_PLANTS)
-
-
-def _recovery(one: Tuned, **more: Any) -> RecoverRequest:
-    return RecoverRequest(one.called, base=None if one.ships else MODEL, out=results(), rebuild=False, threads=1, device="cpu", **more)
+    for one in (*FIRST, *SHUFFLED[:2]):
+        yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING)
+    yield f"planted facts of {BY_END[_PLANTED].name}", BY_END[_PLANTED], asked(BY_END[_PLANTED], plant=_PLANTS)
 
 
 def follow_states(end: str, say: Say = print) -> Path:

@@ -146,10 +146,8 @@ def _probes() -> Iterator[Step]:
 
 def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
-    for one, request in forgetting.recoveries():
-        yield Step(f"lost facts of {one.name}", partial(recover, request), 15, _of(one))
-    one, request = forgetting.planted()
-    yield Step(f"planted facts of {one.name}", partial(recover, request), 45, _of(one))
+    for name, one, request in forgetting.recoveries():
+        yield Step(name, partial(recover, request), 15, _of(one))
     for end in forgetting.FOLLOWED:
         yield Step(f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",))
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))

@@ -15,8 +15,8 @@ _MEMORY_SHOWN = ("model", "way", "protocol", "stated", "never_had", "difference"
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
-def _runs(db: Database, choice: Choice) -> pd.DataFrame:
-    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"])
+def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
+    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted)
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
@@ -48,8 +48,8 @@ FORGETTING = Reports(
         ),
         Report("forgetting", "ways", "each way next to its yardsticks", lambda db, choice: outcome.ways(db, _runs(db, choice))),
         Report(
-            "forgetting", "memory", "memory, or good guesses", lambda db, choice: outcome.memory(db, _runs(db, choice)), outcome.MEMORY,
-            shown=_MEMORY_SHOWN,
+            "forgetting", "memory", "memory, or good guesses", lambda db, choice: outcome.memory(db, _runs(db, choice, planted=True)),
+            outcome.MEMORY, shown=_MEMORY_SHOWN,
         ),
         Report(
             "forgetting", "falls", "how far lost facts fell", lambda db, choice: places.falls(db, _runs(db, choice)), places.FALLS,

@@ -15,20 +15,25 @@ KEYS = ("model", "base", "probe_set", "k")
 
 
 def stored_runs(
-    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, ks: Sequence[int] | None = None
+    db: Database,
+    models: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    ks: Sequence[int] | None = None,
+    planted: bool = False,
 ) -> pd.DataFrame:
-    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest; none with planted facts.
+    """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
     Args:
         db: the database.
         models, probe_sets, ks: to keep; None keeps all.
+        planted: whether controls with planted facts are among them.
 
     Returns:
         The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text. Controls are
         last.
     """
     runs = named(queries.forgetting_runs(db))
-    runs = runs[runs["planted"] == 0].drop_duplicates(["model", "probe_set", "template_set", "k"])
+    runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, wanted in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(wanted))] if wanted is not None else runs
     return runs.assign(control=runs["objective"] == CONTROL).sort_values(["control", "probe_set", "k", "model"], ignore_index=True)
