@@ -101,7 +101,7 @@ def summary(
             compared: dict[str, Difference | None] = {}
             if one.way == RELEARNED:
                 compared[WRONG] = at_equal_confidence(lost, answers[WRONG])
-            compared[NEVER_KNOWN] = paired(_placed(lost, groups.matched_lost), answers[NEVER_KNOWN])
+            compared[NEVER_KNOWN] = paired(lost.of(groups.matched_lost), answers[NEVER_KNOWN])
             if one.way in random and one.protocol in (AS_IT_IS, BY_ANSWER):
                 own = random[one.way].at(level, LOST)
                 compared[RANDOM_BODY] = paired(lost, _answers(asked, groups, LOST, own, relations))
@@ -132,8 +132,3 @@ def _answers(asked: Answered, groups: Groups, name: str, back: NDArray[np.bool_]
     group = groups.of[name]
     logp = asked.base_logp_of_said if name == WRONG else asked.base_logp
     return Answers(back, np.exp(logp[group.facts]), relations[group.facts], group.targets)
-
-
-def _placed(group: Answers, places: NDArray[np.int64]) -> Answers:
-    """Some of the answers, by their places."""
-    return Answers(group.back[:, places], group.confidence[places], group.relations[places], group.answers[places])

@@ -46,8 +46,8 @@ class Answers:
         """(answers,) number of each pair of relation and answer; equal in all groups."""
         return self.relations * (1 << 32) + self.answers
 
-    def of(self, chosen: NDArray[np.bool_]) -> "Answers":
-        """Some of the answers."""
+    def of(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Answers":
+        """Some of the answers, by whether or by their places."""
         return Answers(self.back[:, chosen], self.confidence[chosen], self.relations[chosen], self.answers[chosen])
 
 

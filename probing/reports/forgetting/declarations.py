@@ -57,7 +57,6 @@ FORGETTING = Reports(
         ),
         Report("forgetting", "wording", "lost for one wording, or in both", lambda db, choice: places.reworded(db, _runs(db, choice))),
         Report("forgetting", "relations", "lost facts by relation", _relations),
-        Report("forgetting", "layers", "where answers come back", lambda db, choice: places.layers(db, _runs(db, choice))),
         Report("forgetting", "facts", "the lost facts", _facts, places.FACTS, shown=_FACTS_SHOWN, needs=("model",)),
     ),
     (

@@ -1,8 +1,7 @@
-"""Where facts were lost and come back: by relation, by layer; and the facts themselves."""
+"""Lost facts by relation, how far they fell, and the facts themselves."""
 
 import pandas as pd
 
-from probing.core.forgetting.ways import LAYERS_BACK, OTHER_LAYER
 from probing.reports.forgetting.runs import KEYS, with_keys
 from probing.store.database import Database
 from probing.store.forgetting import queries
@@ -53,21 +52,6 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 def fallen(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """Every lost fact: ``base_logp, logp`` (nats, of the right answer in base and fine-tuned model), ``rank, margin``."""
     return with_keys(runs, queries.falls(db, list(runs["run_id"])))
-
-
-def layers(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Where answers come back: the highest layer that reads them, and the fewest last layers that must be the base's.
-
-    Returns:
-        One row per run, way (``another layer`` or ``layers put back``) and layer or number of layers (``level``): ``n`` facts, whatever
-        the cheapest way of each is.
-    """
-    parts = []
-    for way, column in ((OTHER_LAYER, "layer"), (LAYERS_BACK, "layers_back")):
-        counts = queries.counted(db, list(runs["run_id"]), column).dropna(subset=column)
-        parts.append(counts.groupby(["run_id", column], as_index=False)["n"].sum().rename(columns={column: "level"}).assign(way=way))
-    table = pd.concat(parts, ignore_index=True).astype({"level": "int64", "n": "int64"})
-    return with_keys(runs, table[["run_id", "way", "level", "n"]])
 
 
 def facts(db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None) -> pd.DataFrame:

@@ -34,12 +34,12 @@ def by_relation(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 
 def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
-    """How many lost facts have each value of ``way``, ``layer``, ``layers_back`` or ``reworded``.
+    """How many lost facts have each value of ``way`` or ``reworded``.
 
     Returns:
         ``run_id, n`` and the column.
     """
-    assert column in ("way", "layer", "layers_back", "reworded"), column
+    assert column in ("way", "reworded"), column
     return db.query(
         f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY ALL ORDER BY ALL",
         {"run_ids": list(run_ids)},
