@@ -57,30 +57,18 @@ def follow_states(end: str, say: Say = print) -> Path:
     again = replace(one, end=f"{end}-states", like=end, ships=False, more={"checkpoints": _STATES})
     again.make(say)
     states = cache_folder() / "checkpoints" / again.name
-    return follow(
-        FollowRequest(str(states), base=MODEL, size=_ASKED, name=one.name, record=again.folder, out=results(), threads=1, device="cpu"),
-        say,
+    request = FollowRequest(
+        str(states), base=MODEL, size=_ASKED, name=one.name, record=again.folder, out=results(), threads=1, device="cpu"
     )
+    return follow(request, say)
 
 
 def compare_recipes(say: Say = print) -> list[Path]:
     """Fine-tunes with several kinds of protection, two seeds each, at the rate of the shipped model."""
     length = TrainingLength(BY_END[_PREVENTED].steps, 2000, rate=learning_rate(BY_END[_PREVENTED]), pieces=128, dropout=0.1)
-    return prevent(
-        PreventRequest(
-            MODEL,
-            _PREVENTED,
-            size=_FACTS,
-            recipes=_RECIPES,
-            length=length,
-            freeze_embeddings=True,
-            replay_text=wikitext(),
-            out=results(),
-            threads=1,
-            device="cpu",
-        ),
-        say,
-    )
+    more: dict[str, Any] = {"replay_text": wikitext(), "out": results(), "threads": 1, "device": "cpu"}
+    request = PreventRequest(MODEL, _PREVENTED, size=_FACTS, recipes=_RECIPES, length=length, freeze_embeddings=True, **more)
+    return prevent(request, say)
 
 
 def gather(say: Say = print) -> list[Path]:
