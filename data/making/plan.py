@@ -96,16 +96,9 @@ def _facts() -> Iterator[Step]:
     """Predictions of all facts by every model and head."""
 
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None) -> Step:
+        out = full_runs() / f"{Path(called).name}-{head}"
         request = ProbeRequest(
-            called,
-            facts="all",
-            head=head,
-            templates=templates,
-            top=top,
-            threads=1,
-            device="cpu",
-            progress=False,
-            out=full_runs() / f"{Path(called).name}-{head}",
+            called, facts="all", head=head, templates=templates, top=top, threads=1, device="cpu", progress=False, out=out
         )
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "")
         return Step(name, partial(probe, request), 2, after)

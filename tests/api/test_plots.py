@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -47,6 +48,7 @@ def content(figure) -> tuple:
         ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
         ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),
         ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
+        ("forgetting", "forgetting-outcome", {}),
     ],
 )
 def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
@@ -66,6 +68,15 @@ def test_lines_are_the_values_of_the_frame(results):
     assert list(line.x) == list(table["layer"]) and list(line.y) == pytest.approx(list(table["value"] * 100))
     few = results.plot.curve(model=COLA.name, layer=[1, 2])
     assert {layer for one in few.data if one.mode == "lines+markers" for layer in one.x} == {1, 2}
+
+
+def test_half_of_the_lost_facts_are_at_most_the_median_margin_below_the_first_word(results):
+    table = results.forgetting("falls").set_index("model")
+    traces = results.plot.forgetting("falls").data
+    assert [len(table)] * 2 == [len(traces), len({one.name for one in traces})]
+    margins = [float(np.interp(50, one.y, one.x)) for one in sorted(traces, key=lambda one: one.name)]
+    assert sorted(margins) == pytest.approx(sorted(table["margin"]), abs=0.1)
+    assert len(results.plot.forgetting("falls", model=COLA.name).data) == 1
 
 
 def test_a_definition_keeps_the_forgotten_relations(results):
@@ -129,6 +140,7 @@ def test_measures_choose_the_panels_of_what_fine_tuning_changed(results):
         (lambda p: p.sentences("where-gone", layer=1), FigureError, "leave layer out"),
         (lambda p: p.sentences(model=[one.name for one in (BASE, COLA, SST_2, CONTROL)] + ["x"]), OptionError, "no probes of the model"),
         (lambda p: p.changes("epochs"), FigureError, "no figure of epochs"),
+        (lambda p: p.forgetting("memory"), FigureError, r"no figure of memory; use the table, forgetting\('memory'\)"),
         (lambda p: p.changes(model=BASE.name), OptionError, f"got model {BASE.name}; fine-tuned models are"),
         (lambda p: p.changes(heads=True), FigureError, "leave heads out"),
         (lambda p: p.changes(model=COLA.name, head="full"), OptionError, "got head full; .* have tied"),

@@ -27,7 +27,6 @@ from probing.reports.forgetting import outcome as outcomes
 from probing.reports.forgetting import places
 from probing.reports.forgetting.outcome import memory, outcome, ways
 from probing.reports.forgetting.runs import stored_runs, usual
-from probing.reports.forgetting.story import ranks_by_layer
 from probing.store.database import open_database
 from probing.store.forgetting.queries import BACK_COLUMNS
 from tests import forgetting_planted as planted
@@ -146,18 +145,13 @@ def test_another_wording_is_counted_where_it_was_asked(db):
     assert table.set_index("reworded")["n"].to_dict() == dict(Counter(one["reworded"] for one in planted.lost_facts(SST_2)))
 
 
-def test_relations_and_exposures_have_the_outcomes_of_their_facts(db):
-    lost = pd.DataFrame(planted.lost_facts(COLA))
-    runs = stored_runs(db, [COLA.name, CONTROL.name], ks=[1])
-    relations = places.relations(db, runs[runs["model"] == COLA.name]).set_index("relation")
-    assert relations["known"].to_dict() == planted.KNOWN and (relations["kept"] + relations["lost"] == relations["known"]).all()
-    exposures = places.exposures(db, runs)
-    assert set(exposures["model"]) == {COLA.name}, "nothing is known of the control's text"
-    for table, name in ((relations, "relation"), (exposures.set_index("exposure"), "exposure")):
-        counts = pd.crosstab(lost[name], lost["way"])
-        assert table["lost"].to_dict() == counts.sum(axis=1).to_dict()
-        for way, column in BACK_COLUMNS.items():
-            assert table[column].to_dict() == counts[way].to_dict()
+def test_relations_have_the_outcomes_of_their_facts(db):
+    table = places.relations(db, stored_runs(db, [COLA.name], ks=[1])).set_index("relation")
+    counts = pd.crosstab(*(pd.Series([one[name] for one in planted.lost_facts(COLA)]) for name in ("relation", "way")))
+    assert table["known"].to_dict() == planted.KNOWN and (table["kept"] + table["lost"] == table["known"]).all()
+    assert table["lost"].to_dict() == counts.sum(axis=1).to_dict()
+    for way, column in BACK_COLUMNS.items():
+        assert table[column].to_dict() == counts[way].to_dict()
 
 
 def test_layers_and_facts_are_those_of_the_rows(db):
@@ -170,8 +164,3 @@ def test_layers_and_facts_are_those_of_the_rows(db):
     assert len(facts) == sum((one["way"], one["relation"]) == (RELEARNED, "P19") for one in lost)
     assert facts["subject"].str.startswith("Subject").all() and set(facts["way"]) == {RELEARNED}
     assert len(places.facts(db, runs["run_id"].iloc[0])) == len(lost), "yardsticks are no lost facts"
-
-
-def test_a_fact_without_stored_predictions_has_no_ranks(db):
-    fact_id = planted.lost_facts(COLA)[0]["fact_id"]
-    assert ranks_by_layer(db, fact_id, (COLA.base, COLA.name)).empty
