@@ -148,8 +148,7 @@ def _first_level(tried: Tried | None, group: str, size: int = 0) -> list[int | N
     if tried is None:
         return [None] * size
     back: NDArray[np.bool_] = tried.back[group][0]
-    reached = np.where(back.any(0), np.array(tried.levels)[back.argmax(0)], -1)
-    return [None if level < 0 else int(level) for level in reached.tolist()]
+    return [None if n < 0 else int(n) for n in np.where(back.any(0), np.array(tried.levels)[back.argmax(0)], -1).tolist()]
 
 
 def _seeds(tried: Tried, steps: int, group: str) -> list[str]:
