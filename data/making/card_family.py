@@ -144,16 +144,16 @@ def _drift(db: Database, base: str) -> list[str]:
     return lines + [_row(_short(str(model), base), *(f"{100 * one:.1f}" for one in row)) for model, row in wide.iterrows()]
 
 
-def _recovered(db: Database, base: str) -> pd.DataFrame:
-    """The runs that asked the family for lost facts of T-REx."""
-    found = stored_runs(db, None, ("trex",), (1,), planted=True)
+def recovered(db: Database, base: str, planted: bool = False) -> pd.DataFrame:
+    """The runs that asked the family for lost facts of T-REx; the base of a control with planted facts is called after the base."""
+    found = stored_runs(db, None, ("trex",), (1,), planted)
     return found[found["base"].str.startswith(base)]
 
 
 def outcomes(db: Database, base: str) -> list[str]:
     """Of 100 facts that the base knew, what became of them, by model; why no layers were put back stands in the place of their share."""
     lines = _table("model", "known by the base", *OUTCOMES)
-    for model, rows in outcome(db, _recovered(db, base)).groupby("model", sort=False):
+    for model, rows in outcome(db, recovered(db, base)).groupby("model", sort=False):
         cells = (one.note or f"{one.per_100:.1f}" for one in rows.itertuples())
         lines.append(_row(_short(str(model), base), f"{rows['known'].iloc[0]:,}", *cells))
     return lines
@@ -162,7 +162,7 @@ def outcomes(db: Database, base: str) -> list[str]:
 def _memory(db: Database, base: str) -> list[str]:
     """The test of memory in the words of command and page."""
     lines = _table("model", "way", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
-    for row in memory(db, _recovered(db, base)).itertuples():
+    for row in memory(db, recovered(db, base, planted=True)).itertuples():
         test = said(row.verdict, row.difference, row.low, row.high, row.detectable)
         lines.append(_row(_short(row.model, base), called(row.way, row.protocol), f"{row.n:,}", f"{row.n_never_had:,}", test))
     return lines
@@ -171,7 +171,7 @@ def _memory(db: Database, base: str) -> list[str]:
 def _ways_back(db: Database, base: str) -> list[str]:
     """Each way by itself, next to every yardstick; the share is that of the facts that are compared with it."""
     lines = _table("model", "way", *COMPARED)
-    for (model, way), rows in usual(ways(db, _recovered(db, base))).groupby(["model", "way"], sort=False):
+    for (model, way), rows in usual(ways(db, recovered(db, base))).groupby(["model", "way"], sort=False):
         there = rows.set_index("yardstick")
         cells = (against(there.loc[name]) if name in there.index else "" for name in YARDSTICKS)
         lines.append(_row(_short(str(model), base), way, *cells))
