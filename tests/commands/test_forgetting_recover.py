@@ -163,9 +163,10 @@ def test_lost_facts_are_asked_once_more_in_another_wording_and_tested_where_the_
     (row,), lost = (rows_of(asked, table) for table in ("forgetting_runs", "forgetting_facts"))
     lost = [one for one in lost if one["asked"] == "lost"]
     assert (row["template_set"], row["other_templates"], row["seeds"]) == ("lama", "paraphrase", 2)
-    counts = Counter(one["reworded"] for one in lost)
-    # The tiny base does not know most words of the other wording.
-    assert set(counts) <= set(REWORDED) and sum(counts.values()) == row["lost"] and counts[NOT_OTHERWISE] > row["lost"] / 2
+    # Prompts of P1303 are too long for the tiny base in the other wording; of P19's it does not know most words.
+    assert {one["relation"] for one in lost if one["reworded"] is None} == {"P1303"}
+    counts = Counter(one["reworded"] for one in lost if one["relation"] == "P19")
+    assert set(counts) <= set(REWORDED) and counts[NOT_OTHERWISE] > sum(counts.values()) / 2
     assert all(f"{name}: {n} of {row['lost']}" in output for name, n in counts.items())
     assert {one["exposure"] for one in lost} == {"stated", "unseen"} and all(len(one["after_15"]) == 2 for one in lost)
     tests = [one for one in rows_of(asked, "forgetting_excesses") if one["yardstick"] == "right answers that the text never had"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from probing.core.forgetting.equal_confidence import Answers, at_equal_confidence
 from probing.core.forgetting.memory import GUESSES, MEMORY, UNKNOWN, detectable, memory, said, verdict
+from probing.core.stats.equal_confidence import Answers, at_equal_confidence
 
 NEVER = ["unseen", "held out", "guessed"]
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import optimize, special
 
-from probing.core.forgetting.equal_confidence import Answers
 from probing.core.forgetting.memory import GUESSES, MEMORY, STATED, memory
 from probing.core.registry import REPOSITORY
+from probing.core.stats.equal_confidence import Answers
 
 pytestmark = pytest.mark.slow
 SNAPSHOT = REPOSITORY / "data" / "snapshot"

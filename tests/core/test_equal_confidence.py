@@ -5,7 +5,7 @@ import patsy
 import pytest
 import statsmodels.api as sm
 
-from probing.core.forgetting.equal_confidence import Answers, at_equal_confidence, paired, share
+from probing.core.stats.equal_confidence import Answers, at_equal_confidence, paired, share
 
 
 def answers(back, confidence=None, relations=None, of=None):
