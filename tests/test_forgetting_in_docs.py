@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from data.making.card_family import outcomes
 from probing.store.database import open_database
 from tests import written_forgetting
 
@@ -26,5 +27,5 @@ def test_more_comes_back_with_more_steps_and_the_outcomes_add_up_to_100(database
         shares = [float(cells[2].split(" ")[0]) for cells in lines]
         assert shares[:3] == sorted(shares[:3]) and len(lines) == 4
         assert len({re.search(r"n ([\d,]+)", cells[2])[1] for cells in lines}) == 1
-    for line in written_forgetting.outcomes(database, written_forgetting.BASE)[2:]:
+    for line in outcomes(database, written_forgetting.BASE)[2:]:
         assert sum(float(cell) for cell in line.strip("| ").split(" | ")[2:] if cell[0].isdigit()) == pytest.approx(100, abs=0.4)
