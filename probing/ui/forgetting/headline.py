@@ -55,7 +55,7 @@ def _memory(tests: pd.DataFrame) -> Markdown:
     found = tests[tests["protocol"] == usual_protocol(RELEARNED)].to_dict("records")
     if not found:
         return Markdown(NO_TEST)
-    return filled("Memory or guesses, by the test of what relearning brings back: {said}.", said=_said(found[0]))
+    return filled("Of what relearning brings back, the test of memory says {said}.", said=_said(found[0]))
 
 
 def _said(test: dict) -> str:
