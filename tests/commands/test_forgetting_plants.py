@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -17,6 +16,7 @@ from transformers import AutoModelForMaskedLM
 import probing.workflows.forgetting.recover as module
 from probing.core.facts.fact import Fact
 from probing.core.forgetting.memory import MEMORY, UNKNOWN
+from probing.core.forgetting.ways import usual_protocol
 from probing.core.registry import REPOSITORY
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.encoders.load import load_encoder
@@ -24,25 +24,17 @@ from probing.models.forgetting.answer_ranks import Prompts, ranks
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
 from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
+from tests.shipped_facts import asked_facts
 
 pytestmark = pytest.mark.slow
 BASE = REPOSITORY / "data" / "models" / "nesia-mini"
-SNAPSHOT = REPOSITORY / "data" / "snapshot"
-#: nesia-mini's run with T-REx and its pre-trained head.
-RUN = "3653f0eeee5269be"
 RELATIONS = ("P103", "P1303", "P140", "P17", "P19", "P27", "P30", "P36", "P413", "P495")
 
 
 @pytest.fixture(scope="module")
 def shipped() -> pd.DataFrame:
     """T-REx's facts in an order drawn at random, with what the base knows and how its text has them."""
-    asked = pq.read_table(
-        SNAPSHOT / f"predictions-{RUN}.parquet", columns=["fact_id", "gold_rank"], filters=[("layer", "=", 8)]
-    ).to_pandas()
-    facts = pd.concat(pq.read_table(path).to_pandas() for path in sorted(SNAPSHOT.glob("facts-*.parquet")))
-    facts = facts.merge(asked, on="fact_id").sort_values("fact_id", ignore_index=True)
-    kinds = pq.read_table(BASE / "exposure-nesia-mini.parquet").to_pandas().set_index("fact_key")["exposure"]
-    facts["exposure"] = kinds.loc[(facts["relation"] + "\t" + facts["subject"] + "\t" + facts["object"]).tolist()].to_numpy()
+    facts = asked_facts()
     return facts[facts["relation"].isin(RELATIONS)].sample(frac=1, random_state=1, ignore_index=True)
 
 
@@ -101,16 +93,11 @@ def changed(folder: Path, names: str, whole: bool = False) -> Path:
 
 
 @pytest.fixture()
-def small_steps(monkeypatch):
-    """Relearning takes few facts a step, where it shows nothing."""
-    monkeypatch.setattr(module, "RelearnRecipe", partial(RelearnRecipe, batch=2))
+def recovered(run, cache, tmp_path, text, monkeypatch):
+    """Runs the command, with so many facts a step of relearning: its output, the run, lost facts, shares and differences."""
 
-
-@pytest.fixture()
-def recovered(run, cache, tmp_path, text):
-    """Runs the command: its output, the run, lost facts, shares and differences."""
-
-    def call(tuned, facts, base="nesia-mini"):
+    def call(tuned, facts, base="nesia-mini", batch=32):
+        monkeypatch.setattr(module, "RelearnRecipe", partial(RelearnRecipe, batch=batch))
         rows = [{"subject": f.subject, "relation": f.relation, "object": f.object, "prompt": f.prompt} for f in facts]
         (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         given = ("--model", tuned, "--base", base, "--facts", tmp_path / "mine.jsonl", "--text", text, "--out", tmp_path / "runs")
@@ -119,30 +106,26 @@ def recovered(run, cache, tmp_path, text):
             pd.DataFrame(read_table(*files_of(f"forgetting_{name}", tmp_path / "runs"), f"forgetting_{name}").to_pylist())
             for name in ("runs", "facts", "shares", "excesses")
         ]
-        print(output)
         return output, found[0].iloc[0], found[1][found[1]["asked"] == "lost"], *found[2:]
 
     return call
 
 
 def share_of(shares, way, level=0, asked="lost"):
-    one = shares[(shares["way"] == way) & (shares["level"] == level) & (shares["asked"] == asked) & shares["protocol"].isin(USUAL)]
-    return float(one["share"].iloc[0])
+    one = shares[(shares["way"] == way) & (shares["level"] == level) & (shares["asked"] == asked)]
+    return float(one.set_index("protocol")["share"][usual_protocol(way)])
 
 
-USUAL = ("fine-tuned model", "split by answer")
-
-
-def test_a_permuted_head_is_read_again_by_a_fitted_head_which_brings_back_wrong_answers_too(small_steps, recovered, asked, tmp_path):
-    output, row, _, shares, _ = recovered(changed(tmp_path / "head", r"predictions.transform.dense.weight"), facts_of(asked))
+def test_a_permuted_head_is_read_again_by_a_fitted_head_which_brings_back_wrong_answers_too(recovered, asked, tmp_path):
+    output, row, _, shares, _ = recovered(changed(tmp_path / "head", r"predictions.transform.dense.weight"), facts_of(asked), batch=2)
     assert row["lost"] > 300 and "changed none of the layers" in row["not_put_back"]
     assert share_of(shares, "fitted head") > 0.95 and share_of(shares, "fitted head", asked="wrong answers") > 0.95
     assert f"- fitted head: {MEMORY}" not in output
 
 
-def test_a_permuted_layer_that_is_put_back_is_the_base_itself(small_steps, recovered, asked, tmp_path):
+def test_a_permuted_layer_that_is_put_back_is_the_base_itself(recovered, asked, tmp_path):
     output, row, lost, shares, _ = recovered(
-        changed(tmp_path / "layer", r"encoder.layer.6.*dense.weight|encoder.layer.6.*self", whole=True), facts_of(asked)
+        changed(tmp_path / "layer", r"encoder.layer.6.*dense.weight|encoder.layer.6.*self", whole=True), facts_of(asked), batch=2
     )
     assert "changed are 7: with them put back it is the base itself" in row["not_put_back"] and row["not_put_back"] in output
     assert row["lost"] > 100 and "layers put back" not in set(shares["way"]) | set(lost["way"])

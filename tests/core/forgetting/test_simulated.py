@@ -3,37 +3,24 @@
 from functools import cache
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy import optimize, special
 
 from probing.core.forgetting.memory import GUESSES, MEMORY, STATED, memory
-from probing.core.registry import REPOSITORY
 from probing.core.stats.equal_confidence import Answers
+from tests.shipped_facts import asked_facts
 
 pytestmark = pytest.mark.slow
-SNAPSHOT = REPOSITORY / "data" / "snapshot"
-#: Runs with T-REx by the pre-trained heads of nesia-mini, and of nesia-mini-ner-conll.
-BASE, TUNED = "3653f0eeee5269be", "862db80179d97af6"
 
 
 @cache
 def lost_facts() -> tuple[Answers, np.ndarray]:
     """The facts that NER lost, none of them back, and their exposures."""
-    base, tuned = (
-        pq.read_table(
-            SNAPSHOT / f"predictions-{run}.parquet", columns=["fact_id", "gold_rank", "gold_logp"], filters=[("layer", "=", 8)]
-        ).to_pandas()
-        for run in (BASE, TUNED)
-    )
-    facts = pa.concat_tables([pq.read_table(path) for path in sorted(SNAPSHOT.glob("facts-*.parquet"))]).to_pandas()
-    kinds = pq.read_table(SNAPSHOT / "exposure-nesia-mini.parquet").to_pandas().set_index("fact_key")["exposure"]
-    lost = base.merge(tuned, on="fact_id", suffixes=("", "_now")).merge(facts, on="fact_id")
-    lost = lost[(lost["gold_rank"] == 1) & (lost["gold_rank_now"] > 1)].sort_values("fact_id")
+    facts = asked_facts()
+    lost = facts[(facts["gold_rank"] == 1) & (facts["rank_now"] > 1)]
     relations, answers = (np.unique(lost[name], return_inverse=True)[1] for name in ("relation", "object"))
-    exposure = kinds.loc[(lost["relation"] + "\t" + lost["subject"] + "\t" + lost["object"]).tolist()].to_numpy()
-    return Answers(np.zeros((1, len(lost)), bool), np.exp(lost["gold_logp"].to_numpy(float).clip(max=-0.001)), relations, answers), exposure
+    confidence = np.exp(lost["gold_logp"].to_numpy(float).clip(max=-0.001))
+    return Answers(np.zeros((1, len(lost)), bool), confidence, relations, answers), lost["exposure"].to_numpy()
 
 
 def verdicts(size: int, draws: int, above: float = 0, of_answers: float = 0, of_trainings: float = 0, seeds: int = 1) -> dict[str, float]:
