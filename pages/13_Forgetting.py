@@ -1,6 +1,6 @@
 """What comes back of the facts that fine-tuning lost?"""
 
-from probing.ui.forgetting import facts, headline, loss_places, trainings
+from probing.ui.forgetting import facts, headline, trainings
 from probing.ui.forgetting.page_view import open_results
 from probing.ui.forgetting.selection import TABS
 from probing.ui.frame import page, selection
@@ -10,7 +10,7 @@ if shown := open_results(view):
     headline.draw(shown)
     with selection.open_tab("forgetting_tab", TABS, view.page) as tab:
         if tab == "facts":
-            loss_places.draw(shown)
+            facts.by_relation(shown)
             facts.draw(shown)
         else:
             trainings.draw(view, shown.model)

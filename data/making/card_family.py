@@ -17,7 +17,7 @@ from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.edges.summary import summary
-from probing.reports.forgetting.outcome import memory, outcome, ways
+from probing.reports.forgetting.outcome import ENDS, memory, outcome, ways
 from probing.reports.forgetting.prevention import prevention
 from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.knowledge.precision import precision
@@ -161,10 +161,10 @@ def outcomes(db: Database, base: str) -> list[str]:
 
 def _memory(db: Database, base: str) -> list[str]:
     """The test of memory in the words of command and page."""
-    lines = _table("model", "way", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
+    lines = _table("model", "way", "seeds", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
     for row in memory(db, recovered(db, base, planted=True)).itertuples():
-        test = said(row.verdict, row.difference, row.low, row.high, row.detectable)
-        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), f"{row.n:,}", f"{row.n_never_had:,}", test))
+        test = said(row.verdict, row.difference, [getattr(row, end) for end in ENDS], row.detectable)
+        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), row.seeds, f"{row.n:,}", f"{row.n_never_had:,}", test))
     return lines
 
 

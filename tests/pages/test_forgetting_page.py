@@ -44,7 +44,7 @@ def test_the_first_sentence_has_the_parts_of_100_facts_and_the_test_of_memory_of
     if model.name in planted.TESTS:
         difference, low, high = planted.TESTS[model.name]
         found = MEMORY if low > 0 else UNKNOWN
-        assert said_of(found, difference, low, high, detectable((high - low) / 4)) in sentence
+        assert said_of(found, difference, (low, high, low, high), detectable((high - low) / 4)) in sentence
     else:
         assert NO_TEST in sentence
     assert (planted.NOT_PUT_BACK in said(app)) == (model is planted.WHOLE_BASE)
@@ -71,7 +71,7 @@ def test_a_fact_is_chosen_by_outcome_and_relation_and_has_its_story(look):
     text = said(app)
     assert "it is back with the last 1 of the base's layers" in text and "Subject 3" in text and "1 of 3 seeds after 15" in text
     gone = next(one for one in planted.lost_facts(COLA) if one["way"] == NOT_RECOVERED)
-    assert "not recovered by any of these ways" in said(look("forgetting", lost_model=COLA.name, lost_fact=gone["fact_id"]))
+    assert "comes back by no way without training" in said(look("forgetting", lost_model=COLA.name, lost_fact=gone["fact_id"]))
 
 
 def test_never_a_word_that_no_way_can_show(look):

@@ -23,7 +23,7 @@ def recover(request: RecoverRequest) -> None:
     """
     import pandas as pd
 
-    from probing.reports.forgetting.outcome import tested
+    from probing.reports.forgetting.outcome import ENDS, tested
     from probing.reports.forgetting.runs import usual
     from probing.workflows.forgetting.recover import recover as workflow
 
@@ -54,16 +54,14 @@ def recover(request: RecoverRequest) -> None:
     typer.echo(
         f"\nRelearned, {usual_split}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after {USUAL_STEPS}. "
     )
-    typer.echo("The second has other facts with the same answers among its lessons.")
     for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     tests = tested(against)
-    groups = "planted facts minus certain guesses" if run["planted"] else "stated facts minus right answers that the text never had"
+    groups = "planted answers minus wrong guesses" if run["planted"] else "stated facts minus right answers that the text never had"
     typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
-    for one in tests.itertuples():
-        typer.echo(
-            f"- {called(one.way, one.protocol)}: {said(one.verdict, one.share - one.yardstick_share, one.low, one.high, one.detectable)}"
-        )
+    for one in tests.to_dict("records"):
+        test = said(one["verdict"], one["share"] - one["yardstick_share"], [one[end] for end in ENDS], one["detectable"])
+        typer.echo(f"- {called(one['way'], one['protocol'])}: {test}")
 
 
 def _with_ends(value: float, low: float, high: float) -> str:

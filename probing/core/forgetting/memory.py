@@ -1,8 +1,8 @@
 """Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* may be said.
 
 Right answers that the base's training text states are compared with right answers that it never had, at equal confidence of the base.
-Both are right answers that fine-tuning lost; the second ones can only have been guessed. Where it is not known fact by fact what the
-text states, there is no such test.
+Both are right answers that fine-tuning lost; no sentence of the text has the second ones, so they were guessed or inferred. Where it is not
+known fact by fact what the text states, there is no such test. It can miss memories: a difference of 0 does not show that there are none.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,15 @@ from scipy import special
 
 from probing.core.stats.equal_confidence import Answers, Difference, at_equal_confidence
 
-#: What is said where it is not known what the training text states.
-NO_TEST = "Nothing is said of memory: it is not known fact by fact what the base's training text states. The yardsticks cannot tell."
-MEMORY, GUESSES, UNKNOWN = VERDICTS = ("memory", "no more than good guesses", "cannot tell")
-#: Differences below this many points are not worth the word memory.
+#: What is said where there is no test.
+NO_TEST = (
+    "Nothing is said of memory: it is not known fact by fact what the base's training text states, or too few facts of one kind are lost."
+)
+MEMORY, GUESSES, UNKNOWN, NOTHING = VERDICTS = ("memory", "no more than good guesses", "cannot tell", "nothing comes back")
+#: A difference whose interval includes 0 and ends below this is small.
 SMALL = 0.03
+#: Where less of both groups comes back, nothing is tested.
+LEAST = 0.01
 #: Exposures of answers that the text states (or that were taught), and that it never had. Facts with evidence sentences are in neither.
 STATED, NEVER_HAD = ("stated", "planted"), ("unseen", "held out", "guessed")
 
@@ -38,18 +42,20 @@ class Memory:
     @property
     def verdict(self) -> str:
         """One of ``VERDICTS``."""
-        return verdict(self.difference.low, self.difference.high, self.low_without, self.high_without)
+        each = self.difference
+        return verdict(max(each.share, each.yardstick), each.low, each.high, self.low_without, self.high_without)
 
 
-def verdict(low: float, high: float, low_without: float, high_without: float) -> str:
-    """What the interval of a difference says, if it says the same without the largest cluster; ends are shares.
+def verdict(back: float, low: float, high: float, low_without: float, high_without: float) -> str:
+    """What an interval of a difference says, if it says the same without the largest cluster; ``back``: the larger of the two shares.
 
-    >>> verdict(0.01, 0.05, 0.02, 0.06), verdict(-0.04, 0.02, -0.04, 0.02), verdict(0.01, 0.05, -0.01, 0.06)
+    >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.04, 0.02, -0.04, 0.02), verdict(0.8, 0.01, 0.05, -0.01, 0.06)
     ('memory', 'no more than good guesses', 'cannot tell')
     """
-    found, without = (
-        MEMORY if one > 0 else GUESSES if other < SMALL else UNKNOWN for one, other in ((low, high), (low_without, high_without))
-    )
+    if back < LEAST:
+        return NOTHING
+    ends = ((low, high), (low_without, high_without))
+    found, without = (MEMORY if one > 0 else GUESSES if other < SMALL else UNKNOWN for one, other in ends)
     return found if found == without else UNKNOWN
 
 
@@ -58,14 +64,19 @@ def detectable(error: float) -> float:
     return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
 
 
-def said(found: str, value: float, low: float, high: float, seen: float) -> str:
-    """The test of one way in words; ``seen`` is its ``detectable`` difference. All numbers are shares.
+def said(found: str, value: float, ends: Sequence[float], seen: float) -> str:
+    """The test of one way in words; ``ends``: its interval, and that without the commonest answer; ``seen``: ``detectable``.
 
-    >>> said(UNKNOWN, 0.031, -0.011, 0.074, 0.06)
-    'cannot tell: +3.1 points (-1.1 to 7.4); 6.0 points would be seen in 4 of 5 cases'
+    >>> said(UNKNOWN, 0.031, (-0.011, 0.074, -0.02, 0.07), 0.06)
+    'cannot tell: +3.1 points (-1.1 to 7.4); about 6.0 would be seen in 4 of 5 cases'
     """
-    words = f"{found}: {100 * value:+.1f} points ({100 * low:.1f} to {100 * high:.1f})"
-    return f"{words}; {100 * seen:.1f} points would be seen in 4 of 5 cases" if found == UNKNOWN else words
+    low, high, low_without, high_without = (100 * end for end in ends)
+    words = f"{found}: {100 * value:+.1f} points ({low:.1f} to {high:.1f})"
+    if found != UNKNOWN:
+        return words if found != NOTHING else found
+    if low > 0 or high < 100 * SMALL:
+        return f"{words}, but {low_without:.1f} to {high_without:.1f} without the commonest answer"
+    return f"{words}; about {100 * seen:.1f} would be seen in 4 of 5 cases"
 
 
 def memory(lost: Answers, exposure: Sequence[str]) -> Memory | None:

@@ -1,4 +1,4 @@
-"""A head fitted in closed form to the last layer of a fine-tuned model, on text without any fact."""
+"""A head fitted in closed form to the last layer of a fine-tuned model, on ordinary text."""
 
 from collections.abc import Sequence
 

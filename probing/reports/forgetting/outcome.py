@@ -10,11 +10,12 @@ from probing.store.database import Database
 from probing.store.forgetting import queries
 
 OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
+#: The interval of a test of memory, and that without the commonest answer.
+ENDS = ("low", "high", "low_without", "high_without")
 _COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
 WAYS_BACK = (*KEYS, *_COMPARED)
 MEMORY = (
-    *KEYS, "way", "protocol", "stated", "never_had", "difference", "low", "high", "low_without", "high_without", "n", "n_never_had",
-    "detectable", "verdict",
+    *KEYS, "way", "protocol", "seeds", "stated", "never_had", "difference", *ENDS, "n", "n_never_had", "detectable", "verdict",
 )  # fmt: skip
 
 
@@ -63,20 +64,21 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         runs: of ``stored_runs``.
 
     Returns:
-        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: shares of ``stated``
-        facts and of those that the text ``never_had``, at equal confidence; their ``difference`` with its interval ``low, high``, the
-        same without the commonest answer of the second (``low_without, high_without``), numbers of facts, the ``detectable``
-        difference, and the ``verdict``, see ``core.forgetting.memory``.
+        One row per run, way and ``protocol``, relearning after the usual steps split by answer and by subject: ``seeds`` of it; shares of
+        ``stated`` facts and of those that the text ``never_had``, at equal confidence; their ``difference`` with its interval
+        ``low, high``, the same without the commonest answer of the second (``low_without, high_without``), numbers of facts, the
+        ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
     """
     rows = tested(_excesses(db, runs)).rename(columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"})
-    return with_keys(runs, rows)[list(MEMORY)]
+    return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY)]
 
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
     """The tests of memory among rows of ``forgetting_excesses``, with ``detectable`` and ``verdict``."""
     rows = rows[(rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))]
-    ends = rows[["low", "high", "low_without", "high_without"]].astype(float).itertuples(index=False, name=None)
-    return rows.assign(detectable=rows["error"].map(detectable), verdict=[verdict(*one) for one in ends])
+    rows = rows.assign(back=rows[["share", "yardstick_share"]].max(axis=1), detectable=rows["error"].map(detectable))
+    numbers = rows[["back", *ENDS]].astype(float).itertuples(index=False, name=None)
+    return rows.assign(verdict=[verdict(*one) for one in numbers])
 
 
 def _excesses(db: Database, runs: pd.DataFrame) -> pd.DataFrame:

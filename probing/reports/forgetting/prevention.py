@@ -43,7 +43,7 @@ def prevention(db: Database, k: int = 1, objectives: Sequence[str] | None = None
     ids = list(runs["run_id"])
     last = series.at_end(db, ids, k)
     steps = queries.series_steps(db, ids)
-    length = steps.groupby("run_id")["step"].max()
+    length = last.set_index("run_id")["step"]
     scored = steps[steps["score"].notna()].groupby("run_id").tail(1)[["run_id", "score", "metric"]]
     table = (
         runs.rename(columns={"facts": "asked"})[["run_id", *_POINT]]

@@ -1,4 +1,4 @@
-"""The lost facts of the chosen model, and the story of one of them."""
+"""The lost facts of the chosen model: by relation, one by one, and the story of one of them."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.ways import LOST_OUTCOMES, RELEARNED, STEPS, USUAL_STEPS
+from probing.core.forgetting.ways import LOST_OUTCOMES, RELEARNED, STEPS
 from probing.reports.forgetting import places
 from probing.store import run_queries
+from probing.store.forgetting.queries import BACK_COLUMNS
 from probing.ui.forgetting.page_view import Shown, labels_of
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import navigation, selection
@@ -16,6 +17,34 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 _COLUMNS = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
+
+
+def by_relation(shown: Shown) -> None:
+    """The relations, whose rows lead to their facts."""
+    shown.view.contents.section("Where facts were lost, and come back")
+    runs = shown.runs[shown.runs["model"] == shown.model]
+    table = shown.report(places.relations, runs)
+    key = f"forgetting.relations.{shown.run['run_id']}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            selection.update(lost_relation=str(table["relation"].iloc[rows[0]]), lost_way="", lost_fact="")
+
+    st.markdown("Choose a relation to list its facts.")
+    top = table.assign(label=table["label"].fillna(table["relation"]))
+    names = {column: way for way, column in BACK_COLUMNS.items()}
+    blocks.table_with_download(
+        table,
+        shown=top,
+        stamp=shown.stamp("lost facts by relation"),
+        name="forgetting-relations",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        height=min(38 + 35 * len(top), 320),
+        column_order=["relation", "label", "known", "kept", "lost", *names],
+        column_config={"relation": st.column_config.TextColumn(pinned=True), **names},
+    )
 
 
 def draw(shown: Shown) -> None:
@@ -104,6 +133,5 @@ def _words(fact: Mapping[Hashable, Any]) -> Markdown:
         ways.append(filled("it is back with the last {n} of the base's layers", n=int(fact["layers_back"])))
     seeds = {steps: fact[f"after_{steps}"] for steps in STEPS}
     relearned = ", ".join(f"{back.count('1')} of {len(back)} seeds after {steps}" for steps, back in seeds.items())
-    if ways or 2 * seeds[USUAL_STEPS].count("1") > len(seeds[USUAL_STEPS]):
-        return filled("{ways}.", ways=joined("; ", [*ways, filled("{way} in {seeds} steps", way=RELEARNED, seeds=relearned)]))
-    return filled("not recovered by any of these ways; {way} in {seeds} steps.", way=RELEARNED, seeds=relearned)
+    ways = ways or [Markdown("it comes back by no way without training")]
+    return filled("{ways}; {way} in {seeds} steps.", ways=joined("; ", ways), way=RELEARNED, seeds=relearned)

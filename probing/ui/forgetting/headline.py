@@ -6,7 +6,7 @@ import streamlit as st
 from probing.core.forgetting.memory import NO_TEST, said
 from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS, called, usual_protocol
 from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.reports.forgetting.outcome import memory, ways
+from probing.reports.forgetting.outcome import ENDS, memory, ways
 from probing.reports.forgetting.runs import usual
 from probing.ui.forgetting.page_view import Shown
 from probing.ui.widgets import blocks
@@ -28,7 +28,8 @@ def draw(shown: Shown) -> None:
         stamp=shown.stamp("outcome of known facts", whole=True),
         name="forgetting-outcome",
         call=plot("forgetting", probe_set=shown.run["probe_set"], k=int(shown.run["k"])),
-        caption="Each lost fact counts once, at the first way that brings it back. That it comes back does not show that it is remembered.",
+        caption=f"Each lost fact counts once, at the first way that brings it back, relearning within {USUAL_STEPS} steps. That it comes "
+        "back does not show that it is remembered.",
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
@@ -55,11 +56,14 @@ def _memory(tests: pd.DataFrame) -> Markdown:
     found = tests[tests["protocol"] == usual_protocol(RELEARNED)].to_dict("records")
     if not found:
         return Markdown(NO_TEST)
-    return filled("Of what relearning brings back, the test of memory says {said}.", said=_said(found[0]))
+    return filled(
+        "After relearning, stated facts minus equally confident ones that the text never had: {said}; of the group, not of single facts.",
+        said=_said(found[0]),
+    )
 
 
 def _said(test: dict) -> str:
-    return said(*(test[name] for name in ("verdict", "difference", "low", "high", "detectable")))
+    return said(test["verdict"], test["difference"], [test[end] for end in ENDS], test["detectable"])
 
 
 def _ways(shown: Shown, tests: pd.DataFrame) -> None:
@@ -82,8 +86,10 @@ def _ways(shown: Shown, tests: pd.DataFrame) -> None:
         height="content",
         column_config={
             "way": st.column_config.TextColumn(pinned=True),
-            "share": st.column_config.NumberColumn("lost facts", format="%.1f"),
-            "yardstick_share": st.column_config.NumberColumn("yardstick's", format="%.1f"),
+            "share": st.column_config.NumberColumn("lost facts, %", format="%.1f"),
+            "yardstick_share": st.column_config.NumberColumn("yardstick, %", format="%.1f"),
+            "n": "lost facts compared",
+            "n_yardstick": "yardstick's answers",
             **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("difference", "low", "high")},
         },
     )

@@ -235,13 +235,13 @@ def _above_floor(lost: pd.DataFrame, points: pd.DataFrame) -> Markdown:
     The layer is chosen for its value, so the half width of its interval is widened as Bonferroni asks for that many inner layers.
     """
     tests = int(points["layer"].max()) - 1
-    wider = NormalDist().inv_cdf(1 - 0.025 / tests) / NormalDist().inv_cdf(1 - 0.025)
+    factor = NormalDist().inv_cdf(1 - 0.025 / tests) / NormalDist().inv_cdf(1 - 0.025)
     at_best = lost[["relation", "label", "best_layer"]].merge(
         points.astype({"layer": "float64"}), left_on=["relation", "best_layer"], right_on=["relation", "layer"], suffixes=("", "_there")
     )
     for column, floor in _FLOORS.items():
         value = at_best[column.removesuffix("_low")]
-        low = (value - (value - at_best[column]) * wider).dropna()
+        low = (value - (value - at_best[column]) * factor).dropna()
         if low.empty:
             continue
         of = "them" if len(low) == len(lost) else f"the {len(low)} that have one"

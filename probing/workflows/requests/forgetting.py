@@ -18,7 +18,7 @@ class RecoverRequest(OfModel):
         default=None, kw_only=True
     )
     k: Annotated[int, Option("A fact is known if the rank of its answer is at most k.", known=(1, 10))] = 1
-    seeds: Annotated[int, Option("Seeds of the parts and the order of relearning.", least=1, most=10)] = 3
+    seeds: Annotated[int, Option("How often relearning is repeated, with other halves and another order.", least=1, most=10)] = 3
     rate: Annotated[float, Option("Learning rate of relearning.", least=1e-6, most=0.1)] = 2e-4
     templates: Annotated[
         str | None, Option("Template set in which lost facts are asked once more, as paraphrase: lost for this wording, or in general?")
@@ -26,7 +26,7 @@ class RecoverRequest(OfModel):
     plant: Annotated[
         int | None,
         Option(
-            "Teach the base so many arbitrary facts and fine-tune it again: do certain memories come back more often than guesses?",
+            "Teach the base so many arbitrary facts and fine-tune it again: do taught answers come back more often than guesses?",
             least=50,
         ),
     ] = None

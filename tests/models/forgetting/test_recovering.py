@@ -213,7 +213,7 @@ def test_facts_that_were_never_in_the_weights_are_no_memory(base, tmp_path):
     )
     assert relearned.low <= 0 <= relearned.high
     tests = [one for one in found.against if one.yardstick == NEVER_HAD]
-    assert tests and MEMORY not in {verdict(one.difference.low, one.difference.high, *one.without) for one in tests}
+    assert tests and MEMORY not in {verdict(1, one.difference.low, one.difference.high, *one.without) for one in tests}
 
 
 def test_every_way_has_its_yardsticks(redrawn):
