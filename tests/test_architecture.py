@@ -96,16 +96,16 @@ MOST_LINES = {
     "pages": 268,
     "probing": 115,
     "probing/api": 3342,
-    "probing/commands": 1415,
-    "probing/core": 13_800,
+    "probing/commands": 1413,
+    "probing/core": 13_815,
     "probing/figures": 6136,
     "probing/jobs": 603,
     "probing/models": 11_608,
-    "probing/reports": 8041,
+    "probing/reports": 8043,
     "probing/store": 6570,
-    "probing/ui": 17_328,
+    "probing/ui": 17_325,
     "probing/workflows": 8662,
-    "tests": 51_657,
+    "tests": 50_535,
 }
 
 

@@ -10,7 +10,6 @@ import pytest
 from probing.commands.main import COMMANDS, MAKERS
 from probing.commands.main import command as loaded
 from probing.core.registry import read_registry
-from probing.store.schema import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,17 +26,6 @@ def test_every_command_is_in_the_readme_and_has_help_for_every_option(name, run)
     shown = run(name, "--help").output
     assert len(loaded(name).help or "") > 20
     assert "Options" in shown
-
-
-def test_every_page_is_in_the_readme():
-    for path in (ROOT / "pages").glob("*.py"):
-        title = re.sub(r"^\d+_", "", path.stem).replace("_", " ")
-        # A file's name has no hyphens; a title may.
-        assert f"**{title}**" in README.replace("-", " "), title
-
-
-def test_every_column_of_every_table_is_described():
-    assert all(column.says for table in TABLES.values() for column in table.columns)
 
 
 def test_every_data_set_and_model_has_a_licence_and_every_file_an_address():

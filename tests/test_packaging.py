@@ -2,13 +2,11 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
-from email.parser import Parser
 from pathlib import Path
 
 import pytest
@@ -206,17 +204,6 @@ def test_the_wheel_has_every_file_of_the_package_and_names_the_ranges(wheel):
     extras = [one for one in needed if one.endswith(('"app"', '"train"'))]
     assert {Requirement(one).name for one in needed if "extra ==" not in one} == set(ranges()) - {Requirement(one).name for one in extras}
     assert {Requirement(one).name for one in extras} == {"streamlit", "kaleido", "pillow", "accelerate"}
-
-
-def test_a_package_index_learns_who_made_it_and_gets_a_description_without_links_into_the_repository(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (metadata,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        said = Parser().parsestr(archive.read(metadata).decode())
-    assert said["Author"] == "The BERTnesia Explorer maintainers"
-    assert "interpretability" in said["Keywords"].split(",") and len(said.get_all("Classifier")) > 5
-    text = said.get_payload()
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert "BERTnesia Explorer" in text and [link for link in links if "://" not in link] == []
 
 
 def test_a_build_leaves_nothing_that_git_would_add():

@@ -1,12 +1,9 @@
-"""Importing the package is cheap, and its two functions are documented."""
+"""Importing the package is cheap."""
 
-import inspect
 import os
 import subprocess
 import sys
 
-import probing
-from probing.core.errors import ProbingError
 from tests.test_architecture import NOT_FOR_HELP
 
 
@@ -14,13 +11,6 @@ def test_importing_the_package_loads_no_heavy_library(repo_root):
     code = f"import sys, probing; probing.load, probing.results; print(sorted(set(sys.modules) & {set(NOT_FOR_HELP)!r}))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, check=True)
     assert run.stdout.strip() == "[]"
-
-
-def test_the_package_names_what_a_notebook_uses():
-    assert set(probing.__all__) == {"ForgettingCallback", "ProbingError", "load", "results", "__version__"}
-    assert probing.ProbingError is ProbingError
-    for function in (probing.load, probing.results, probing.ForgettingCallback):
-        assert ">>>" in inspect.getdoc(function)
 
 
 def test_loading_a_model_in_a_notebook_without_ipywidgets_warns_of_nothing(repo_root):

@@ -348,20 +348,6 @@ def test_an_unknown_layer_is_refused_before_anything_is_computed(results, monkey
         ask(results)
 
 
-def test_messages_name_no_option_of_the_commands(results):
-    for ask in (
-        lambda: results.curve(model="nope"),
-        lambda: results.plot.forgotten(k=7),
-        lambda: results.edges(part="train"),
-        lambda: results.sentences("changes", reading="mlp"),
-        lambda: results.changes("epochs", heads=True),
-        lambda: results.plot.curve(probe_set="nope"),
-    ):
-        with pytest.raises(ProbingError) as error:
-            ask()
-        assert "--" not in str(error.value)
-
-
 def test_whatever_is_given_is_used_or_refused_in_words(results, odd):
     """By every argument of every report and figure: no error of a library."""
     given = [(of, name) for of in (results, results.plot) for name in dir(type(of)) if callable(getattr(type(of), name)) and name[0] != "_"]

@@ -1,6 +1,5 @@
 """``Model.edges``: predictions of every layer for chosen words, in a notebook."""
 
-import inspect
 import io
 from types import SimpleNamespace
 
@@ -10,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from probing.api.display import for_notebook
-from probing.api.model import Model
 from probing.api.spans import ask_spans
 from probing.commands.main import app
 from probing.core.errors import EdgeDataError, HeadError, OptionError
@@ -132,9 +130,3 @@ def test_a_long_sentence_is_cut_at_its_end_as_in_training(model):
     np.testing.assert_allclose(ask_spans(model, long, [(0, 1)]).table["p"], kept.table["p"], atol=1e-6)
     with pytest.raises(EdgeDataError, match=r"cannot be probed .beyond the model's longest input.; choose .* a shorter sentence"):
         ask_spans(model, long, [(longest - 1, longest)])
-
-
-def test_the_method_documents_the_unit_of_a_span():
-    for method in (Model.edges, Model.sentence):
-        assert all(part in inspect.getdoc(method) for part in ("Args:", "Returns:", "Raises:", ">>>"))
-    assert "counted in words from 0, with the end exclusive" in inspect.getdoc(Model.edges)

@@ -3,11 +3,9 @@
 import csv
 import io
 import json
-import re
 
 import pytest
 
-from probing.core.registry import REPOSITORY
 from probing.reports.declarations import KINDS
 from probing.store.database import open_database
 from tests.api.stored_results import plant_all
@@ -87,13 +85,6 @@ def test_a_report_takes_every_form_by_two_options_and_is_written_to_a_file(snaps
     path = tmp_path / "deep" / "report.json"
     run(*words, "--json", "--out", path)
     assert path.read_text(encoding="utf-8") == run(*words, "--json").stdout
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "knowledge"])
-def test_the_documentation_names_the_reports_that_have_a_figure(kind):
-    lines = (REPOSITORY / "docs" / "api.md").read_text(encoding="utf-8").splitlines()
-    (row,) = (line for line in lines if line.startswith(f"| `.{kind}(what)`"))
-    assert set(re.findall(r"`([a-z-]+)`", row.split("|")[-2])) == {one.name for one in KINDS[kind].every if one.figure}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,9 +3,7 @@
 import pytest
 
 from probing.core.errors import RegistryError, StoreError
-from probing.core.options import option_fields
-from probing.workflows.reproduction.reproduce import PROCEDURES
-from probing.workflows.requests.reproduction import OWN, PaperName, ReproduceRequest
+from probing.workflows.requests.reproduction import PaperName
 
 REGISTRY = """
 models = [{ name = "planted", source = "somewhere/planted", licence = "none" }]
@@ -70,8 +68,3 @@ def test_tables_without_results_name_the_command_that_makes_them(run, cache, pap
 def test_an_unknown_family_is_refused_with_the_known_ones(run, cache, paper):
     with pytest.raises(RegistryError, match="no family 'huge' in the registry; it has planted"):
         run("reproduce", "--paper", paper, "--family", "huge")
-
-
-def test_every_paper_has_a_procedure_and_every_option_of_some_papers_is_one_of_the_request():
-    assert list(PROCEDURES) == list(PaperName) == list(OWN)
-    assert {name for names in OWN.values() for name in names} < {one.name for one in option_fields(ReproduceRequest)}

@@ -70,10 +70,3 @@ def test_every_layer_of_eight_tasks_and_two_encoders_is_a_row():
 def test_a_task_on_the_papers_own_data_stands_for_it_and_ours_where_there_is_none():
     there = {"pos", "edges-pos-ontonotes", "srl", "entities-gum"}
     assert PAPER.stored_tasks(there) == {"pos": "edges-pos-ontonotes", "srl": "srl"}
-
-
-def test_what_the_paper_does_not_print_is_not_there():
-    assert PAPER.task("pos").centre_of_gravity == {"large": 11.68}
-    assert PAPER.task("coreference").centre_of_gravity == {"base": 7.96, "large": 15.80}
-    assert PAPER.task("proto-roles").targets is None and PAPER.task("pos").targets == 2_070_382
-    assert PAPER.task("constituents-merged") is None

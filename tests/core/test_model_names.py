@@ -5,9 +5,9 @@ import random
 import pytest
 
 from probing.core.errors import RegistryError
-from probing.core.naming.model_names import LENGTHS, known_model, short_names, shortened
+from probing.core.naming.model_names import known_model, short_names
 from probing.core.registry import REGISTRY as REGISTRY_FILE
-from probing.core.registry import Registry, read_registry
+from probing.core.registry import read_registry
 from probing.core.tasks.objectives import TASKS
 
 REGISTRY = read_registry()
@@ -32,18 +32,6 @@ def test_a_further_seed_of_which_only_results_ship_is_called_by_objective_and_se
     assert list(names.values()) == ["nesia-mini", "SST-2", "SST-2, seed 2", "mine-seed-2"]
 
 
-def test_with_two_families_the_base_stands_before_the_objective():
-    names = named(*SHIPPED, "bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-NER")
-    assert names["nesia-mini-qa-squad-1"] == "nesia-mini · QA-SQuAD-1"
-    assert names["bert-base-uncased-squad-v1"] == "bert-base-uncased · QA-SQuAD-1"
-    assert names["bert-base-NER"] == "bert-base-cased · NER-CoNLL"
-
-
-def test_a_family_of_the_registry_is_one_family_though_its_members_have_two_bases():
-    names = named("bert-base-uncased-squad-v1", "bert-base-NER")
-    assert names == {"bert-base-uncased-squad-v1": "QA-SQuAD-1", "bert-base-NER": "NER-CoNLL"}
-
-
 def test_what_finetune_names_by_itself_is_called_by_its_objective_and_another_folder_by_its_name():
     standard, own = ("roberta-base-mlm-squad", "roberta-base", "MLM-SQuAD"), ("my-model", "roberta-base", "MLM-SQuAD")
     assert named("roberta-base", standard, own) == {
@@ -51,19 +39,6 @@ def test_what_finetune_names_by_itself_is_called_by_its_objective_and_another_fo
         "roberta-base-mlm-squad": "MLM-SQuAD",
         "my-model": "my-model",
     }
-
-
-def test_a_long_name_of_ones_own_keeps_its_beginning_and_its_checkpoint():
-    long = "my-very-long-experiment-with-many-settings-seed-3/checkpoint-12500"
-    name = named(long)[long]
-    assert len(name) == LENGTHS[0] and name.startswith("my-very-lo") and name.endswith("…/checkpoint-12500")
-    assert shortened("sst2-run/checkpoint-50", LENGTHS[0]) == "sst2-run/checkpoint-50"
-
-
-def test_names_that_would_be_cut_to_the_same_are_cut_less():
-    one, other = (f"a-long-beginning-that-both-have-{middle}-and-a-long-end-too" for middle in ("x", "y"))
-    names = named(one, other)
-    assert len(set(names.values())) == 2
 
 
 def test_the_name_of_a_model_of_ones_own_never_hides_a_shipped_one():
@@ -97,8 +72,3 @@ def test_a_colour_of_the_registry_has_six_digits(tmp_path):
     path.write_text(text.replace('colour = "#8C6BD1"', 'colour = "red"'), encoding="utf-8")
     with pytest.raises(RegistryError, match="colour"):
         read_registry(path)
-
-
-def test_without_a_registry_models_keep_their_names():
-    nothing = Registry(models=(), data=())
-    assert short_names([known_model(nothing, name) for name in SHIPPED]) == {name: name for name in SHIPPED}

@@ -74,13 +74,6 @@ def test_a_size_that_is_no_number_is_refused(tmp_path):
         check_model_folder(tmp_path / "absent")
 
 
-def test_the_architectures_are_those_whose_heads_are_known():
-    from probing.core.checkpoint.files import ARCHITECTURES
-    from probing.models.encoders.head import PARTS
-
-    assert set(ARCHITECTURES) == set(PARTS)
-
-
 def test_a_larger_model_and_more_facts_take_longer(tmp_path):
     small, large = (check_model_folder(model(tmp_path / str(n), num_hidden_layers=n)) for n in (6, 12))
     assert small.seconds(1000, 1e11) < large.seconds(1000, 1e11) < large.seconds(2000, 1e11)

@@ -67,8 +67,3 @@ def test_table_1_and_table_4_are_as_printed():
         ("87k", "10k"),
     ]
     assert PAPER.settings["Epochs"] == "3 (1 for SST-2)" and PAPER.settings["Adam beta 2"] == "0.99" and len(PAPER.settings) == 13
-
-
-def test_eighteen_claims_and_the_tasks_of_the_tables():
-    assert len(PAPER.claims) == 18 and PAPER.tasks == ("bigram-shift", "coordination-inversion", "odd-man-out")
-    assert PAPER.stored_encoders({"roberta-base", "nesia-mini"}) == {"RoBERTa": "roberta-base"}

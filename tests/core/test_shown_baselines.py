@@ -1,17 +1,8 @@
-"""Few facts give no baseline: the rule, and a report's table under it."""
-
-import math
+"""Few facts give no baseline in a report's table."""
 
 import pandas as pd
-import pytest
 
-from probing.core.stats.baselines import MIN_FACTS, may_be_shown
 from probing.reports.shown_baselines import COLUMNS, shown_baselines
-
-
-@pytest.mark.parametrize(("facts", "shown"), [(0, False), (2, False), (49, False), (50, True), (32_095, True), (math.nan, False)])
-def test_a_baseline_needs_fifty_facts(facts, shown):
-    assert may_be_shown(facts) is shown and MIN_FACTS == 50
 
 
 def test_a_table_keeps_the_baselines_of_enough_facts_and_every_other_number():

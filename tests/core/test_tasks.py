@@ -43,11 +43,6 @@ def test_registry_and_published_numbers_name_objectives_of_the_table():
     assert {model.objective for model in PublishedKnowledge.read().models} <= labels | {"pre-training"}
 
 
-def test_the_guide_describes_every_objective():
-    rows = [line for line in (ROOT / "docs" / "finetuning.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert [name for line in rows if not (name := line.split("`")[1]).startswith("--")] == list(TASKS)
-
-
 @pytest.mark.parametrize("objective", EARLY)
 def test_an_early_recipe_is_made_again_byte_for_byte(objective):
     from probing.workflows.requests.finetune import TrainingLength

@@ -1,7 +1,6 @@
 """Two models side by side: the flow, the bars, the curves, kinds of answers and weights."""
 
 import itertools
-import re
 
 import pandas as pd
 import pytest
@@ -66,28 +65,6 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
     )
 
 
-def words(figure) -> dict[str, str]:
-    """The label of each block, by its name."""
-    texts = [trace.text[0].removeprefix("<b>").split("</b> ") for trace in figure.data if trace.mode == "text"]
-    return {name.replace("<br>", " "): text.replace("<br>", ", ") for name, text in texts}
-
-
-def test_the_lines_at_the_right_of_the_flow_are_short_because_a_narrow_figure_cuts_longer_ones():
-    labels = [trace for trace in flow(lost=11_265, not_read=10_000).data if trace.mode == "text"]
-    right = max(label.x[0] for label in labels)
-    lines = [line for label in labels if label.x[0] == right for line in re.sub("</?b>", "", label.text[0]).split("<br>")]
-    assert "any layer 10,000" in lines and max(map(len, lines)) <= 16
-
-
-def test_models_are_called_by_their_labels():
-    figure = alluvial(COUNTS, base=BASE, model=MODEL, colours=COLOURS, labels={BASE: "Base", MODEL: "QA"})
-    assert [note.text for note in figure.layout.annotations][:2] == ["<b>Base</b>", "<b>QA</b>"]
-    bars = retention_bars(transitions(), k=1, colours=COLOURS, labels={MODEL: "QA", BASE: "Base"}, controls=(CONTROL,))
-    assert bars.layout.yaxis.ticktext[0] == "QA"
-    hover = [text for trace in bars.data for text in trace.hovertext or () if "<b>QA</b>" in text]
-    assert hover and all("that Base knows" in text for text in hover)
-
-
 def test_facts_that_neither_knows_are_drawn_when_asked_for():
     assert heights(flow(never=True))["not known"] == 900
     assert clickable(flow(never=True)) == set(COUNTS)
@@ -105,10 +82,6 @@ def test_blocks_of_a_column_do_not_overlap():
     for column in (0, 1, 2):
         mine = sorted((min(block.y), max(block.y)) for block in blocks if min(block.x) == column)
         assert all(upper[1] <= lower[0] + 1e-9 for upper, lower in itertools.pairwise(mine))
-
-
-def test_a_flow_without_known_facts_says_so():
-    assert flow(kept=0, lost=0, gained=0, still_inside=0, moved=0, suppressed=0, displaced=0, not_read=0).layout.annotations[0].text
 
 
 def transitions() -> pd.DataFrame:
@@ -184,22 +157,6 @@ def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is
     assert weight_lines(drift.assign(drift=0.0), colours=COLOURS).layout.yaxis.range == (0, 1), "weights that did not move"
     (point,) = drift_against_loss(pd.DataFrame({"model": [MODEL], "drift": [0.02], "lost_share": [0.7]}), k=1, colours=COLOURS).data
     assert (point.x[0], point.y[0]) == pytest.approx((2, 70))
-
-
-@pytest.mark.parametrize(
-    "figure",
-    [
-        lambda: retention_bars(transitions().assign(kept=0, lost=0), k=1, colours=COLOURS),
-        lambda: paired_curve(paired().iloc[:0], k=1, base=BASE, model=MODEL, colours=COLOURS),
-        lambda: answer_shares(
-            pd.DataFrame({"model": [], "layer": [], "kind": [], "n": [], "share": []}), kinds=(), names={}, models=(BASE,)
-        ),
-        lambda: weight_lines(pd.DataFrame({"model": [], "layer": [], "drift": []}), colours=COLOURS),
-        lambda: drift_against_loss(pd.DataFrame({"model": [], "drift": [], "lost_share": []}), k=1, colours=COLOURS),
-    ],
-)
-def test_without_numbers_there_are_words(figure):
-    assert any(note.text for note in figure().layout.annotations)
 
 
 def test_a_control_with_shuffled_labels_is_one_more_line_with_its_name():

@@ -97,12 +97,6 @@ def test_every_f1_stands_in_the_row_of_its_yardsticks():
     assert figure.layout.yaxis.ticktext[0] == "part of speech"
 
 
-def test_published_numbers_are_grey_and_have_no_yardsticks_of_ours():
-    figure = score_rows(summary(), colours=COLOURS)
-    (paper,) = named(figure, PAPER)
-    assert paper.marker.color == theme.NEUTRAL and paper.marker.symbol == "diamond" and paper.error_x.array is None
-
-
 def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     figure = place_rows(summary(), colours=COLOURS)
     (words,) = named(figure, f"{MODELS[1]}: {NOT_RESOLVED}")

@@ -67,8 +67,3 @@ def test_a_name_points_at_the_end_of_its_line_and_is_text():
     assert first.text == "<b>a &lt;b&gt;</b>" and second.text == "majority answer"
     assert abs(first.ay - second.ay) >= 13, "they stand apart though their lines end in one place"
     assert figure.layout.yaxis.range == (0, 25) and figure.layout.margin.r == room(names)
-
-
-def test_long_names_are_broken_so_that_a_telephone_keeps_room_for_the_curve():
-    long = EndLabel(8, 1.0, "nesia-mini-rank-msmarco · common sense (ours)")
-    assert len(long.lines) > 1 and room([long]) <= 130

@@ -7,7 +7,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.core.head_kinds import HEADS
 from probing.figures import layer_axis, theme
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.total_bars import total_bars
@@ -82,18 +81,6 @@ def test_panels_give_each_probe_set_its_own_axes():
     assert {note.text for note in figure.layout.annotations} >= {"T-REx", "common sense (ours)"}
 
 
-def test_layer_zero_is_marked_on_every_layer_axis():
-    figures = [
-        curve(curve_points()),
-        rank_lines(pd.DataFrame({"name": ["a"] * 3, "layer": range(3), "rank": [9.0, 5.0, 1.0]})),
-        entropy_by_layer(pd.DataFrame({"layer": range(3), "entropy": [3.0, 2.0, 1.0]})),
-    ]
-    for figure in figures:
-        assert figure.layout.xaxis.title.text == layer_axis.TITLE
-        assert figure.layout.xaxis.ticktext[0] == "0<br>emb."
-        assert any(shape.x0 == -0.5 and shape.x1 == 0.5 for shape in figure.layout.shapes)
-
-
 @pytest.mark.parametrize("last", [2, 12, 13, 24, 36])
 def test_layer_ticks_hold_first_and_last_and_fit(last):
     ticks = layer_axis.horizontal(go.Figure(), last).layout.xaxis.tickvals
@@ -116,23 +103,6 @@ def test_total_bars_stack_to_the_total():
     )
     last, inner = total_bars(table, k=1, colours=COLOURS, names=NAMES).data
     assert last.x[0] + inner.x[0] == pytest.approx(25)
-
-
-def test_a_mark_stands_at_the_union_over_re_trained_heads_where_there_is_one():
-    row = {
-        "head": "tied",
-        "probe_set": "trex",
-        "last": 0.1,
-        "total": 0.25,
-        "total_low": 0.2,
-        "total_high": 0.3,
-        "intermediate": 0.6,
-        "n": 100,
-    }
-    table = pd.DataFrame([row | {"model": "a", "seeds": 8, "seed_union": 0.125}, row | {"model": "b", "seeds": 1, "seed_union": None}])
-    mark = total_bars(table, k=1, colours={}, names=NAMES).data[-1]
-    assert mark.mode == "markers" and mark.x[0] == 12.5 and math.isnan(mark.x[1])
-    assert len(total_bars(table.iloc[1:], k=1, colours={}, names=NAMES).data) == 2
 
 
 def test_ranks_have_the_best_on_top_of_a_logarithmic_axis():
@@ -263,24 +233,3 @@ def test_a_grid_tells_one_per_cent_from_sixteen_and_brightness_alone_says_which_
     sizes = [abs(second - first) for first, second in pairwise(steps)]
     assert max(sizes) - min(sizes) < 2
     assert (lab(cells(0.001, dark=dark)[0][0])[0] < 50) is dark
-
-
-def test_a_grid_has_a_legend_of_its_colours():
-    bar = token_grid(tokens("rome", "paris")).data[0].colorbar
-    assert bar.ticktext == ("≤0.1 %", "1 %", "10 %", "100 %")
-    assert list(bar.tickvals) == pytest.approx([0, 1 / 3, 2 / 3, 1])
-    assert token_grid(tokens("rome")).data[0].showscale is not False
-
-
-def test_a_legend_of_many_lines_leaves_the_curve_its_height():
-    few, many = (curve(curve_points(models=[f"model-{number}" for number in range(models)])) for models in (2, 12))
-    assert many.layout.height - few.layout.height == 14 * 9
-    assert many.layout.legend.tracegroupgap == 0, "a gap for every line makes it twice as high on a telephone"
-
-
-def test_every_kind_of_head_has_a_marker_of_its_own_that_plotly_knows():
-    for place in range(len(theme.SYMBOLS)):
-        markers = [theme.head_symbol(place, head) for head in HEADS]
-        assert len(set(markers)) == len(HEADS)
-        assert [go.scatter.Marker(symbol=marker).symbol for marker in markers] == markers
-    assert [theme.head_symbol(1, head) for head in HEADS[:3]] == ["square", "square-open", "square-dot"]

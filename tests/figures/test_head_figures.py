@@ -5,7 +5,6 @@ import pytest
 
 from probing.core.head_kinds import HEADS
 from probing.figures import theme
-from probing.figures.knowledge.head_losses import head_losses
 from probing.figures.knowledge.loss_points import loss_points
 
 from .colours import colours_of
@@ -22,20 +21,6 @@ def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
             ends = {"lost_above": over, "lost_above_low": over and over - 0.02, "lost_above_high": over and over + 0.02}
             rows.append({"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01} | ends)
     return pd.DataFrame(rows)
-
-
-def test_all_kinds_of_heads_have_colours_and_markers_of_their_own():
-    table = pd.DataFrame(
-        [{"head": head, "layer": layer, "loss": 7.0 - place, "start_loss": 8.0} for place, head in enumerate(HEADS) for layer in range(4)]
-    )
-    lines = [trace for trace in head_losses(table).data if trace.mode == "lines+markers"]
-    assert [line.name for line in lines] == sorted(HEADS, key=list(dict.fromkeys(table["head"])).index) or len(lines) == len(HEADS)
-    assert len({line.line.color for line in lines}) == len({line.marker.symbol for line in lines}) == len(HEADS) == 5
-    assert {line.name: line.line.color for line in lines} == {head: theme.head_colour(head) for head in HEADS}
-
-
-def test_no_losses_are_said_in_words():
-    assert "No training" in head_losses(pd.DataFrame(columns=["head", "layer", "loss", "start_loss"])).layout.annotations[0].text
 
 
 @pytest.mark.parametrize("heads", [("tied",), ("tied", "logit_lens"), HEADS])
@@ -58,7 +43,3 @@ def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two
 def test_without_a_swapped_subject_only_the_whole_loss_is_drawn():
     figure = loss_points(lost(above=False), k=1, colours=COLOURS)
     assert {trace.name for trace in figure.data if trace.mode == "markers"} == {"P@1"}
-
-
-def test_nothing_to_compare_is_said_in_words():
-    assert loss_points(lost().iloc[:0], k=1, colours=COLOURS).layout.annotations[0].text

@@ -1,28 +1,25 @@
-"""A model's colour says its objective and its family, on every page alike."""
+"""No two models have one colour, and every colour can be seen."""
 
 import itertools
 import math
-from pathlib import Path
 
 import pytest
 
-from probing.core.naming.model_names import KnownModel, known_model
-from probing.core.registry import read_registry
-from probing.core.tasks.objectives import TASKS
+from probing.core.naming.model_names import KnownModel
 from probing.figures import theme
 
-from .colours import colours_of, contrast, known, luminance
+from .colours import colours_of, contrast, luminance
 
-SHIPPED = {
-    "nesia-mini": "#0072B2",
-    "nesia-mini-qa-squad-1": "#D55E00",
-    "nesia-mini-qa-squad-2": "#E69F00",
-    "nesia-mini-mlm-squad": "#009E73",
-    "nesia-mini-rank-msmarco": "#CC79A7",
-    "nesia-mini-mlm-msmarco": "#56B4E9",
-    "nesia-mini-ner-conll": "#A0522D",
-    "nesia-mini-control": "#6F767D",
-}
+SHIPPED = (
+    "nesia-mini",
+    "nesia-mini-qa-squad-1",
+    "nesia-mini-qa-squad-2",
+    "nesia-mini-mlm-squad",
+    "nesia-mini-rank-msmarco",
+    "nesia-mini-mlm-msmarco",
+    "nesia-mini-ner-conll",
+    "nesia-mini-control",
+)
 BERT = ("bert-base-uncased", "bert-base-uncased-squad-v1", "bert-base-uncased-squad2", "pt-bert-base-uncased-msmarco", "bert-base-NER")
 ROBERTA = ("roberta-base", "roberta-base-squad2")
 #: Streamlit's own dark page, and ours.
@@ -45,57 +42,14 @@ def lab(colour: str) -> tuple[float, float, float]:
     )
 
 
-def test_the_shipped_models_have_their_colours_whatever_else_is_stored():
-    assert colours_of(*SHIPPED) == SHIPPED
-    everything = colours_of("a", *BERT, *ROBERTA, *SHIPPED, "z")
-    assert {name: everything[name] for name in SHIPPED} == SHIPPED
-    assert everything["bert-base-uncased"] == "#8C6BD1"
-
-
-def test_the_figures_room_names_no_model():
-    text = Path(theme.__file__).read_text(encoding="utf-8")
-    assert not [entry.name for entry in read_registry().models if f'"{entry.name}"' in text]
-
-
-def test_every_objective_that_finetune_knows_has_a_hue():
-    assert {task.label for task in TASKS.values()} <= set(theme.OBJECTIVE_COLOURS)
-
-
-def test_a_second_family_has_the_same_hues_in_other_shades():
-    colours = colours_of(*SHIPPED, *BERT)
-    assert colours["bert-base-uncased-squad-v1"] == theme.OBJECTIVE_COLOURS["QA-SQuAD-1"][1]
-    assert colours["bert-base-NER"] == theme.OBJECTIVE_COLOURS["NER-CoNLL"][1]
-    assert colours_of(*SHIPPED, *BERT, *ROBERTA)["roberta-base-squad2"] == theme.OBJECTIVE_COLOURS["QA-SQuAD-2"][2]
-
-
 def test_no_two_models_of_three_families_and_eight_others_have_one_colour():
     colours = colours_of(*SHIPPED, *BERT, *ROBERTA, *(f"model {n}" for n in range(8)))
     assert len(set(colours.values())) == len(colours)
 
 
-def test_models_of_objectives_that_nobody_knows_take_the_other_colours_in_turn():
-    registry = read_registry()
-    own = [known_model(registry, f"own-{n}", "nesia-mini", "POETRY") for n in range(3)]
-    assert list(theme.model_colours([*known("nesia-mini"), *own]).values()) == ["#0072B2", *theme.OTHER_COLOURS[:3]]
-
-
 def test_a_colour_of_the_registry_is_taken_as_it_is_and_given_to_no_other():
     models = [KnownModel("a", colour=theme.OTHER_COLOURS[0], family="a"), KnownModel("b", family="b")]
     assert theme.model_colours(models) == {"a": theme.OTHER_COLOURS[0], "b": theme.OTHER_COLOURS[1]}
-
-
-def test_more_models_than_colours_still_have_one_each():
-    assert set(theme.model_colours(known(*(f"model {n}" for n in range(40)))).values()) == set(theme.OTHER_COLOURS)
-
-
-def test_the_order_is_by_family_then_by_objective_then_by_name():
-    assert list(colours_of("zeta", "nesia-mini-control", "bert-base-uncased", "nesia-mini", "alpha")) == [
-        "nesia-mini",
-        "nesia-mini-control",
-        "bert-base-uncased",
-        "alpha",
-        "zeta",
-    ]
 
 
 @pytest.mark.parametrize("colour", sorted(FURTHER | {"#8C6BD1"}))
@@ -113,8 +67,3 @@ def test_shades_look_different_from_each_other_and_from_the_first_familys():
     shades = [*(colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades), "#8C6BD1"]
     near = [pair for pair in itertools.combinations(shades, 2) if math.dist(lab(pair[0]), lab(pair[1])) < 0.05]
     assert near == []
-
-
-def test_no_shade_means_a_part_or_a_probe_set_too():
-    shades = {colour for shades in theme.OBJECTIVE_COLOURS.values() for colour in shades}
-    assert not shades & {*theme.PART_COLOURS.values(), *theme.PROBE_SET_COLOURS.values()}

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from probing.figures.model_looks import looks_of, usual_colour
-from probing.figures.theme import breakable, pale
+from probing.figures.model_looks import looks_of
+from probing.figures.theme import pale
 
 RUNS = pd.DataFrame(
     [("nesia-mini", None, "pre-training"), ("nesia-mini-qa-squad-1", "nesia-mini", "QA-SQuAD-1"), ("own", "nesia-mini", "unknown")] * 2,
@@ -41,14 +41,3 @@ def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):
         looks = looks_of(RUNS)
         # What finetune names by itself is known by its base.
         assert looks.names["nesia-mini-qa-squad-1"] == "QA-SQuAD-1" and len(set(looks.colours.values())) == 3
-
-
-def test_a_registered_model_that_is_not_stored_has_its_colour_and_another_has_none():
-    assert usual_colour("nesia-mini-control") == "#6F767D" and usual_colour("bert-base-uncased") == "#8C6BD1"
-    assert usual_colour("somebody/else") == ""
-
-
-def test_a_long_name_breaks_before_brackets_and_after_commas_else_after_hyphens():
-    assert breakable("NER-CoNLL (shuffled labels) ✗") == "NER-CoNLL<br>(shuffled labels) ✗"
-    assert breakable("NER-CoNLL, seed 3 ✓") == "NER-CoNLL,<br>seed 3 ✓" and breakable("QA-SQuAD-1 ◐") == "QA-SQuAD-1 ◐"
-    assert breakable("bert-base-uncased-whole-word") == "bert-base-<br>uncased-whole-<br>word"

@@ -3,17 +3,14 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Any, cast
 
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.core.errors import FigureError
 from probing.figures import theme
 from probing.figures.changes.panels import evidence_panels
 from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.paper import pdf
 from probing.figures.paper.sizing import long, shortened, sized
 from probing.figures.paper.words import MARKS, MOST, caption, marks
 from probing.figures.tokens.entropy import entropy_by_layer
@@ -138,15 +135,3 @@ def test_a_caption_has_at_most_60_words_and_explains_the_marks_of_the_figure_and
     shown = marks(figure)
     assert len(words.split()) <= MOST == 60 and words.endswith("n = 4 to 5. BERTnesia Explorer, data 1a2b.")
     assert {mark for mark, spoken in MARKS.items() if re.search(spoken, words, re.IGNORECASE)} == set(shown)
-
-
-def test_a_number_of_columns_that_no_paper_has_is_refused():
-    with pytest.raises(ValueError, match="got 3 columns; expected one of 1, 2"):
-        sized(go.Figure(), cast(Any, 3))
-
-
-def test_without_kaleido_pdf_names_the_line_to_type(monkeypatch):
-    monkeypatch.setattr(pdf.importlib.util, "find_spec", lambda name: None)
-    assert pdf.missing() == 'pip install "kaleido>=1.3,<2"'
-    with pytest.raises(FigureError, match="this command installs what is missing: pip install"):
-        pdf.pdf(curve(curve_points()), 1)

@@ -3,10 +3,8 @@
 import pandas as pd
 import pytest
 
-from probing.figures import theme
-from probing.figures.knowledge.relation_curves import MAX_LINES, relation_curves
-from probing.figures.knowledge.relation_map import ORDERS, ordered, relation_map, row_facts
-from probing.ui.relations.selection import ROW_ORDERS
+from probing.figures.knowledge.relation_curves import relation_curves
+from probing.figures.knowledge.relation_map import ordered, relation_map, row_facts
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).
 PLANTED = {
@@ -47,10 +45,6 @@ def test_rows_stand_in_the_order_that_was_chosen(order, expected):
     assert ordered(points(), order) == expected
     figure = relation_map(points(), k=1, order=order)
     assert [label.split(" · ")[-1] for label in figure.layout.yaxis.ticktext] == [PLANTED[name][0] for name in expected]
-
-
-def test_every_order_of_the_page_is_one_of_the_map():
-    assert tuple(ORDERS) == ROW_ORDERS
 
 
 def test_every_cell_of_the_map_carries_its_relation_and_layer_and_stands_on_its_shade():
@@ -96,23 +90,6 @@ def test_curves_show_n_beside_their_names_and_the_baselines_are_drawn():
 def test_a_baseline_that_is_not_stored_is_not_drawn():
     figure = relation_curves(points(swapped=float("nan")), k=10)
     assert "dot" not in {trace.line.dash for trace in figure.data}
-
-
-def test_no_more_curves_are_drawn_than_can_be_told_apart():
-    many = pd.concat([points().query("relation == 'P1'").assign(relation=f"R{n}") for n in range(MAX_LINES + 3)])
-    assert len([trace for trace in relation_curves(many, k=1).data if trace.customdata is not None]) == MAX_LINES
-
-
-@pytest.mark.parametrize("figure", [relation_map, relation_curves])
-def test_without_facts_there_are_words(figure):
-    assert any(note.text for note in figure(points(value=float("nan")), k=1).layout.annotations)
-
-
-@pytest.mark.parametrize("figure", [relation_map, relation_curves])
-def test_text_is_left_to_the_pages_theme(figure):
-    drawn = figure(points(), k=1)
-    assert drawn.layout.font.color is None and drawn.layout.yaxis.tickfont.color is None
-    assert theme.ink(drawn).layout.yaxis.tickfont.color == theme.INK
 
 
 def test_lines_that_can_be_clicked_lie_over_those_that_cannot():

@@ -126,12 +126,6 @@ def test_every_line_has_its_interval_and_every_model_one_entry_of_the_legend():
     ]
 
 
-def test_a_control_is_told_by_its_open_markers():
-    figure = layer_panels(accuracies(models=(BASE, CONTROL)), colours=COLOURS, titles=TASKS, controls=(CONTROL,))
-    assert {line.marker.symbol for line in traces(figure, f"{CONTROL}, first token")} == {"circle-open"}
-    assert {line.marker.symbol for line in traces(figure, f"{BASE}, first token")} == {"circle"}
-
-
 def test_models_of_other_depth_stand_beside_each_other_by_share_of_depth():
     both = pd.concat([accuracies(models=(BASE,)), accuracies(models=(TUNED,), layers=13)])
     figure = layer_panels(both, colours=COLOURS, titles=TASKS)

@@ -1,7 +1,6 @@
 """The figure of spans that are chosen live."""
 
 import numpy as np
-import pandas as pd
 import plotly.io as pio
 import pytest
 
@@ -46,10 +45,6 @@ def test_words_and_labels_are_text(traces):
     assert "<i>PER" not in shown and "<b>he</b>" not in shown and "&lt;i&gt;PER" in shown
     for note in span_bars(panel_rows(QUESTION.words, traces)).layout.annotations:
         assert all(len(line) < 260 for line in note.text.split("<br>"))
-
-
-def test_no_row_is_a_figure_that_says_so():
-    assert "No task fits" in span_bars(pd.DataFrame(columns=["panel"])).layout.annotations[0].text
 
 
 def test_the_table_has_every_label_at_every_layer(traces):

@@ -41,23 +41,6 @@ def test_where_inner_layers_find_nothing_there_is_no_null():
     assert table["inner_null"].isna().all()
 
 
-def test_bars_are_called_as_the_page_calls_the_models():
-    figure = total_bars(pd.DataFrame([ROW, ROW | {"model": "b"}]), k=1, colours={}, names=NAMES, labels={"a": "A <1>"})
-    assert list(figure.data[0].y) == ["A &lt;1&gt;", "b"]
-
-
-def test_a_probe_set_is_named_once():
-    """By each bar if there are several, and otherwise by the axis; a single bar is named by it."""
-    rows = [ROW, ROW | {"model": "b"}]
-    one, two, alone = (
-        total_bars(pd.DataFrame(table), k=1, colours={}, names=NAMES)
-        for table in (rows, [*rows, ROW | {"probe_set": "google_re"}], rows[:1])
-    )
-    assert one.layout.xaxis.title.text == "T-REx<br>facts with rank ≤ 1, per cent"
-    assert list(two.data[0].y) == ["T-REx<br>a", "T-REx<br>b", "google_re<br>a"] and list(alone.data[0].y) == ["T-REx"]
-    assert two.layout.xaxis.title.text == alone.layout.xaxis.title.text == "facts with rank ≤ 1, per cent"
-
-
 def test_bars_above_a_guess_are_in_points_with_their_intervals_and_leave_out_what_is_not_measured():
     points = pd.DataFrame([ROW | {"above": -0.1, "above_low": -0.12, "above_high": -0.07}, ROW | {"model": "b", "above": None}])
     (bar,) = above_bars(points, baseline="majority answer", colours={}, names=NAMES).data

@@ -5,13 +5,12 @@ import pytest
 
 from probing.figures import theme
 from probing.figures.end_labels import MAX_LABELS
-from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.paired_curve import paired_curve
 from probing.figures.knowledge.relation_curves import relation_curves
 from probing.figures.knowledge.relation_map import MARK, not_above_majority, relation_map
 from probing.figures.yardsticks import above, pair_above
 from tests.figures.test_comparison_figures import BASE, COLOURS, MODEL, paired
-from tests.figures.test_figures import NAMES, curve, curve_points, lines
+from tests.figures.test_figures import curve, curve_points, lines
 from tests.figures.test_relation_figures import points as relation_points
 
 
@@ -113,11 +112,6 @@ def test_what_is_above_a_yardstick_is_drawn_around_a_zero_line_with_its_name(mod
     assert ("40 facts" if mode == "swapped" else "50 facts") in line.hovertext[0] and zero in line.hovertext[0]
 
 
-def test_values_are_left_as_they_are():
-    table = curve_points().assign(**differences())
-    assert above(table, "value") is table and pair_above(table, "value") is table
-
-
 def yard_pair() -> pd.DataFrame:
     more = {
         "majority": 0.22,
@@ -184,13 +178,3 @@ def test_relations_not_above_their_majority_answer_are_marked():
     assert not_above_majority(table) == ["P3"]
     assert [name.endswith(MARK) for name in relation_map(table, k=1, order="name").layout.yaxis.ticktext] == [False, False, True]
     assert not_above_majority(relation_points(above_majority_low=float("nan"))) == []
-
-
-def test_a_mode_without_values_says_so_in_words():
-    figure = relation_map(relation_points(above_swapped=float("nan"), above_swapped_low=float("nan")), k=1, mode="swapped")
-    assert "swapped subject" in figure.layout.annotations[0].text
-
-
-def test_names_of_probe_sets_are_those_of_a_reader():
-    table = curve_points(sets=("trex", "common_sense"))
-    assert set(ends(layer_curve(table, title="", unit="share", colours=COLOURS, names=NAMES))) >= set(NAMES.values())

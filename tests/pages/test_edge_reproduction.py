@@ -104,17 +104,6 @@ def test_the_places_of_published_encoders_follow_from_their_f1s(as_it_opens):
     assert np.isnan(row["expected_layer_low"])
 
 
-def test_paper_encoder_and_figure_stay_in_the_link_and_an_unknown_encoder_is_a_note(open_page):
-    app = open_page(probed_encoder="other-bert", pipeline_figure="A.2", pipeline_tab="figures")
-    assert app.query_params["paper"] in ("edge-probing", ["edge-probing"])
-    assert app.query_params["probed_encoder"] in ("other-bert", ["other-bert"])
-    assert "Ours: **other-bert**, 6 layers" in text_of(open_page(probed_encoder="other-bert"))
-    app.selectbox(key="reproduction.pipeline_figure").set_value("2").run()
-    assert not app.exception and app.query_params["pipeline_figure"] in ("2", ["2"])
-    gone = open_page(probed_encoder="gone")
-    assert any("gone" in note.value for note in gone.info) and "Ours: **nesia-mini**" in text_of(gone)
-
-
 def test_the_control_leads_from_one_paper_to_the_other(open_page):
     app = open_page()
     app.segmented_control(key="reproduction.paper").set_value("bertnesia").run()

@@ -5,7 +5,7 @@ import pytest
 from tests.pages.conftest import plain as said
 from tests.pages.conftest import visited
 from tests.pages.planted_family import charts
-from tests.pages.test_relations_and_compare import stamps, table_with
+from tests.pages.test_relations_and_compare import table_with
 from tests.pages.test_yardsticks import numbers
 from tests.store.planted import PlantedRun, plant_runs
 from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, TUNED, plant_heads
@@ -64,16 +64,6 @@ def test_the_numbers_of_every_model_and_kind_are_a_table(look):
     assert rows.loc[("QA-SQuAD-2 ?", "tied"), "lost, points"] == pytest.approx(87 / 120)
     assert rows.loc[("QA-SQuAD-2 ?", "least_squares"), "lost minus swapped, points"] == pytest.approx(20 / 120)
     assert len(rows) == 4
-
-
-@pytest.mark.parametrize("mode", ["majority", "swapped"])
-def test_the_link_keeps_model_rank_and_mode(look, mode):
-    query = {"model": TUNED, "heads_minus": mode}
-    app = look("heads", **query)
-    assert not app.exception and not app.info[1:]
-    assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
-    name = {"majority": "majority answer", "swapped": "swapped subject"}[mode]
-    assert any(f"minus {name}" in stamp for stamp in stamps(app))
 
 
 def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):

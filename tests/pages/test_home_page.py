@@ -1,4 +1,4 @@
-"""Home: the question, one sentence to try, what is known beyond guessing, what fine-tuning cost; in this order."""
+"""Home: the question, one sentence to try, what is known beyond guessing, what fine-tuning cost."""
 
 import base64
 import json
@@ -17,8 +17,6 @@ from tests.store.planted_heads import plant_counts
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
-HEADINGS = ["What it knows beyond guessing", "What fine-tuning cost", "Where to go", "Facts worth looking at"]
-
 
 def figures(app) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
@@ -34,24 +32,9 @@ def values(column) -> list:
     return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"]).tolist() if isinstance(column, dict) else column
 
 
-def headings(app) -> list[str]:
-    return [header.value.replace("\\", "") for header in app.main.header]
-
-
 def said(app) -> str:
     """The words of the page without the backslashes that keep them from being markup."""
     return words(app).replace("\\", "")
-
-
-def order(app) -> list[str]:
-    """The kinds of the page's elements from top to bottom, without containers."""
-
-    def below(block) -> list[str]:
-        kids = getattr(block, "children", {})
-        own = [] if kids else [getattr(block, "type", "")]
-        return own + [kind for child in kids.values() for kind in below(child)]
-
-    return below(app.main)
 
 
 @pytest.fixture
@@ -64,18 +47,6 @@ def on(visit, monkeypatch, tmp_path):
         return app.run()
 
     return opened
-
-
-def test_home_has_the_question_the_input_the_examples_and_the_grid_before_anything_else(visit):
-    app = visit("home", "several")
-    assert app.title[0].value.endswith("?")
-    kinds = order(app)
-    first = [kinds.index(kind) for kind in ("title", "text_input", "button_group", "bidi_component", "plotly_chart")]
-    assert first == sorted(first) and kinds.count("text_input") == 1
-    assert app.text_input(key="home.sentence").label == "A sentence with a gap", "a name that is read aloud has no markup"
-    assert kinds[: first[1]].count("markdown") == 1, "one short sentence is between the question and the input"
-    assert headings(app) == HEADINGS
-    assert len(figures(app)) == 3, "two figures, and one that is folded away"
 
 
 def test_the_grid_shows_the_stored_predictions_of_the_first_example(visit, planted_snapshots, tmp_path):
@@ -270,10 +241,3 @@ def test_what_fine_tuning_cost_is_in_shares_of_the_right_answers_with_the_guesse
     exposures = [planted_exposure().get(f"{fact.relation}\t{fact.subject}\t{fact.object}") for fact in planted_facts("trex")[:6]]
     guesses = sum(one in ("unseen", "held out") for one in exposures)
     assert numbers_in(line)[:2] == [6, guesses] and "lose 33 % net" in line and "points" not in line
-
-
-def test_invalid_fields_of_a_link_are_ignored(visit):
-    app = visit("home", query={"home_minus": "all", "example": "9"})
-    assert not app.exception
-    assert len([note for note in app.info if "Ignored an invalid" in note.value]) == 2
-    assert app.pills(key="home.examples").value == 1

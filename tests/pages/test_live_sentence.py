@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.changes.minimal_pairs import MinimalPair, read_minimal_pairs, two_words
+from probing.core.changes.minimal_pairs import two_words
 from probing.core.sentences.example import OURS
 from probing.models.changes.ask import ask_attention, pair_scores
 from probing.models.changes.attention_passes import Attending
@@ -239,11 +239,6 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
 def test_a_users_own_pair_is_scored_or_refused_in_words(ask_pairs, own, says):
     app = ask_pairs(minimal_pair="0", likelier=own[0], unlikelier=own[1])
     assert not app.exception and says in words(app).replace("\\", "")
-
-
-def test_the_shipped_pairs_are_thirty():
-    found = read_minimal_pairs()
-    assert len(found) == 30 and all(isinstance(one, MinimalPair) for one in found)
 
 
 def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monkeypatch, pauses):

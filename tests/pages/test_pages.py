@@ -10,7 +10,6 @@ import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitTheme
 
 from probing.figures.tokens import token_grid
-from probing.reports.citations import PAPERS, SOFTWARE
 from probing.store import parquet
 from probing.store.database import is_whole
 from probing.ui.frame import page_reads
@@ -129,20 +128,6 @@ def test_every_figure_has_a_table_downloads_and_a_stamp(visit, page):
     assert len(app.dataframe) >= len(figures)
 
 
-@pytest.mark.parametrize(
-    ("page", "query"),
-    [
-        ("layer_curves", {"models": "other-bert", "heads": "logit_lens", "probe_sets": "trex", "in_subject": "no"}),
-        ("facts", {"at_layer": "2", "at_rank": "10", "relation": "P19"}),
-        ("home", {"k": "10", "exposures": "stated"}),
-    ],
-)
-def test_a_link_opens_its_view_and_stays_as_it_was(visit, page, query):
-    app = visit(page, "several", query)
-    assert not app.exception and not app.info
-    assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query
-
-
 def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
     app = visit("layer_curves", query={"metric": "p_at_7", "models": "<b>gone</b>"})
     assert not app.exception
@@ -171,14 +156,6 @@ def test_the_curve_page_counts_what_the_store_holds(visit):
     shares = app.dataframe[0].value
     assert shares.loc[shares["layer"] == 3, "value"].iloc[0] == pytest.approx(sum(rank == 1 for rank in ranks) / 10)
     assert len(line["x"]) == 4 or "bdata" in line["x"]
-
-
-def test_the_facts_behind_a_point_are_one_link_away(visit):
-    app = visit("layer_curves")
-    app.select_slider(key="layer_curves.point_layer").set_value(1).run()
-    assert "at layer 1" in words(app)
-    links = [link.proto for link in app.get("page_link")]
-    assert any(link.label == "Show these facts" and "at_layer=1" in link.query_string for link in links)
 
 
 def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
@@ -217,12 +194,6 @@ def test_rocky_balboa_is_one_click_away(visit):
     assert len(charts(app)) == 2
 
 
-def test_a_random_fact_is_shown(visit):
-    app = visit("facts")
-    next(button for button in app.button if button.label == "Random").click().run()
-    assert not app.exception and app.query_params["fact"]
-
-
 def test_a_search_without_result_offers_to_clear_the_filters(visit):
     app = visit("facts", query={"text": "no such words"})
     assert any("No fact passes" in note.value for note in app.info)
@@ -233,22 +204,6 @@ def test_a_search_without_result_offers_to_clear_the_filters(visit):
 def test_an_unknown_fact_in_a_link_is_a_note(visit):
     app = visit("facts", query={"fact": "feedfacefeedface"})
     assert not app.exception and any("not in these results" in note.value for note in app.info)
-
-
-def test_methods_define_every_metric_and_list_runs_with_what_was_left_out(visit):
-    from probing.core.metrics import METRICS
-    from probing.ui.widgets.markdown import escape
-
-    app = visit("methods")
-    assert all(f"**{escape(metric.label)}**" in words(app) for metric in METRICS.values())
-    tables = [table.value for table in visit("methods", query={"methods_tab": "data"}).dataframe]
-    assert any("left_out" in table.columns and "1 object is several tokens" in set(table["left_out"]) for table in tables)
-
-
-def test_methods_give_the_bibtex_of_this_software_and_of_every_paper(visit):
-    app = visit("methods", "empty", {"methods_tab": "cite"})
-    shown = [block.value for block in app.code if block.value.startswith("@")]
-    assert shown == [one.bibtex for one in (SOFTWARE, *PAPERS)]
 
 
 def test_methods_explain_the_null_with_facts_of_the_store_and_its_totals(visit):

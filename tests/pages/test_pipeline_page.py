@@ -17,14 +17,6 @@ from tests.store.planted import SEVERAL, plant_runs
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 COMMAND = "python -m probing edges train"
-SECTIONS = (
-    "F1 and what it has to beat",
-    "Layer by layer",
-    "Weights and gains",
-    "Which task comes first",
-    "Label by label",
-    "The targets behind the numbers",
-)
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +68,6 @@ def said(app) -> str:
 def table_of(app, *columns: str):
     """The first table that has these columns."""
     return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
-
-
-def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
-    tabs = [look("pipeline", **tab) for tab in links_to_tabs("pipeline")]
-    app = EveryTab(tabs)
-    assert not app.exception and [one.value for one in app.main.header] == list(SECTIONS)
-    assert [len(charts(tab)) for tab in tabs] == [2, 3, 3], "the first figure is above the tabs"
-    for figure in charts(app):
-        (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
-        assert stamp["text"].startswith("BERTnesia Explorer · ")
 
 
 @pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})])
@@ -151,15 +133,6 @@ def test_compression_is_shown_with_the_uniform_code(look):
     assert [shape["y0"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"] == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("mode", "words_of_it"), [("at", "Each layer alone"), ("selectivity", "Selectivity"), ("compression", "Compression")]
-)
-def test_what_is_not_stored_names_the_command_that_makes_it(look, mode, words_of_it):
-    app = look("pipeline", layerwise=mode, edge_models="other-bert", edge_tab="layers")
-    assert not app.exception and f"{words_of_it} is not stored" in said(app)
-    assert any(one.value.startswith(f"{COMMAND} --model other-bert --tasks pos,srl,proto-roles") for one in app.code)
-
-
 def test_bars_are_the_weights_of_the_probe_on_all_layers_and_its_gains(look):
     app = look("pipeline", edge_models="nesia-mini", edge_tab="layers")
     weights, gains = (traces(charts(app)[2], name)[0] for name in ("mixing weight", "gain in F1"))
@@ -206,27 +179,6 @@ def test_a_number_opens_its_targets_in_the_same_choice(look):
     wanted = {"trace_model=nesia-mini", "trace_part=test", "trace_unseen=1"}
     assert len(targets) == 2 and all(wanted <= set(query.split("&")) for query in targets)
     assert "trace_task=srl" in targets[0]
-
-
-def test_the_link_carries_every_choice(look):
-    query = {
-        "edge_models": ["nesia-mini", "other-bert"],
-        "edge_tasks": ["pos", "srl"],
-        "edge_part": "test",
-        "unseen": "1",
-        "published": "0",
-        "layerwise": "at",
-        "bars_of": "other-bert",
-        "normed": "1",
-        "ordered": "other-bert",
-        "labels_of": "srl",
-    }
-    query |= links_to_tabs("pipeline")[-1]
-    app = look("pipeline", **query)
-    assert not app.exception and not app.info
-    held = {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in app.query_params.items()}
-    assert held == query
-    assert app.selectbox(key="pipeline.ordered").value == "other-bert" and app.toggle(key="pipeline.unseen").value is True
 
 
 def test_names_that_are_not_stored_are_ignored(look):

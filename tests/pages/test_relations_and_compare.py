@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.transitions import outcome_words
 from tests.pages.conftest import line_with, numbers_in, plain, visited, words
-from tests.pages.every_tab import links_to_tabs, whole
+from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
 from tests.store.planted import TOKENS, PlantedRun, plant_runs
 
@@ -106,11 +106,6 @@ def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):
     assert "base_last" not in table_with(alone, "best_inner", "caption") and "Against nesia-mini" not in plain(alone)
 
 
-def test_no_sentence_of_the_relations_page_calls_that_forgotten_by_itself(look):
-    said = plain(look("relations", model="nesia-mini-qa-squad-1"))
-    assert all("paper" in line for line in said.split("\n") if "forgot" in line)
-
-
 @pytest.mark.parametrize("page", ["home", "layer_curves", "relations", "compare", "heads"])
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_a_headline_says_whether_it_is_macro_or_micro(look, page, average):
@@ -176,21 +171,6 @@ def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
     assert {"at_layer=3", "relation=P36"} & set(query.split("&"))
 
 
-@pytest.mark.parametrize(
-    ("page", "query"),
-    [
-        ("relations", {"model": "nesia-mini-qa-squad-1", "k": "10", "row_order": "name", "against_base": "1", "definition": "strict"}),
-        ("relations", {"model": "nesia-mini", "relations": "P36"}),
-        ("compare", {"tuned": "nesia-mini-qa-squad-1", "versus_model": "nesia-mini-control", "k": "100", "never": "1"}),
-    ],
-)
-def test_a_link_opens_its_view_and_stays_as_it_was(look, page, query):
-    for tab in links_to_tabs(page):
-        app = look(page, **query, **tab)
-        assert not app.exception and not app.info
-        assert {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()} == query | tab
-
-
 def test_compare_counts_exactly_what_was_planted(look):
     app = look("compare")
     assert not app.exception
@@ -203,14 +183,6 @@ def test_compare_counts_exactly_what_was_planted(look):
         (query,) = [query for label, query in offered.items() if label == f"{outcome_words(part)}: {number}"]
         assert {"model=nesia-mini-qa-squad-1", "versus=nesia-mini", f"part={part}"} <= set(query.split("&"))
     assert "keeps **1**, loses **5**, **83 %**, and gains **1**" in words(app)
-
-
-def test_the_flow_draws_every_part_that_has_facts(look):
-    app = look("compare", never="1")
-    parts = {
-        point[0] for chart in charts(app) for trace in chart["data"] for point in trace.get("customdata", []) if trace["type"] == "scatter"
-    }
-    assert set(COUNTS) <= parts
 
 
 def test_the_control_is_shown_with_the_others(look):
@@ -245,31 +217,6 @@ def test_the_paired_difference_is_that_of_the_planted_ranks(look):
     table = table_with(app, "base_only", "model_only", "difference_low").set_index("layer")
     assert table.loc[3, ["both", "base_only", "model_only", "neither"]].tolist() == [1, 5, 1, 3]
     assert table.loc[3, "difference"] == pytest.approx(-0.4)
-
-
-def test_every_export_of_the_compare_page_says_whether_the_two_can_be_compared(look):
-    app = whole(look, "compare")
-    said = stamps(app)
-    assert len(said) == len(charts(app)) >= 4
-    shown = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
-    assert "vocabulary" in shown and "control" in shown
-    for text in said:
-        assert "alike in vocabulary" in text and "control: control" in text
-    of_all = [text for text in said if "all models against their bases" in text]
-    assert 1 <= len(of_all) < len(said)
-
-
-def test_without_a_fine_tuned_model_the_command_that_makes_one_is_named(visit):
-    app = visit("compare", "one model")
-    assert not app.exception
-    assert "python -m probing finetune --model nesia-mini --objective qa-squad-1" in words(app)
-    assert not charts(app)
-
-
-def test_a_model_that_is_not_stored_is_ignored_with_a_note(look):
-    app = look("compare", tuned="<b>gone</b>")
-    assert not app.exception
-    assert any("gone" in note.value and "<b>" not in note.value for note in app.info)
 
 
 def test_filters_that_keep_no_fact_say_so(look):

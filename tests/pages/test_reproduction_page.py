@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from probing.core.facts.fact import Fact
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.store.parquet import write_table
 from probing.ui.reproduction.selection import TABS
-from probing.ui.widgets.tables import text_width
 from tests.pages.conftest import opening, words
 from tests.pages.every_tab import EveryTab, every_tab
 from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
@@ -106,45 +104,6 @@ def test_our_last_layer_and_all_layers_are_one_text_next_to_the_published(as_it_
         assert list(there[f"ours_{average}"]) == words
 
 
-def shown_columns(app: AppTest, column: str) -> dict[str, dict]:
-    """The columns of the table that has this one, in their order."""
-    (frame,) = [frame for frame in app.dataframe if column in frame.value.columns]
-    config = json.loads(frame.proto.columns)
-    return {name: config[name] for name in frame.proto.column_order}
-
-
-@pytest.mark.parametrize(
-    ("one", "first", "ours"),
-    [
-        ("left_out", ["probe_set", "part", "published_facts", "probed"], "32095"),
-        ("caption_count", ["row", "k", "published", "authors"], "0.45"),
-        ("last_micro", ["row", "probe_set", "published", "ours_micro"], "24.5 / 28.5"),
-    ],
-    ids=["Table 1", "Table 2", "Table 3"],
-)
-def test_a_phone_shows_published_next_to_ours_and_1280_pixels_the_whole_table(as_it_opens, one, first, ours):
-    columns, padding = shown_columns(as_it_opens, one), 8
-    widths = {name: config.get("width") or max(50, text_width(config["label"]) + 2 * padding) for name, config in columns.items()}
-    assert list(columns)[:4] == first and columns[first[0]]["pinned"]
-    # A window of 390 pixels has 356 for a table, one of 1280 has 818.
-    assert sum(widths[name] for name in first[:3]) + padding + text_width(ours) <= 356
-    assert sum(widths.values()) <= 818
-
-
-def test_the_csv_of_a_table_has_every_column_and_the_words_of_the_report(open_page, monkeypatch):
-    asked = []
-    monkeypatch.setattr(st, "download_button", lambda label, data, name, *_, **options: asked.append((name, data)))
-    open_page(paper_tab="tables")
-    csv = {name: data().decode() for name, data in asked if "table-" in name}
-    (two,) = [text for name, text in csv.items() if "table-2" in name]
-    (three,) = [text for name, text in csv.items() if "table-3" in name]
-    assert "not published" in two and "not published" in three
-    assert (
-        "last_micro,total_micro,last_macro,total_macro,majority_micro,majority_macro,inner_own,inner_swapped,facts" in three
-        and "ours_micro" not in three
-    )
-
-
 def test_only_the_authors_definition_is_compared_with_table_2(as_it_opens):
     found = table(as_it_opens, "caption_count").set_index(["row", "k"])
     assert found.loc[("QA-SQuAD-1", 1), "published"] == "0.43" and found.loc[("QA-SQuAD-1", 1), "published_count"] == 18
@@ -197,14 +156,6 @@ def test_a_model_without_an_objective_is_shown_and_one_that_did_not_learn_is_mar
     assert "nesia-mini-odd" in set(table(as_it_opens, "last_micro")["row"])
     rows = [frame.value["row"] for frame in as_it_opens.dataframe if "row" in frame.value]
     assert rows and all("QA-SQuAD-2 ✗" in set(row) for row in rows)
-
-
-def test_family_and_figure_stay_in_the_link_and_an_unknown_family_is_a_note(open_page):
-    app = open_page(figure="7", family="nesia-mini", paper_tab="figures")
-    assert app.query_params["figure"] in ("7", ["7"])
-    app.selectbox(key="reproduction.figure").set_value(2).run()
-    assert not app.exception and app.query_params["figure"] in ("2", ["2"])
-    assert any("gone" in note.value for note in open_page(family="gone").info)
 
 
 OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [MASK]") for n in range(4))

@@ -30,13 +30,6 @@ from tests.sentences_planted import (
 pytestmark = pytest.mark.usefixtures("unfolded")
 
 COMMAND = "python -m probing sentences train"
-SECTIONS = (
-    "Layer by layer",
-    "What fine-tuning changed",
-    "Sentences that turned right or wrong",
-    "With fewer training sentences",
-    "A file of your own",
-)
 FIRST_TOKEN, ALL_TOKENS = "first token", "mean of all tokens"
 
 
@@ -69,15 +62,6 @@ def cells_of(figure: dict) -> dict[tuple, str]:
     """(task, pooling, layer) -> the number in the cell of a map."""
     points = [trace for trace in figure["data"] if trace.get("customdata")]
     return {tuple(place): text for one in points for place, text in zip(one["customdata"], one["text"], strict=True)}
-
-
-def test_every_section_is_drawn_and_its_figures_say_where_they_are_from(look):
-    app = look("sentence_probes")
-    assert not app.exception and [one.value.replace("\\", "") for one in app.main.header] == list(SECTIONS)
-    assert len(charts(app)) == 4
-    for figure in charts(app):
-        (stamp,) = [note for note in figure["layout"]["annotations"] if note.get("name") == "stamp"]
-        assert stamp["text"].startswith("BERTnesia Explorer · ") and "data" in stamp["text"]
 
 
 @pytest.mark.parametrize(("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)])
@@ -203,33 +187,6 @@ def test_one_model_has_no_change_and_says_what_would_make_one(tmp_path, monkeypa
     app = opening(plant_sentence_runs(tmp_path / "one", runs), tmp_path / "cache", monkeypatch)("sentence_probes")
     assert not app.exception and len(charts(app)) == 3
     assert any(one.value.startswith(f"{COMMAND} --model nesia-mini-") for one in app.code)
-
-
-def test_the_link_carries_every_choice(look):
-    query = {
-        "sentence_models": [BASE.name, COLA.name],
-        "sentence_tasks": [BIGRAM.name, COORDINATION.name],
-        "sentence_protocol": "quick",
-        "poolings": ["mean"],
-        "sentence_minus": "surface",
-        "tuned_model": COLA.name,
-        "change_kind": "mean",
-        "learned_task": COORDINATION.name,
-        "learned_layer": "2",
-        "turned_task": COORDINATION.name,
-        "turned_pooling": MEAN,
-        "turned_layer": "4",
-        "turned_way": "wrong",
-    }
-    app = look("sentence_probes", **query)
-    assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
-    assert {name: value if len(value) > 1 else value[0] for name, value in _listed(app).items()} == {
-        name: value if not isinstance(value, list) or len(value) > 1 else value[0] for name, value in query.items()
-    }
-
-
-def _listed(app) -> dict[str, list[str]]:
-    return {name: value if isinstance(value, list) else [value] for name, value in app.query_params.items()}
 
 
 def test_what_is_not_in_the_results_is_ignored_with_a_note(look):

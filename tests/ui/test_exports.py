@@ -1,14 +1,12 @@
 """Downloads state their origin."""
 
 import io
-from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from probing.ui.widgets.export import Stamp, csv_bytes, file_name, html_bytes
+from probing.ui.widgets.export import Stamp, csv_bytes, html_bytes
 from probing.ui.widgets.markdown import escape
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.paper.saver import resolution
@@ -37,12 +35,6 @@ def test_an_html_file_is_self_contained_and_its_comment_cannot_be_closed_early()
     assert "1a2b run" in page[:2000]
 
 
-def test_an_html_file_has_a_language_and_a_title():
-    page = html_bytes(go.Figure(), STAMP, "P@1 by <layer>").decode()
-    assert '<html lang="en">' in page and "<title>P@1 by &lt;layer&gt;</title>" in page
-    assert f"<title>{STAMP.text}</title>" in html_bytes(go.Figure(), STAMP).decode()
-
-
 def test_a_small_html_file_is_under_a_megabyte_and_takes_the_script_from_the_network():
     figure = go.Figure(go.Heatmap(z=[[0.123456] * 13] * 41))
     small, whole = html_bytes(figure, STAMP, whole=False), html_bytes(figure, STAMP)
@@ -54,41 +46,6 @@ def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     assert plot("curve", model=["a"], head=(), k=1, average=None) == "import probing\n\nprobing.results().plot.curve(model='a', k=1)"
     assert plot("edges", "summary", model=["a", "b"]).endswith("plot.edges('summary', model=['a', 'b'])")
     assert plot("curve", filtered=True) == "" and plot("curve").endswith(".plot.curve()")
-
-
-def planted_page():
-    """A page with one figure; the test runs its code by itself."""
-    import pandas as pd
-    import plotly.graph_objects as go
-
-    from probing.figures import theme
-    from probing.ui.widgets import blocks
-    from probing.ui.widgets.export import Stamp
-
-    figure = theme.apply(go.Figure(go.Scatter(x=[0, 1], y=[0.25, 0.5], name="a")))
-    table = pd.DataFrame({"layer": [0, 1], "value": [0.25, 0.5], "n": [50, 50]})
-    blocks.figure(figure, table=table, stamp=Stamp("P@1", "1a2b"), name="planted", caption="One line.", call="import probing")
-
-
-def test_a_page_offers_the_files_of_a_paper_once_they_are_asked_for():
-    app = AppTest.from_function(planted_page, default_timeout=60).run()
-    assert not app.get("download_button") and not app.dataframe and not app.toggle, "a closed part is not drawn"
-    app.session_state["planted.files"] = True
-    app.run()
-    assert [one.label for one in app.get("download_button")] == ["CSV", "HTML", "HTML offline"]
-    assert len(app.dataframe) == 1 and not app.code
-    app.toggle(key="planted.paper").set_value(True).run()
-    assert not app.exception
-    assert [one.label for one in app.tabs] == ["Caption", "BibTeX", "Python", "Link"]
-    assert app.code[0].value == "P@1. One line. n = 50. BERTnesia Explorer, data 1a2b."
-
-
-def test_a_stamp_names_filters_data_and_runs():
-    assert STAMP.text == "BERTnesia Explorer · P@1, macro, all facts · data 1a2b3c4d5e6f · runs aaaaaaaa, cccccccc"
-    assert Stamp("live").text == "BERTnesia Explorer · live"
-    assert file_name("layer-curves", STAMP, ".csv") == "layer-curves-1a2b3c4d.csv"
-    shown = replace(STAMP, panel="last n layers / all")
-    assert file_name("figure-3", shown, ".csv") == "figure-3-last-n-layers-all-1a2b3c4d.csv"
 
 
 def test_a_png_says_how_many_dots_an_inch_has():

@@ -35,12 +35,6 @@ def test_what_the_pages_import_is_loaded(monkeypatch):
     assert len(modules) > len(pages) and modules <= asked and not any(name.endswith("__main__") for name in asked)
 
 
-def test_every_page_is_visited_once_and_live_last():
-    pages = {path.stem.split("_", 1)[1] for path in (REPOSITORY / "pages").glob("*.py")}
-    addresses = start.addresses()
-    assert (addresses[0], addresses[-1]) == ("", "Live") and sorted(addresses) == sorted({"", *pages})
-
-
 @pytest.fixture
 def prepared(monkeypatch):
     """Runs the visits of a server without a server: the visited pages, and what a visit does."""

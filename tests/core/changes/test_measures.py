@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from probing.core.changes.attention import TokenKinds, between, entropy, map_cosine, movers_distance, of_model, total_variation
-from probing.core.changes.measures import BY_HEAD, MEASURES
 from probing.core.changes.numbers import mean_intervals
 from probing.core.changes.similarity import is_constant, jackknife, linear_cka, mean_cosine, rsa, unit_rows
-from probing.core.metrics import METRICS
 from tests.reference import changes as slow
 
 
@@ -124,10 +122,3 @@ def test_intervals_of_means_hold_the_mean_and_have_no_width_where_all_are_equal(
     assert (low[1], mean[1], high[1]) == (1, 1, 1)
     assert np.array_equal(np.array(mean_intervals(values)), np.array(mean_intervals(values)))
     assert [float(one[0]) for one in mean_intervals(values[:1])] == [values[0, 0]] * 3
-
-
-def test_every_measure_has_its_entry_in_the_table_of_metrics():
-    assert all(measure.metric in METRICS and measure.name == name for name, measure in MEASURES.items())
-    assert len({measure.title for measure in MEASURES.values()}) == len(MEASURES)
-    assert BY_HEAD == ("entropy-first", "emd-first")
-    assert all(measure.unit and measure.definition for measure in MEASURES.values())

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from probing.core.edges.target import Target
-from probing.core.edges.tasks import ALL, EDGE_TASKS, read_task
+from probing.core.edges.tasks import EDGE_TASKS, read_task
 from probing.core.errors import EdgeDataError, OptionError
 from tests.core.edges.edge_files import write_own
 
@@ -145,12 +145,6 @@ def test_folders_called_as_in_the_authors_code_count_as_they_do(tmp_path):
     assert task.counts("ARG1") and not task.counts("R-ARG1")
     task, _ = read_task(str(write_own(tmp_path / "edges-coref-ontonotes", train=[PAIR], dev=[PAIR])), tmp_path)
     assert task.counts("1") and not task.counts("0")
-
-
-def test_the_eight_tasks_are_the_papers_in_its_order():
-    assert ALL == ("pos", "constituents", "dependencies", "entities", "srl", "coreference", "proto-roles", "relations")
-    assert [task.place for task in EDGE_TASKS.values()] == list(range(len(EDGE_TASKS)))
-    assert all(task.name == name and task.title and task.licence and task.data_set for name, task in EDGE_TASKS.items())
 
 
 def test_tasks_can_be_sent_to_other_processes(tmp_path):
