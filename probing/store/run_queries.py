@@ -29,8 +29,9 @@ def stored_models(db: Database) -> pd.DataFrame:
 
 
 def followed_only(db: Database) -> frozenset[str]:
-    """The models that have runs of series alone: of such a training only the answers along the way are kept."""
-    return frozenset(db.query("SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')")["model"])
+    """The models that have runs of series alone, or were made to be asked for planted facts: only their answers are kept."""
+    of_series = "SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')"
+    return frozenset(db.query(f"{of_series} UNION SELECT model FROM forgetting_runs WHERE planted > 0")["model"])
 
 
 def stored_run_ids(db: Database) -> list[str]:

@@ -8,7 +8,7 @@ from probing.commands.options import command
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
 from probing.core.forgetting.memory import NO_TEST, said
 from probing.core.forgetting.summary import NEVER_HAD
-from probing.core.forgetting.ways import BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, RELEARNED, STEPS, USUAL_STEPS, called, usual_protocol
+from probing.core.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, STEPS, USUAL_STEPS, called
 from probing.workflows.requests.forgetting import RecoverRequest
 
 _YARDSTICKS = (WRONG, NEVER_KNOWN, NEVER_HAD, RANDOM_BODY)
@@ -49,10 +49,9 @@ def recover(request: RecoverRequest) -> None:
         cells = [_with_ends(one.share, one.low, one.high), *(_beside(found.get(name)) for name in _YARDSTICKS)]
         typer.echo(f"| {one.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
-    usual_split = usual_protocol(RELEARNED)
-    curve = ", ".join(f"{100 * relearned[usual_split, steps]:.1f} after {steps}" for steps in STEPS)
+    curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
     typer.echo(
-        f"\nRelearned, {usual_split}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after {USUAL_STEPS}. "
+        f"\nRelearned, {BY_ANSWER}: {curve} steps; {BY_SUBJECT}: {100 * relearned[BY_SUBJECT, USUAL_STEPS]:.1f} after {USUAL_STEPS}. "
     )
     for name, n in Counter(one["reworded"] for one in facts if one["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
