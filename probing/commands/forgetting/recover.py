@@ -40,7 +40,7 @@ def recover(request: RecoverRequest) -> None:
     if run["not_put_back"]:
         typer.echo(f"No layers are put back: {run['not_put_back']}.")
     typer.echo(f"\nWhat each way by itself brings back of {lost:,} lost facts, and of each yardstick; relearned after {USUAL_STEPS} steps.")
-    typer.echo("Per cent; in brackets points of lost facts above the yardstick, with 95 % intervals over answers and seeds:\n")
+    typer.echo("Per cent; the facts that are compared against the yardstick, in points with 95 % intervals over answers and seeds:\n")
     header = ("way", "lost facts", *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS))
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
     for one in usual(shares).itertuples():
@@ -68,7 +68,8 @@ def _with_ends(value: float, low: float, high: float) -> str:
 
 
 def _beside(one) -> str:
-    """The share of a yardstick, and the difference to it."""
+    """The share of the facts that are compared with a yardstick, its share, and the difference."""
     if one is None:
         return ""
-    return f"{100 * one.yardstick_share:.1f} ({100 * (one.share - one.yardstick_share):+.1f}, {100 * one.low:.1f} to {100 * one.high:.1f})"
+    shares = f"{100 * one.share:.1f} against {100 * one.yardstick_share:.1f}"
+    return f"{shares}: {100 * (one.share - one.yardstick_share):+.1f} ({100 * one.low:.1f} to {100 * one.high:.1f})"
