@@ -115,7 +115,8 @@ def test_the_table_beside_every_way_has_what_is_stored(first):
     _, lost, wrong, never, _, random = lines[-1]
     for cell, yardstick in ((wrong, "wrong answers"), (never, "never known"), (random, "random body")):
         one = against["relearned", 15, "split by answer", yardstick]
-        assert cell.startswith(f"{100 * one['yardstick_share']:.1f} ({100 * (one['share'] - one['yardstick_share']):+.1f}, ")
+        own, other = 100 * one["share"], 100 * one["yardstick_share"]
+        assert cell.startswith(f"{own:.1f} against {other:.1f}: {own - other:+.1f} (")
     curve = [f"{100 * shares['relearned', steps, 'split by answer', 'lost']['share']:.1f} after {steps}" for steps in (5, 15, 45)]
     assert ", ".join(curve) in output and len(header) == 6
 
