@@ -83,7 +83,13 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
     table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
     above = [f"above_{one}{end}" for one in ("majority", "swapped") for end in ("", "_low", "_high")]
-    assert list(table[0]) == [*KEYS["precision"].split(), "chance", "matched", *above, *(f"{end}_answers" for end in above if end.endswith(("low", "high")))]
+    assert list(table[0]) == [
+        *KEYS["precision"].split(),
+        "chance",
+        "matched",
+        *above,
+        *(f"{end}_answers" for end in above if end.endswith(("low", "high"))),
+    ]
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
     lines = run(*one).stdout.splitlines()
     assert lines[0].split() == [*KEYS["precision"].split()[:9], "swapped"]
