@@ -215,8 +215,8 @@ def _tendency(shown: Shown, points: pd.DataFrame, loss: str) -> Markdown:
         return filled("A rank correlation needs at least {least} layers of one model with both measures.", least=FEWEST)
     up = tuned[tuned["rho"] > 0]
     said = filled(
-        "In {clear} of the {models}, the layers that moved more surely lost more (rank correlation over layers above 0 with p ≤ 0.05). "
-        "It is above 0 in {up}; layers of one model are not independent",
+        "In {clear} of the {models}, the layers that moved more lost more (rank correlation over layers above 0 with p ≤ 0.05, not "
+        "corrected). It is above 0 in {up}; layers of one model are not independent",
         clear=int((up["p"] <= 0.05).sum()) or "none",
         models=count(len(tuned), "fine-tuned model"),
         up=len(up) or "none",
