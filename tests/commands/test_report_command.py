@@ -19,7 +19,7 @@ from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 
 KEYS = {
-    "precision": "model head seed probe_set k average layer n value low high majority swapped swapped_n",
+    "precision": "model head seed probe_set k average layer n value low high low_answers high_answers majority swapped swapped_n",
     "total": "model head seed probe_set k average n last_layer total inner_own inner_swapped inner_n inner_p",
     "forgotten": "model head seed k definition relations forgotten share names",
     "transitions": "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
@@ -84,7 +84,13 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
     table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
     above = [f"above_{one}{end}" for one in ("majority", "swapped") for end in ("", "_low", "_high")]
-    assert list(table[0]) == [*KEYS["precision"].split(), "chance", "matched", *above]
+    assert list(table[0]) == [
+        *KEYS["precision"].split(),
+        "chance",
+        "matched",
+        *above,
+        *(f"{end}_answers" for end in above if end.endswith(("low", "high"))),
+    ]
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
     lines = run(*one).stdout.splitlines()
     assert lines[0].split() == [*KEYS["precision"].split()[:9], "swapped"]

@@ -6,7 +6,7 @@ has not learned its task, the claim cannot be tested, and what is missing is nam
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -187,14 +187,19 @@ class Quantities:
         if check.paired is not None:
             try:
                 rows = {**comparison.of, **check.paired.where}
-                return sides, self._number(check.paired.report, check.paired.columns, rows, check.depth, choice), True
+                return sides, self._number(check.paired.report, check.paired.columns, rows, check.depth, choice, wider), True
             except Missing:
                 pass
         return sides, apart(*sides.values()), False
 
-    def _number(self, report: str, columns: Columns, rows: Rows, depth: int, choice: Mapping[str, Any]) -> Interval:
-        """The number of a report in the only row with these values."""
-        table = self._table(report, rows, choice)
+    def _number(
+        self, report: str, columns: Columns, rows: Rows, depth: int, choice: Mapping[str, Any], ends: Callable = lambda table: table
+    ) -> Interval:
+        """The number of a report in the only row with these values.
+
+        Only paired differences have the wider ends: two sides with the same answers are not independent if answers are drawn again.
+        """
+        table = ends(self._table(report, rows, choice))
         if unknown := sorted({*rows, *columns} - set(table.columns)):
             raise PublishedError(f"the report {report} has no column {unknown[0]!r}, expected one of {', '.join(table.columns)}")
         wanted = {column: self._model(str(value)) if column in _MODELS else value for column, value in rows.items()}
@@ -219,7 +224,7 @@ class Quantities:
         return ours
 
     def _table(self, report: str, rows: Rows, choice: Mapping[str, Any]) -> pd.DataFrame:
-        """A report of all models with the wider intervals, for the values of its filters that do not depend on what is stored."""
+        """A report of all models, for the values of its filters that do not depend on what is stored."""
         kind, _, name = report.partition(" ")
         if kind not in KINDS:
             raise PublishedError(f"no report is of the kind {kind!r}, expected one of {', '.join(KINDS)}")
@@ -234,7 +239,7 @@ class Quantities:
                 chosen = KINDS[kind].choose(name, given)
             except OptionError as error:
                 raise PublishedError(f"a check names the report {report}: {error}") from error
-            self._tables[key] = wider(chosen.report.table(self._db, chosen))
+            self._tables[key] = chosen.report.table(self._db, chosen)
         return self._tables[key]
 
 

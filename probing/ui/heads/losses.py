@@ -8,7 +8,6 @@ from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.shown_runs import set_name
 from probing.reports.knowledge.heads.losses import points_lost, read_out
 from probing.reports.runs import pairs
-from probing.reports.wider import wider
 from probing.ui.frame import yardsticks
 from probing.ui.frame.count_messages import heads_command
 from probing.ui.frame.page import View
@@ -39,7 +38,7 @@ def table_of(view: View) -> pd.DataFrame:
 def headline(view: View) -> Markdown:
     """Draws whether the read-out changes a conclusion, or the command that adds a kind to compare; returns the numbers in words."""
     kinds = list(runs_of(view)["head"])
-    conclusions = read_out(wider(table_of(view)))
+    conclusions = read_out(table_of(view))
     said, more = _sentence(view, conclusions) if len(conclusions) else (Markdown(""), Markdown(""))
     if said:
         answer(said)
