@@ -16,7 +16,7 @@ from transformers import AutoModelForMaskedLM
 import probing.workflows.forgetting.recover as module
 from probing.core.facts.fact import Fact
 from probing.core.forgetting.memory import MEMORY, UNKNOWN
-from probing.core.forgetting.ways import usual_protocol
+from probing.core.forgetting.ways import NOT_RECOVERED, usual_protocol
 from probing.core.registry import REPOSITORY
 from probing.models.encoders.answer_tokens import answer_ids
 from probing.models.encoders.load import load_encoder
@@ -63,13 +63,13 @@ def facts_of(rows: pd.DataFrame, answers=None) -> list[Fact]:
     ]
 
 
-def taught(facts: list[Fact], folder: Path) -> Path:
+def taught(facts: list[Fact], folder: Path, rate: float = 5e-4) -> Path:
     """The base after it was trained on facts until it gives nearly all of these answers."""
     base = load_encoder(BASE, device="cpu")
     prompts, targets = Prompts.of([fact.prompt for fact in facts], base), answer_ids(facts, base)
-    recipe = RelearnRecipe(rate=5e-4, steps=tuple(range(50, 1001, 50)))
+    recipe = RelearnRecipe(rate=rate, steps=tuple(range(25, 1001, 25)))
     for _, learner in relearned(base, prompts, targets, recipe, seed=1):
-        if (ranks(learner, prompts, targets) == 1).mean() > 0.98:
+        if (ranks(learner, prompts, targets) == 1).mean() > 0.97:
             break
     model = AutoModelForMaskedLM.from_pretrained(BASE, dtype=torch.float32)
     model.bert.load_state_dict(learner.body.state_dict(), strict=False)
@@ -131,13 +131,17 @@ def test_a_permuted_layer_that_is_put_back_is_the_base_itself(recovered, asked, 
     assert row["lost"] > 100 and "layers put back" not in set(shares["way"]) | set(lost["way"])
 
 
-def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovered, asked, tmp_path):
-    stated = asked[asked["exposure"].eq("stated") & asked["gold_rank"].eq(1)]
+def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovered, tmp_path):
+    # Overwritten until they just are: at a higher rate, hardly any come back after lessons with other answers.
+    facts = asked_facts().sample(frac=1, random_state=1)
+    stated = facts[(facts["gold_rank"] == 1) & (facts["exposure"] == "stated")].head(600)
+    stated = stated[stated.groupby("relation")["object"].transform("nunique") > 1]
     random = np.random.default_rng(2)
     answers = {name: sorted(set(rows)) for name, rows in stated.groupby("relation")["object"]}
     wrong = [str(random.choice([other for other in answers[one.relation] if other != one.object])) for one in stated.itertuples()]
-    _, row, _, shares, _ = recovered(taught(facts_of(stated, wrong), tmp_path / "overwritten"), facts_of(asked))
-    assert row["lost"] > 280
+    tuned = taught(facts_of(stated, wrong), tmp_path / "overwritten", rate=2e-4)
+    _, row, lost, shares, _ = recovered(tuned, facts_of(pd.concat([stated, facts[facts["gold_rank"] > 1].head(100)])))
+    assert row["lost"] > 0.95 * len(stated) and NOT_RECOVERED in set(lost["way"])
     back = [share_of(shares, "relearned", steps) for steps in (5, 15, 45)]
     assert back[0] < back[1] < back[2] and back[2] > 0.5, back
 
