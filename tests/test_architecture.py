@@ -96,16 +96,16 @@ MOST_LINES = {
     "pages": 268,
     "probing": 115,
     "probing/api": 3342,
-    "probing/commands": 1412,
+    "probing/commands": 1413,
     "probing/core": 13_815,
     "probing/figures": 6136,
     "probing/jobs": 603,
     "probing/models": 11_608,
-    "probing/reports": 8043,
+    "probing/reports": 8048,
     "probing/store": 6571,
-    "probing/ui": 17_325,
+    "probing/ui": 17_324,
     "probing/workflows": 8662,
-    "tests": 50_535,
+    "tests": 50_546,
 }
 
 
