@@ -97,7 +97,7 @@ MOST_LINES = {
     "probing": 115,
     "probing/api": 3342,
     "probing/commands": 1413,
-    "probing/core": 13_815,
+    "probing/core": 13_809,
     "probing/figures": 6136,
     "probing/jobs": 603,
     "probing/models": 11_608,
@@ -105,7 +105,7 @@ MOST_LINES = {
     "probing/store": 6571,
     "probing/ui": 17_324,
     "probing/workflows": 8662,
-    "tests": 50_546,
+    "tests": 50_538,
 }
 
 

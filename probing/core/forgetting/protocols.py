@@ -1,7 +1,6 @@
 """What a model that lost facts is taught, and which answers it is then asked: nothing that is asked was taught."""
 
 import hashlib
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,10 @@ PARTS = dict.fromkeys(RELEARNED_BY, 2) | {BY_SUBJECT: 5}
 
 
 def part_of(asked: Answered, group: Group, protocol: str, seed: int) -> NDArray[np.int64]:
-    """(answers,) number of the part in which each is asked: that of its subject, without case, or else of the answer itself."""
+    """(answers,) number of the part in which each is asked, by a hash of its subject, without case, or else of the answer itself."""
     names = [asked.subjects[n].casefold() for n in group.facts] if protocol == BY_SUBJECT else group.targets.tolist()
-    return parts(names, PARTS[protocol], seed)
-
-
-def parts(names: Sequence[object], number: int, seed: int) -> NDArray[np.int64]:
-    """(names,) part of each, 0 to ``number`` - 1, by a hash; equal names are in one part."""
-    drawn_parts = {name: int(hashlib.sha256(f"{seed}\n{name}".encode()).hexdigest()[:12], 16) % number for name in dict.fromkeys(names)}
-    return np.array([drawn_parts[name] for name in names], np.int64)
+    found = {name: int(hashlib.sha256(f"{seed}\n{name}".encode()).hexdigest()[:12], 16) % PARTS[protocol] for name in dict.fromkeys(names)}
+    return np.array([found[name] for name in names], np.int64)
 
 
 def lessons(asked: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG, Answered, drawn, groups_of, matched
-from probing.core.forgetting.protocols import PARTS, lessons, part_of, parts
+from probing.core.forgetting.protocols import PARTS, lessons, part_of
 from probing.core.forgetting.summary import outcomes_of
 from probing.core.forgetting.ways import (
     AS_IN_BASE,
@@ -82,14 +82,6 @@ def many(size=4000):
         rank=ranks[1],
         rank_of_said=ranks[2],
     )
-
-
-def test_equal_names_are_in_one_part_and_another_seed_draws_others():
-    names = [f"Subject {n % 300}" for n in range(900)]
-    drawn_parts = parts(names, 5, seed=1)
-    assert len(set(zip(names, drawn_parts.tolist(), strict=True))) == 300
-    assert np.bincount(drawn_parts, minlength=5).min() > 900 / 5 / 2
-    assert (drawn_parts != parts(names, 5, seed=2)).any() and (drawn_parts == parts(names, 5, seed=1)).all()
 
 
 @pytest.mark.parametrize("protocol", (BY_ANSWER, BY_SUBJECT, RANDOM_BODY))
