@@ -35,7 +35,7 @@ def rows_of(table: str, folder: Path, run_id: str) -> list[dict]:
 
 
 # Of the last only a part ships.
-@pytest.mark.parametrize("model", [*sorted(shipped("forgetting_runs")), "nesia-mini-ner-conll-rate-0.5-seed-1"])
+@pytest.mark.parametrize("model", [*sorted(shipped("forgetting_runs")), "nesia-mini-ner-conll-freeze-4-seed-1"])
 def test_what_ships_of_a_model_is_shared_with_every_row(model, tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     request = PushRequest("forgetting", model, runs=(SNAPSHOT,), licence="mit")
