@@ -95,17 +95,17 @@ MOST_LINES = {
     "data/making": 2332,
     "pages": 268,
     "probing": 115,
-    "probing/api": 3342,
+    "probing/api": 3341,
     "probing/commands": 1413,
     "probing/core": 13_809,
     "probing/figures": 6136,
     "probing/jobs": 603,
     "probing/models": 11_608,
-    "probing/reports": 8048,
+    "probing/reports": 8043,
     "probing/store": 6571,
     "probing/ui": 17_324,
-    "probing/workflows": 8662,
-    "tests": 50_541,
+    "probing/workflows": 8664,
+    "tests": 50_545,
 }
 
 

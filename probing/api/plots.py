@@ -18,11 +18,11 @@ from probing.figures.forgetting.fall_curves import fall_curves
 from probing.figures.forgetting.outcome_bars import outcome_bars
 from probing.reports.changes.declarations import CHANGES
 from probing.reports.edges.declarations import EDGES
-from probing.reports.forgetting import places
 from probing.reports.forgetting.declarations import FORGETTING
-from probing.reports.forgetting.runs import stored_runs
+from probing.reports.forgetting.runs import stored_runs, with_keys
 from probing.reports.report import refuse_unknown_words
 from probing.reports.sentences.declarations import SENTENCES
+from probing.store.forgetting.queries import falls
 
 if TYPE_CHECKING:
     from probing.api.results import Results
@@ -324,9 +324,8 @@ class Plots:
         if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
             raise FigureError(f"the figure shows only one {several[0]}; choose one")
         if what == "falls":
-            rows = places.fallen(
-                self._results.database, stored_runs(self._results.database, choice["model"], choice["probe_set"], choice["k"])
-            )
+            runs = stored_runs(self._results.database, choice["model"], choice["probe_set"], choice["k"])
+            rows = with_keys(runs, falls(self._results.database, list(runs["run_id"])))
             return for_notebook(fall_curves(rows, colours=self._looks.colours, labels=self._looks.labels), dark)
         return for_notebook(outcome_bars(table, labels=self._looks.labels), dark)
 

@@ -16,7 +16,7 @@ def fall_curves(table: pd.DataFrame, *, colours: Mapping[str, str] | None = None
     """The share of lost facts whose right answer is at most so many nats below the first word.
 
     Args:
-        table: ``model, margin`` of ``reports.forgetting.places.fallen``, of one probe set and k.
+        table: ``model, margin`` of every lost fact, of one probe set and k.
         colours, labels: model -> its colour and displayed name.
     """
     if table.empty:

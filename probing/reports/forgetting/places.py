@@ -49,11 +49,6 @@ def falls(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     return with_keys(runs, table)[list(FALLS)]
 
 
-def fallen(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Every lost fact: ``base_logp, logp`` (nats, of the right answer in base and fine-tuned model), ``rank, margin``."""
-    return with_keys(runs, queries.falls(db, list(runs["run_id"])))
-
-
 def facts(db: Database, run_id: str, ways: tuple[str, ...] | None = None, relations: tuple[str, ...] | None = None) -> pd.DataFrame:
     """The lost facts of one run that come back by these ways and are of these relations; None keeps all. Columns: ``FACTS``."""
     return queries.facts(db, run_id, ways, relations)[list(FACTS)]

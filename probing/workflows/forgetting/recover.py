@@ -132,6 +132,8 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     other = None
     if request.templates:
         other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
+        if {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
+            raise OptionError(f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording there")
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
 
