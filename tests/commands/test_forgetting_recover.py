@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.errors import FactsError, HubError, ModelError, OptionError, SchemaVersionError
+from probing.core.errors import FactsError, HubError, ModelError, SchemaVersionError
 from probing.core.forgetting.memory import NO_TEST
 from probing.core.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, REWORDED
 from probing.store.check import check_store
@@ -194,7 +194,7 @@ def test_what_cannot_be_asked_is_refused_in_words(run, cache, folders, asked):
         recovered(run, folders, asked, "planted")
     with pytest.raises(ModelError, match="no recorded base; name the model that it was fine-tuned from with --base"):
         run("forgetting", "recover", "--model", folders / "spoilt", "--facts", asked / "mine.jsonl", "--text", asked / "text.txt")
-    with pytest.raises(OptionError, match="have no other wording there"):
+    with pytest.raises(FactsError, match="have no other wording there"):
         recovered(run, folders, asked, "spoilt", "--templates", "paraphrase")
     with pytest.raises(FactsError, match="expected one of them"):
         recovered(run, folders, asked, "spoilt", "--facts", "all")

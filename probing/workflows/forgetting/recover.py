@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from probing.core.errors import ModelError, OptionError
+from probing.core.errors import FactsError, ModelError, OptionError
 from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.facts.templates import shipped_relations
 from probing.core.files.disk_errors import require_writable
@@ -133,7 +133,7 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     if request.templates:
         other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
         if {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
-            raise OptionError(f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording there")
+            raise FactsError(f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording there")
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
 
