@@ -134,7 +134,7 @@ def test_a_permuted_layer_that_is_put_back_is_the_base_itself(recovered, asked, 
 def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovered, tmp_path):
     # Overwritten until they just are: at a higher rate, hardly any come back after lessons with other answers.
     facts = asked_facts().sample(frac=1, random_state=1)
-    stated = facts[(facts["gold_rank"] == 1) & (facts["exposure"] == "stated")].head(300)
+    stated = facts[(facts["gold_rank"] == 1) & (facts["exposure"] == "stated")].head(600)
     stated = stated[stated.groupby("relation")["object"].transform("nunique") > 1]
     random = np.random.default_rng(2)
     answers = {name: sorted(set(rows)) for name, rows in stated.groupby("relation")["object"]}
@@ -143,7 +143,7 @@ def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovere
     _, row, lost, shares, _ = recovered(tuned, facts_of(pd.concat([stated, facts[facts["gold_rank"] > 1].head(100)])))
     assert row["lost"] > 0.95 * len(stated) and NOT_RECOVERED in set(lost["way"])
     back = [share_of(shares, "relearned", steps) for steps in (5, 15, 45)]
-    assert back[0] < back[1] < back[2] and back[2] > 0.4, back
+    assert back[0] < back[1] < back[2] and back[2] > 0.5, back
 
 
 def test_a_model_that_was_never_taught_remembers_nothing(recovered, shipped, tmp_path):
@@ -158,7 +158,7 @@ def test_a_model_that_was_never_taught_remembers_nothing(recovered, shipped, tmp
         for f, kind in zip(facts, kinds, strict=True)
     ]
     write_table("exposure", rows, base / "exposure-taught.parquet")
-    output, _, lost, _, against = recovered("nesia-mini", facts, base, batch=8)
+    output, _, lost, _, against = recovered("nesia-mini", facts, base)
     assert lost["exposure"].eq("stated").sum() > 250 and lost["exposure"].eq("unseen").sum() > 30
     assert "right answers that the text never had" in set(against["yardstick"])
     said = output.split("Memory?")[1]
