@@ -1,10 +1,9 @@
 """The tables of docs/forgetting.md, from the shipped results; ``make docs`` writes them, and a test compares them."""
 
 from data.making.card_family import recovered
-from probing.core.forgetting.memory import said
 from probing.core.forgetting.ways import AS_IT_IS, BY_ANSWER, BY_SUBJECT, RELEARNED, WAYS, called
 from probing.core.registry import REPOSITORY
-from probing.reports.forgetting.outcome import ENDS, memory
+from probing.reports.forgetting.outcome import in_words, memory
 from probing.store.database import Database
 from tests.written_heads import BASE, replaced
 
@@ -24,8 +23,7 @@ def tests_of_memory(db: Database) -> str:
     for model, rows in memory(db, recovered(db, BASE, planted=True)).groupby("model", sort=False):
         tests = {(row.way, row.protocol): row for row in rows.itertuples()}
         one = tests[_TESTED[0]]
-        test = said(one.verdict, one.difference, [getattr(one, end) for end in ENDS], one.detectable)
-        cells = [str(one.seeds), f"{one.n:,}", f"{one.n_never_had:,}", test]
+        cells = [str(one.seeds), f"{one.n:,}", f"{one.n_never_had:,}", in_words(one)]
         cells += [f"{tests[key].verdict}: {100 * tests[key].difference:+.1f}" if key in tests else "" for key in _TESTED[1:]]
         lines.append(f"| {str(model).removeprefix(f'{BASE}-')} | {' | '.join(cells)} |")
     return "\n".join(lines)

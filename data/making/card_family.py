@@ -6,7 +6,6 @@ import pandas as pd
 
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.core.forgetting.groups import WRONG
-from probing.core.forgetting.memory import said
 from probing.core.forgetting.summary import NEVER_HAD, YARDSTICKS
 from probing.core.forgetting.ways import OUTCOMES, called
 from probing.core.head_kinds import LOGIT_LENS
@@ -17,7 +16,7 @@ from probing.core.sentences.tasks import SENTENCE_TASKS
 from probing.reports.changes.measures import values
 from probing.reports.changes.perplexity import perplexities
 from probing.reports.edges.summary import summary
-from probing.reports.forgetting.outcome import ENDS, memory, outcome, ways
+from probing.reports.forgetting.outcome import in_words, memory, outcome, ways
 from probing.reports.forgetting.prevention import prevention
 from probing.reports.forgetting.runs import stored_runs, usual
 from probing.reports.knowledge.precision import precision
@@ -163,8 +162,8 @@ def _memory(db: Database, base: str) -> list[str]:
     """The test of memory in the words of command and page."""
     lines = _table("model", "way", "seeds", "stated facts", "that the text never had", "at equal confidence, stated minus never had")
     for row in memory(db, recovered(db, base, planted=True)).itertuples():
-        test = said(row.verdict, row.difference, [getattr(row, end) for end in ENDS], row.detectable)
-        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), row.seeds, f"{row.n:,}", f"{row.n_never_had:,}", test))
+        counts = (row.seeds, f"{row.n:,}", f"{row.n_never_had:,}")
+        lines.append(_row(_short(row.model, base), called(row.way, row.protocol), *counts, in_words(row)))
     return lines
 
 

@@ -6,7 +6,7 @@ import typer
 
 from probing.commands.options import command
 from probing.core.forgetting.groups import LOST, NEVER_KNOWN, WRONG
-from probing.core.forgetting.memory import NO_TEST, said
+from probing.core.forgetting.memory import NO_TEST
 from probing.core.forgetting.summary import NEVER_HAD
 from probing.core.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, RANDOM_BODY, STEPS, USUAL_STEPS, called
 from probing.workflows.requests.forgetting import RecoverRequest
@@ -23,7 +23,7 @@ def recover(request: RecoverRequest) -> None:
     """
     import pandas as pd
 
-    from probing.reports.forgetting.outcome import ENDS, tested
+    from probing.reports.forgetting.outcome import in_words, tested
     from probing.reports.forgetting.runs import usual
     from probing.workflows.forgetting.recover import recover as workflow
 
@@ -43,9 +43,9 @@ def recover(request: RecoverRequest) -> None:
     typer.echo("Per cent; the facts that are compared against the yardstick, in points with 95 % intervals over answers and seeds:\n")
     header = ("way", "lost facts", *(f"{name}{', equal confidence' if name in (WRONG, NEVER_HAD) else ''}" for name in _YARDSTICKS))
     typer.echo(f"| {' | '.join(header)} |\n{'|---' * len(header)}|")
+    counted = usual(against)
     for one in usual(shares).itertuples():
-        mine = usual(against)
-        found = {each.yardstick: each for each in mine[mine["way"] == one.way].itertuples()}
+        found = {each.yardstick: each for each in counted[counted["way"] == one.way].itertuples()}
         cells = [_with_ends(one.share, one.low, one.high), *(_beside(found.get(name)) for name in _YARDSTICKS)]
         typer.echo(f"| {one.way} | {' | '.join(cells)} |")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
@@ -58,9 +58,8 @@ def recover(request: RecoverRequest) -> None:
     tests = tested(against)
     groups = "planted answers minus wrong guesses" if run["planted"] else "stated facts minus right answers that the text never had"
     typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
-    for one in tests.to_dict("records"):
-        test = said(one["verdict"], one["share"] - one["yardstick_share"], [one[end] for end in ENDS], one["detectable"])
-        typer.echo(f"- {called(one['way'], one['protocol'])}: {test}")
+    for one in tests.itertuples():
+        typer.echo(f"- {called(one.way, one.protocol)}: {in_words(one)}")
 
 
 def _with_ends(value: float, low: float, high: float) -> str:

@@ -44,6 +44,10 @@ class Answered:
     logp_of_said: NDArray[np.float64]
     first_logp: NDArray[np.float64]
 
+    def of(self, group: str) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+        """(facts,) ``base_logp, rank, logp`` of what a group looks for: the base's first answers, or else the right ones."""
+        return (self.base_logp_of_said, self.rank_of_said, self.logp_of_said) if group == WRONG else (self.base_logp, self.rank, self.logp)
+
     def lost(self, k: int = 1) -> NDArray[np.int64]:
         """Numbers of the facts that the base knows (rank <= k) and the fine-tuned model does not."""
         return np.flatnonzero((self.base_rank <= k) & (self.rank > k))

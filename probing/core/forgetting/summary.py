@@ -130,5 +130,5 @@ def outcomes_of(tried: Mapping[tuple[str, str], Tried], in_base: NDArray[np.bool
 def _answers(asked: Answered, groups: Groups, name: str, back: NDArray[np.bool_], relations: NDArray[np.int64]) -> Answers:
     """A group with what a way brought back of it."""
     group = groups.of[name]
-    logp = asked.base_logp_of_said if name == WRONG else asked.base_logp
+    logp, *_ = asked.of(name)
     return Answers(back, np.exp(logp[group.facts]), relations[group.facts], group.targets)

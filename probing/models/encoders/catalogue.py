@@ -35,8 +35,8 @@ class Opened:
     tuned_seed: int | None
 
 
-def open_base(entry: ModelEntry) -> Encoder:
-    """Loads the base of an entry that has one, on the processor.
+def open_base(entry: ModelEntry, device: str = "cpu") -> Encoder:
+    """Loads the base of an entry that has one.
 
     Raises:
         ModelError, HeadError: if it cannot be loaded.
@@ -44,7 +44,7 @@ def open_base(entry: ModelEntry) -> Encoder:
     origin = base_entry(entry)
     assert origin is not None, f"{entry.name} has no base"
     by_name = origin.name == entry.base and not entry.base_source and origin.source != entry.base_folder
-    return open_entry(origin, "cpu", options=f"--model {shlex.quote(entry.base)}" if by_name else "")
+    return open_entry(origin, device, options=f"--model {shlex.quote(entry.base)}" if by_name else "")
 
 
 def open_encoder(
@@ -127,14 +127,11 @@ def opened_base(encoder: Encoder, entry: ModelEntry) -> Encoder | None:
     if origin is None:
         return None
     try:
-        found = open_base(entry)
+        found = replace(open_base(entry, str(encoder.device)), name=origin.name)
     except ProbingError as error:
         raise ModelError(
             f"{encoder.name} was fine-tuned from {origin.name}, which cannot be used: {error}; name its folder ({spelled('base')})"
         ) from error
-    found.body.to(encoder.device)  # type: ignore[arg-type]  # transformers wraps it
-    found.head.to(encoder.device)
-    found = replace(found, name=origin.name, device=encoder.device)
     if entry.base_weights and found.weights_id != entry.base_weights:
         raise ModelError(
             f"the base {origin.name} has weights {found.weights_id[:12]}, {encoder.name} was fine-tuned from {entry.base_weights[:12]}; "

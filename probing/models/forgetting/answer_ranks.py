@@ -50,8 +50,8 @@ class Prompts:
 
 def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fact], gold: Sequence[int]) -> Answered:
     """What both answer to the facts, each by its own pre-trained head, which a model without one has from its base."""
-    said, said_logp, (base_rank,), (base_logp,) = _last(base, prompts, [gold])
-    _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = _last(tuned, prompts, [gold, said.tolist()])
+    said, said_logp, (base_rank,), (base_logp,) = first_answers(base, prompts, [gold])
+    _, first_logp, (rank, rank_of_said), (logp, logp_of_said) = first_answers(tuned, prompts, [gold, said.tolist()])
     return Answered(
         subjects=[fact.about for fact in facts],
         relations=[fact.relation for fact in facts],
@@ -68,7 +68,7 @@ def answered(base: Encoder, tuned: Encoder, prompts: Prompts, facts: Sequence[Fa
     )
 
 
-def _last(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]]):
+def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence[int]] = ()):
     """At the last layer: the first token, of equal scores the lowest id, and its log-probability; ranks and the same of targets."""
     size = len(prompts.rows)
     said, first_logp = np.zeros(size, np.int64), np.zeros(size)

@@ -47,7 +47,7 @@ def fitted_head(tuned: Encoder, base: Encoder, sentences: Sequence[str], positio
     found = least_squares(Sums(squares, products), recipe.ridge)
     head = fresh_copy(base.head, LEAST_SQUARES)
     head.fold(found.weight, found.bias)
-    return head.to(base.device).eval().requires_grad_(False)
+    return head.eval().requires_grad_(False)
 
 
 def _last_states(model: Encoder, rows: Sequence[Sequence[int]], where: Sequence[tuple[int, int]]) -> torch.Tensor:

@@ -1,8 +1,10 @@
 """What became of the facts that the base knew; each way next to its yardsticks; and the test of memory."""
 
+from typing import Any
+
 import pandas as pd
 
-from probing.core.forgetting.memory import detectable, verdict
+from probing.core.forgetting.memory import detectable, said, verdict
 from probing.core.forgetting.summary import NEVER_HAD
 from probing.core.forgetting.ways import ANY, KEPT, LAYERS_BACK, LOST_OUTCOMES, OUTCOMES, RANDOM_BODY, USUAL_STEPS
 from probing.reports.forgetting.runs import KEYS, with_keys
@@ -11,11 +13,11 @@ from probing.store.forgetting import queries
 
 OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
 #: The interval of a test of memory, and that without the commonest answer.
-ENDS = ("low", "high", "low_without", "high_without")
+_ENDS = ("low", "high", "low_without", "high_without")
 _COMPARED = ("way", "level", "protocol", "yardstick", "share", "yardstick_share", "difference", "low", "high", "n", "n_yardstick")
 WAYS_BACK = (*KEYS, *_COMPARED)
 MEMORY = (
-    *KEYS, "way", "protocol", "seeds", "stated", "never_had", "difference", *ENDS, "n", "n_never_had", "detectable", "verdict",
+    *KEYS, "way", "protocol", "seeds", "stated", "never_had", "difference", *_ENDS, "n", "n_never_had", "detectable", "verdict",
 )  # fmt: skip
 
 
@@ -53,7 +55,8 @@ def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         it is that of wrong answers, or of right answers that the text never had), their ``difference`` with its 95 % interval
         ``low, high``, and the numbers of answers ``n, n_yardstick``.
     """
-    return with_keys(runs, _excesses(db, runs))[list(WAYS_BACK)]
+    rows = queries.excesses(db, list(runs["run_id"]))
+    return with_keys(runs, rows.assign(difference=rows["share"] - rows["yardstick_share"]))[list(WAYS_BACK)]
 
 
 def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -69,18 +72,24 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         ``low, high``, the same without the commonest answer of the second (``low_without, high_without``), numbers of facts, the
         ``detectable`` difference, and the ``verdict``, see ``core.forgetting.memory``.
     """
-    rows = tested(_excesses(db, runs)).rename(columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"})
+    rows = tested(queries.excesses(db, list(runs["run_id"]))).rename(
+        columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
+    )
     return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY)]
 
 
 def tested(rows: pd.DataFrame) -> pd.DataFrame:
     """The tests of memory among rows of ``forgetting_excesses``, with ``detectable`` and ``verdict``."""
     rows = rows[(rows["yardstick"] == NEVER_HAD) & (rows["protocol"] != RANDOM_BODY) & rows["level"].isin((ANY, USUAL_STEPS))]
-    rows = rows.assign(back=rows[["share", "yardstick_share"]].max(axis=1), detectable=rows["error"].map(detectable))
-    numbers = rows[["back", *ENDS]].astype(float).itertuples(index=False, name=None)
+    rows = rows.assign(
+        difference=rows["share"] - rows["yardstick_share"],
+        back=rows[["share", "yardstick_share"]].max(axis=1),
+        detectable=rows["error"].map(detectable),
+    )
+    numbers = rows[["back", *_ENDS]].astype(float).itertuples(index=False, name=None)
     return rows.assign(verdict=[verdict(*one) for one in numbers])
 
 
-def _excesses(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    rows = queries.excesses(db, list(runs["run_id"]))
-    return rows.assign(difference=rows["share"] - rows["yardstick_share"])
+def in_words(test: Any) -> str:
+    """One row of ``tested`` or ``memory``, of ``itertuples``, as command, card, document and page say it."""
+    return said(test.verdict, test.difference, [getattr(test, end) for end in _ENDS], test.detectable)

@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from probing.core.forgetting.memory import NO_TEST, said
+from probing.core.forgetting.memory import NO_TEST
 from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS, called, usual_protocol
 from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.reports.forgetting.outcome import ENDS, memory, ways
+from probing.reports.forgetting.outcome import in_words, memory, ways
 from probing.reports.forgetting.runs import usual
 from probing.ui.forgetting.page_view import Shown
 from probing.ui.widgets import blocks
@@ -53,17 +53,13 @@ def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
 
 
 def _memory(tests: pd.DataFrame) -> Markdown:
-    found = tests[tests["protocol"] == usual_protocol(RELEARNED)].to_dict("records")
-    if not found:
+    found = tests[tests["protocol"] == usual_protocol(RELEARNED)]
+    if found.empty:
         return Markdown(NO_TEST)
     return filled(
         "After relearning, stated facts minus equally confident ones that the text never had: {said}; of the group, not of single facts.",
-        said=_said(found[0]),
+        said=in_words(next(found.itertuples())),
     )
-
-
-def _said(test: dict) -> str:
-    return said(test["verdict"], test["difference"], [test[end] for end in ENDS], test["detectable"])
 
 
 def _ways(shown: Shown, tests: pd.DataFrame) -> None:
@@ -95,11 +91,11 @@ def _ways(shown: Shown, tests: pd.DataFrame) -> None:
     )
     if tests.empty:
         return
-    rows = tests.to_dict("records")
+    rows = list(tests.itertuples())
     st.markdown("**Memory, or good guesses?** Stated facts against right answers that the text never had, at equal confidence.")
     blocks.table_with_download(
         tests,
-        shown=pd.DataFrame({"way": [called(one["way"], one["protocol"]) for one in rows], "test": [_said(one) for one in rows]}),
+        shown=pd.DataFrame({"way": [called(one.way, one.protocol) for one in rows], "test": [in_words(one) for one in rows]}),
         stamp=shown.stamp("test of memory"),
         name="forgetting-memory",
         height="content",

@@ -14,7 +14,6 @@ from tqdm import tqdm
 from probing.core.errors import FactsError, ModelError
 from probing.core.facts.fact import Fact, FactSet, facts_sha256
 from probing.core.files.atomic import atomic_folder, atomic_text
-from probing.core.forgetting.groups import Answered
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
 from probing.core.paths import cache_folder
 from probing.core.provenance import canonical_json, fingerprint_of
@@ -26,7 +25,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.finetuning.protection import average_with
 from probing.models.finetuning.setup import Prepared, prepare, save_task_head
 from probing.models.finetuning.trainer import PlannedSteps, finetune
-from probing.models.forgetting.answer_ranks import Prompts, answered, ranks
+from probing.models.forgetting.answer_ranks import Prompts, first_answers, ranks
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
 from probing.workflows.output import Say
 
@@ -88,9 +87,9 @@ def planted(
     """
     recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)
-    asked = answered(base, base, prompts, kept.facts, gold)
-    lessons, guesses = _drawn(kept.facts, asked, number, base.name)
-    known = {n: gold[n] for n in np.flatnonzero(asked.base_rank == 1).tolist()}
+    said, _, (rank,), _ = first_answers(base, prompts, [gold])
+    lessons, guesses = _drawn(kept.facts, gold, said.tolist(), rank.tolist(), number, base.name)
+    known = {n: gold[n] for n in np.flatnonzero(rank == 1).tolist()}
     parts = (recipe.canonical(), facts_sha256(kept.facts, gold), sorted(lessons.items()), threads)
     place = folder / fingerprint_of(canonical_json(parts))
     before, after = (place / name_in_files(f"{one.name}-planted-{number}") for one in (base, entry))
@@ -104,9 +103,8 @@ def planted(
         _made_again(recipe, note, data, before, after, "cpu" if base.device.type == "cpu" else "auto", say)
     given, still = (_first(learned, prompts, answers) for answers in (lessons, known))
     say(f"{learned.name} gives {given:.0%} of {number:,} planted answers, {still:.0%} of {len(known):,} known ones")
-    facts, of_old = [kept.facts[n] for n in guesses], [gold[n] for n in guesses]
-    said = answered(learned, learned, prompts.some(guesses), facts, of_old).said.tolist()
-    changed = _changed(kept, gold, lessons, dict(zip(guesses, said, strict=True)))
+    guessed, *_ = first_answers(learned, prompts.some(guesses))
+    changed = _changed(kept, gold, lessons, dict(zip(guesses, guessed.tolist(), strict=True)))
     say(f"  and {changed[2].count(GUESSED):,} wrong answers of its own")
     return Planted(learned, open_encoder(str(after), device=str(base.device)), *changed)
 
@@ -163,14 +161,16 @@ def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
     raise FactsError(f"got {got}; {expected}; fetch them with: {commands}")
 
 
-def _drawn(facts: Sequence[Fact], asked: Answered, number: int, base: str) -> tuple[dict[int, int], list[int]]:
+def _drawn(
+    facts: Sequence[Fact], gold: Sequence[int], said: Sequence[int], rank: Sequence[int], number: int, base: str
+) -> tuple[dict[int, int], list[int]]:
     """Numbers of the facts that are taught, with their answers, and of those that are left to guess."""
     times, answers = Counter(fact.prompt for fact in facts), defaultdict(set)
-    for fact, token in zip(facts, asked.answers.tolist(), strict=True):
+    for fact, token in zip(facts, gold, strict=True):
         answers[fact.relation].add(token)
     # A prompt that asks for two facts would get two answers.
-    unknown = [n for n, fact in enumerate(facts) if asked.base_rank[n] > 1 and times[fact.prompt] == 1]
-    others = {n: sorted(answers[facts[n].relation] - {int(asked.answers[n]), int(asked.said[n])}) for n in unknown}
+    unknown = [n for n, fact in enumerate(facts) if rank[n] > 1 and times[fact.prompt] == 1]
+    others = {n: sorted(answers[facts[n].relation] - {gold[n], said[n]}) for n in unknown}
     able = [n for n, tokens in others.items() if tokens]
     if len(able) < 2 * number:
         got = f"{base} does not know {len(able):,} facts that could have another answer, expected {2 * number:,}"

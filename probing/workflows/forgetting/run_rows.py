@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probing.core.facts.fact import FactSet
-from probing.core.forgetting.groups import LOST, WRONG, Answered, Groups
+from probing.core.forgetting.groups import LOST, Answered, Groups
 from probing.core.forgetting.run import ForgettingRunConfig
 from probing.core.forgetting.summary import Summary
 from probing.core.forgetting.ways import (
@@ -114,10 +114,8 @@ def fact_rows(
     by = {(one.way, one.protocol): one for one in tried}
     rows = []
     for name, group in groups.of.items():
-        numbers, own = group.facts, name == WRONG
-        ranks = (asked.rank_of_said if own else asked.rank)[numbers]
-        logp = (asked.logp_of_said if own else asked.logp)[numbers]
-        base_logp = (asked.base_logp_of_said if own else asked.base_logp)[numbers]
+        numbers = group.facts
+        base_logp, ranks, logp = (column[numbers] for column in asked.of(name))
         columns: dict[str, list[Any]] = {
             "fact_id": [kept.facts[n].fact_id for n in numbers],
             "relation": [kept.facts[n].relation for n in numbers],
