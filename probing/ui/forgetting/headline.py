@@ -84,8 +84,8 @@ def _ways(shown: Shown, tests: pd.DataFrame) -> None:
             "way": st.column_config.TextColumn(pinned=True),
             "share": st.column_config.NumberColumn("lost facts, %", format="%.1f"),
             "yardstick_share": st.column_config.NumberColumn("yardstick, %", format="%.1f"),
-            "n": "lost facts compared",
-            "n_yardstick": "yardstick's answers",
+            "n": "n lost",
+            "n_yardstick": "n yardstick",
             **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("difference", "low", "high")},
         },
     )

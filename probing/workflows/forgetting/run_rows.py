@@ -115,7 +115,7 @@ def fact_rows(
     rows = []
     for name, group in groups.of.items():
         numbers = group.facts
-        base_logp, ranks, logp = (column[numbers] for column in asked.of(name))
+        base_logp, ranks, logp = asked.of(name)
         columns: dict[str, list[Any]] = {
             "fact_id": [kept.facts[n].fact_id for n in numbers],
             "relation": [kept.facts[n].relation for n in numbers],
@@ -126,10 +126,10 @@ def fact_rows(
             **{f"after_{steps}": _seeds(by[RELEARNED, BY_ANSWER], steps, name) for steps in STEPS},
             "by_subject": _seeds(by[RELEARNED, BY_SUBJECT], USUAL_STEPS, name),
             # Not rounded: equal confidence is a function of the logit, which is steep near 1.
-            "base_logp": base_logp.tolist(),
-            "logp": _rounded(logp),
-            "rank": ranks.tolist(),
-            "margin": _rounded(asked.first_logp[numbers] - logp),
+            "base_logp": base_logp[numbers].tolist(),
+            "logp": _rounded(logp[numbers]),
+            "rank": ranks[numbers].tolist(),
+            "margin": _rounded(asked.first_logp[numbers] - logp[numbers]),
         }
         if name == LOST:
             columns["way"] = found.outcomes
