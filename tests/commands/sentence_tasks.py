@@ -52,7 +52,7 @@ def plant(monkeypatch, **plants: Plant) -> None:
 
     encoder, base = opened.open_encoder, opened.open_base
     monkeypatch.setattr(opened, "open_encoder", lambda *given, **named: hooked(found := encoder(*given, **named), found.name))
-    monkeypatch.setattr(opened, "open_base", lambda entry: hooked(found := base(entry), found.name))
+    monkeypatch.setattr(opened, "open_base", lambda *given: hooked(found := base(*given), found.name))
 
 
 def _hook(chosen: Plant):
