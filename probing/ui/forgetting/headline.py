@@ -1,4 +1,4 @@
-"""The first screen: of 100 facts that the base knew, one bar per fine-tuned model; then every way next to its yardsticks."""
+"""The first screen: of 100 facts that the base knew, one bar per fine-tuned model; and every way next to its yardsticks."""
 
 import pandas as pd
 import streamlit as st
@@ -18,8 +18,8 @@ from probing.ui.widgets.paper.calls import plot
 _POINTS = ("share", "yardstick_share", "difference", "low", "high")
 
 
-def draw(shown: Shown) -> None:
-    """The sentence and the bars; then every way next to its yardsticks."""
+def draw(shown: Shown) -> pd.DataFrame:
+    """The sentence and the bars; returns the tests of memory, for ``ways_back``."""
     tests = shown.report(memory, shown.runs[shown.runs["model"] == shown.model])
     answer(_sentence(shown, tests))
     blocks.figure(
@@ -33,17 +33,16 @@ def draw(shown: Shown) -> None:
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
-    _ways(shown, tests)
+    return tests
 
 
 def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
     """What became of the known facts, and the test of memory of relearning."""
-    parts, run = shown.parts, shown.run
-    kept, left = (parts.loc[part, "per_100"] for part in (KEPT, NOT_RECOVERED))
+    kept, left = (shown.parts.loc[part, "per_100"] for part in (KEPT, NOT_RECOVERED))
     return filled(
         "Of 100 facts that {base} knew, {model} keeps **{kept:.0f}**; **{back:.0f}** come back by one of these ways, **{left:.0f}** do "
         "not. {memory}",
-        base=shown.view.called(run["base"]),
+        base=shown.view.called(shown.run["base"]),
         model=shown.view.label(shown.model),
         kept=kept,
         back=100 - kept - left,
@@ -62,7 +61,8 @@ def _memory(tests: pd.DataFrame) -> Markdown:
     )
 
 
-def _ways(shown: Shown, tests: pd.DataFrame) -> None:
+def ways_back(shown: Shown, tests: pd.DataFrame) -> None:
+    """Every way next to its yardsticks."""
     shown.view.contents.section("Each way next to its yardsticks")
     notes = [filled("No layers are put back: {note}. ", note=note) for note in shown.parts["note"] if note]
     st.markdown(
@@ -91,11 +91,10 @@ def _ways(shown: Shown, tests: pd.DataFrame) -> None:
     )
     if tests.empty:
         return
-    rows = list(tests.itertuples())
     st.markdown("**Memory, or good guesses?** Stated facts against right answers that the text never had, at equal confidence.")
     blocks.table_with_download(
         tests,
-        shown=pd.DataFrame({"way": [called(one.way, one.protocol) for one in rows], "test": [in_words(one) for one in rows]}),
+        shown=pd.DataFrame({"way": [*map(called, tests["way"], tests["protocol"])], "test": [*map(in_words, tests.itertuples())]}),
         stamp=shown.stamp("test of memory"),
         name="forgetting-memory",
         height="content",
