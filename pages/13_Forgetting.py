@@ -7,10 +7,10 @@ from probing.ui.frame import page, selection
 
 view = page.open_page("forgetting", "Forgetting", "What comes back of what was lost?", needs_results=False)
 if shown := open_results(view):
-    tests = headline.draw(shown)
+    headline.draw(shown)
     with selection.open_tab("forgetting_tab", TABS, view.page) as tab:
         if tab == "facts":
-            headline.ways_back(shown, tests)
+            headline.ways_back(shown)
             facts.by_relation(shown)
             facts.draw(shown)
         else:

@@ -100,11 +100,11 @@ MOST_LINES = {
     "probing/core": 13_813,
     "probing/figures": 6136,
     "probing/jobs": 603,
-    "probing/models": 11_605,
+    "probing/models": 11_601,
     "probing/reports": 8052,
-    "probing/store": 6571,
-    "probing/ui": 17_319,
-    "probing/workflows": 8662,
+    "probing/store": 6534,
+    "probing/ui": 17_326,
+    "probing/workflows": 8660,
     "tests": 50_543,
 }
 

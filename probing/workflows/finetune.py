@@ -19,7 +19,7 @@ from probing.core.tasks.recipe import FinetuneRecipe
 from probing.core.tasks.task_success import Beside, in_words, task_scores, verdict_of
 from probing.models.finetuning.evaluation import Score
 from probing.models.finetuning.protection import Replay, average_with
-from probing.models.finetuning.setup import Prepared, prepare, save_task_head
+from probing.models.finetuning.setup import Prepared, prepare
 from probing.models.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.models.finetuning.trainer import finetune as train
 from probing.models.sources.weights import weights_id_of
@@ -233,7 +233,6 @@ def _stored(
     with atomic_folder(place.target, replace=True) as half:
         unrounded = {"unrounded_scores": [vars(score) for score in ready.training.score()]} if request.difference else {}
         ready.save(half, (request.bits or 8) if request.difference else None)
-        save_task_head(ready.task_head(), half)
         scores = ready.training.score()
         for table, rows in ({"tasks": [{**names, **vars(score)} for score in scores]} | {**tables}).items():
             write_table(table, rows, half / f"{table}-{place.work.name}.parquet")

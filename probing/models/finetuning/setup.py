@@ -64,8 +64,10 @@ class Prepared:
         return {name: value.detach().clone() for name, value in self.training.model.state_dict().items() if name not in known}
 
     def save(self, folder: Path, bits: int | None) -> None:
-        """Writes body and tokenizer. With ``bits`` the body is stored as a difference, and the model in memory takes the stored weights, so
-        that the scores are those of the stored model."""
+        """Writes body, tokenizer and the task's head, if it has weights. With ``bits`` the body is stored as a difference, and the model in
+        memory takes the stored weights, so that the scores are those of the stored model."""
+        if head := self.task_head():
+            save_file({name: value.contiguous().cpu() for name, value in head.items()}, folder / TASK_HEAD)
         if bits is None:
             self.training.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
@@ -103,12 +105,6 @@ def take_stored_weights(ready: Prepared, folder: Path) -> None:
         raise ModelError(f"{folder} has no weights of {', '.join(lacking)}; expected them in {TASK_HEAD}; models made before 0.8 have none")
     ready.training.model.load_state_dict({name: value for name, value in found.items() if name in state}, strict=False)
     ready.training.model.eval()
-
-
-def save_task_head(weights: Mapping[str, torch.Tensor], folder: Path) -> None:
-    """Writes the weights of a task's head, if there are any."""
-    if weights:
-        save_file({name: value.contiguous().cpu() for name, value in weights.items()}, folder / TASK_HEAD)
 
 
 def prepare(task: Task, entry: ModelEntry, data: Path, lama: Path | None, settings: Mapping[str, Any], seed: int) -> Prepared:

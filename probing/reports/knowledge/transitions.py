@@ -7,13 +7,13 @@ import pandas as pd
 
 from probing.core.knowledge.transitions import FATES, PARTS, Transitions
 from probing.core.metrics import RANKS
-from probing.core.stats.answer_clusters import each_interval
+from probing.core.stats.answer_clusters import UNKNOWN, each_interval
 from probing.core.stats.baselines import may_be_shown
 from probing.core.stats.equal_confidence import Answers, at_equal_confidence
 from probing.reports.runs import PAIR, pair_identities
 from probing.store import run_queries
 from probing.store.database import Database
-from probing.store.knowledge.answer_clusters import columns_of, paired_clusters
+from probing.store.knowledge.answer_clusters import sums_of
 from probing.store.knowledge.forgetting_queries import layers_stored, one_sided, transition_counts
 from probing.store.knowledge.pair_queries import answers_no_longer_first
 
@@ -116,17 +116,16 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
     labels = run_queries.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
-        summed = transition_counts(db, bases, tuned, k, **kept).groupby(groups)[list(_COUNTS)].sum()
-        clusters = paired_clusters(db, bases, tuned, k, **kept).groupby(groups)[columns_of("more")].sum().T
-        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in summed.to_dict("index").items()}
+        table = transition_counts(db, bases, tuned, k, **kept).groupby(groups).sum(numeric_only=True)
+        counts = {key: Transitions(**{name: int(n) for name, n in row.items()}) for key, row in table[[*_COUNTS]].to_dict("index").items()}
+        ends = each_interval(sums_of(table, "more"), -1, "within" if by_relation else "overall")
+        answers = dict(zip(table.index, zip(*ends, strict=True), strict=True))
         for pair in known.itertuples(index=False):
             own = (pair.base_run_id, pair.run_id)
             for key in [key for key in counts if key[:2] == own] if by_relation else [own]:
                 sides = [int(side.get(key, 0)) for side in one_side]
                 name = [key[-1], labels[pair.probe_set, key[-1]]] if by_relation else []
-                got = counts.get(key, _NOTHING)
-                spread = each_interval(clusters[[key]], -1, "within" if by_relation else "overall") if got.n else [[None]] * 2
-                rows.append((*pair, *name, int(k), *_numbers(got, sides, (spread[0][0], spread[1][0]))))
+                rows.append((*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), sides, answers.get(key, UNKNOWN))))
     frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else COLUMNS)).astype(dict.fromkeys(_SHARES, "float64"))
     order = ["model", "head", "seed", "probe_set", "base_run_id", "run_id", *(["relation"] if by_relation else ["k"])]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)

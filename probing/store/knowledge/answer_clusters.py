@@ -45,7 +45,7 @@ def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: 
 
     Args:
         values: name -> SQL of a number of each fact, NULL if the fact does not count.
-        facts: SQL from FROM on, of rows that have the columns of ``keys`` and the fact's relation and object.
+        facts: SQL from FROM on, of rows that have the columns of ``keys``; f is the fact, with its relation and object.
         keys: columns that tell one mean over all relations from another, each with its table, if there are several.
         groups: columns of the result.
         more: further columns of the result: name -> condition of the facts that they count.
@@ -62,7 +62,7 @@ def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: 
     SELECT {groups}, {", ".join(sums)}
     FROM (
         SELECT *, {", ".join(changes)}
-        FROM (SELECT {keys}, k.relation, f.object, {", ".join(by_answer)} {facts} GROUP BY {keys}, k.relation, f.object)
+        FROM (SELECT {keys}, f.relation, f.object, {", ".join(by_answer)} {facts} GROUP BY {keys}, f.relation, f.object)
         WINDOW within AS (PARTITION BY {plain}, relation), overall AS (PARTITION BY {plain})
     )
     GROUP BY {groups} ORDER BY {groups}
@@ -76,7 +76,7 @@ def _by_layer(ks: Sequence[int], scope: str = "", layers: str = "") -> str:
         FROM {rows_table("predictions")} p
         JOIN {NUMBERS} m ON m.number = p.fact_id
         JOIN (SELECT * FROM known {scope}) k ON k.run_id = p.run_id AND k.fact_id = m.fact_id
-        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = m.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = m.fact_id
         JOIN fact_runs r ON r.run_id = p.run_id {layers}
     """
     return summed(values, facts, "p.run_id, p.layer", "run_id, layer, relation")
@@ -114,38 +114,6 @@ def answer_clusters(
     # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
     counted = _by_layer((k,), OF_RUNS, "AND p.layer = r.layers - 1" if last_only else "")
     return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject))
-
-
-def paired_clusters(
-    db: Database,
-    base_runs: Sequence[str],
-    run_ids: Sequence[str],
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
-    """Sums over the right answers of what a run knows more than its base at the last layers, by pair and relation.
-
-    Args:
-        db: the database.
-        base_runs, run_ids: the runs of each pair, in the same order.
-        k: the rank up to which a fact counts as known.
-        exposures, answer_in_subject: filters; None keeps all.
-
-    Returns:
-        base_run_id, run_id, relation and ``columns_of`` the values more, and above_more of both minus the swapped subject.
-    """
-    values = more_values("b.last_rank", "k.last_rank", "b.swapped_last_rank", "k.swapped_last_rank")
-    facts = f"""
-        FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) p
-        JOIN (SELECT * FROM known {OF_RUNS}) k ON k.run_id = p.run_id
-        JOIN known b ON b.run_id = p.base_run_id AND b.fact_id = k.fact_id
-        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = k.fact_id
-    """
-    return db.query(
-        summed(values, facts, "p.base_run_id, p.run_id", "base_run_id, run_id, relation"),
-        {"base_runs": list(base_runs), "k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
-    )
 
 
 def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:

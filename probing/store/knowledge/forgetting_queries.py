@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.store.database import Database
+from probing.store.knowledge.answer_clusters import more_values, summed
 from probing.store.knowledge.transition_sql import PART_CONDITIONS
 from probing.store.scope import KEPT, OF_RUNS, filters, of_runs
-
-_COUNTED = ", ".join(f"count(*) FILTER ({condition}) AS {name}" for name, condition in PART_CONDITIONS.items())
 
 
 def against_last(
@@ -76,25 +75,21 @@ def transition_counts(
         exposures, answer_in_subject: filters.
 
     Returns:
-        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read.
+        base_run_id, run_id, relation, kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read, and
+        ``answer_clusters.columns_of`` the values more (the run's minus its base's) and above_more (of both minus the swapped subject).
+    """
+    values = more_values("b.last_rank", "m.last_rank", "b.swapped_last_rank", "m.swapped_last_rank")
+    facts = f"""
+        FROM (SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id) p
+        JOIN fact_runs r ON r.run_id = p.base_run_id
+        JOIN (SELECT * FROM known {OF_RUNS}) m ON m.run_id = p.run_id
+        JOIN (SELECT * FROM known WHERE run_id IN (SELECT unnest($base_runs::VARCHAR[]))) b
+        ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = m.fact_id
     """
     return db.query(
-        f"""
-        WITH pairs AS (
-            SELECT unnest($base_runs::VARCHAR[]) AS base_run_id, unnest($run_ids::VARCHAR[]) AS run_id
-        ), asked AS (
-            SELECT * FROM known {OF_RUNS}
-        ), bases AS (
-            SELECT * FROM known WHERE run_id IN (SELECT unnest($base_runs::VARCHAR[]))
-        )
-        SELECT p.base_run_id, p.run_id, m.relation, {_COUNTED}
-        FROM pairs p
-        JOIN fact_runs r ON r.run_id = p.base_run_id
-        JOIN asked m ON m.run_id = p.run_id
-        JOIN bases b ON b.run_id = p.base_run_id AND b.fact_id = m.fact_id
-        GROUP BY p.base_run_id, p.run_id, m.relation ORDER BY p.base_run_id, p.run_id, m.relation
-        """,
-        {"base_runs": list(base_runs), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+        summed(values, facts, "p.base_run_id, p.run_id", "base_run_id, run_id, relation", PART_CONDITIONS),
+        {"base_runs": list(base_runs), "k": int(k), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
     )
 
 

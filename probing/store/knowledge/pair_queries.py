@@ -43,7 +43,7 @@ def paired_layers(
         JOIN {_ROWS} b ON b.fact_id = a.fact_id AND b.layer = a.layer
         JOIN {NUMBERS} n ON n.number = b.fact_id
         JOIN known k ON k.run_id = b.run_id AND k.fact_id = n.fact_id
-        JOIN (SELECT fact_id, object FROM facts) f ON f.fact_id = n.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = n.fact_id
         WHERE a.run_id = $first AND b.run_id = $second AND {KEPT}
     """
     counts = {

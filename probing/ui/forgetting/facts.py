@@ -22,8 +22,7 @@ _COLUMNS = ("relation", "subject", "object", "way", "layer", "layers_back", "aft
 def by_relation(shown: Shown) -> None:
     """The relations, whose rows lead to their facts."""
     shown.view.contents.section("Where facts were lost, and come back")
-    runs = shown.runs[shown.runs["model"] == shown.model]
-    table = shown.report(places.relations, runs)
+    table = shown.report(places.relations, shown.of_model)
     key = f"forgetting.relations.{shown.run['run_id']}"
 
     def picked() -> None:
@@ -51,8 +50,7 @@ def draw(shown: Shown) -> None:
     """The filters, the list and the chosen fact."""
     own = selection.of(ForgettingSelection)
     shown.view.contents.section("The lost facts")
-    runs = shown.runs[shown.runs["model"] == shown.model]
-    relations = sorted(shown.report(places.relations, runs).query("lost > 0")["relation"])
+    relations = sorted(shown.report(places.relations, shown.of_model).query("lost > 0")["relation"])
     labels = labels_of(shown.view.read(run_queries.relations), shown.run["probe_set"])
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         selection.bound(

@@ -6,7 +6,7 @@ import streamlit as st
 from probing.core.forgetting.memory import NO_TEST
 from probing.core.forgetting.ways import KEPT, NOT_RECOVERED, RELEARNED, USUAL_STEPS, called, usual_protocol
 from probing.figures.forgetting.outcome_bars import outcome_bars
-from probing.reports.forgetting.outcome import in_words, memory, ways
+from probing.reports.forgetting.outcome import in_words, ways
 from probing.reports.forgetting.runs import usual
 from probing.ui.forgetting.page_view import Shown
 from probing.ui.widgets import blocks
@@ -18,10 +18,9 @@ from probing.ui.widgets.paper.calls import plot
 _POINTS = ("share", "yardstick_share", "difference", "low", "high")
 
 
-def draw(shown: Shown) -> pd.DataFrame:
-    """The sentence and the bars; returns the tests of memory, for ``ways_back``."""
-    tests = shown.report(memory, shown.runs[shown.runs["model"] == shown.model])
-    answer(_sentence(shown, tests))
+def draw(shown: Shown) -> None:
+    """The sentence and the bars."""
+    answer(_sentence(shown))
     blocks.figure(
         drawing(outcome_bars, shown.outcome, labels={model: shown.view.label(model) for model in shown.runs["model"]}),
         table=shown.outcome,
@@ -33,10 +32,9 @@ def draw(shown: Shown) -> pd.DataFrame:
         alt="Of 100 known facts, how many each model kept, and how the lost ones come back",
     )
     shown.view.introduce()
-    return tests
 
 
-def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
+def _sentence(shown: Shown) -> Markdown:
     """What became of the known facts, and the test of memory of relearning."""
     kept, left = (shown.parts.loc[part, "per_100"] for part in (KEPT, NOT_RECOVERED))
     return filled(
@@ -47,7 +45,7 @@ def _sentence(shown: Shown, tests: pd.DataFrame) -> Markdown:
         kept=kept,
         back=100 - kept - left,
         left=left,
-        memory=_memory(tests),
+        memory=_memory(shown.tests),
     )
 
 
@@ -61,7 +59,7 @@ def _memory(tests: pd.DataFrame) -> Markdown:
     )
 
 
-def ways_back(shown: Shown, tests: pd.DataFrame) -> None:
+def ways_back(shown: Shown) -> None:
     """Every way next to its yardsticks."""
     shown.view.contents.section("Each way next to its yardsticks")
     notes = [filled("No layers are put back: {note}. ", note=note) for note in shown.parts["note"] if note]
@@ -73,7 +71,7 @@ def ways_back(shown: Shown, tests: pd.DataFrame) -> None:
             steps=USUAL_STEPS,
         )
     )
-    table = usual(shown.report(ways, shown.runs[shown.runs["model"] == shown.model]))
+    table = usual(shown.report(ways, shown.of_model))
     blocks.table_with_download(
         table,
         shown=table[["way", "yardstick", *_POINTS, "n", "n_yardstick"]].assign(**{name: 100 * table[name] for name in _POINTS}),
@@ -89,6 +87,7 @@ def ways_back(shown: Shown, tests: pd.DataFrame) -> None:
             **{name: st.column_config.NumberColumn(name, format="%+.1f") for name in ("difference", "low", "high")},
         },
     )
+    tests = shown.tests
     if tests.empty:
         return
     st.markdown("**Memory, or good guesses?** Stated facts against right answers that the text never had, at equal confidence.")

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from probing.figures.shown_runs import set_name, set_order
-from probing.reports.forgetting.outcome import outcome
+from probing.reports.forgetting.outcome import memory, outcome
 from probing.reports.forgetting.runs import stored_runs
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
@@ -37,9 +37,19 @@ class Shown(Reading):
     outcome: pd.DataFrame
 
     @property
+    def of_model(self) -> pd.DataFrame:
+        """The runs of the chosen model."""
+        return self.runs[self.runs["model"] == self.model]
+
+    @property
     def run(self) -> dict:
         """The row of the chosen model's run."""
-        return self.runs.loc[self.runs["model"] == self.model].iloc[0].to_dict()
+        return self.of_model.iloc[0].to_dict()
+
+    @property
+    def tests(self) -> pd.DataFrame:
+        """The tests of memory of the chosen model."""
+        return self.report(memory, self.of_model)
 
     @property
     def parts(self) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from probing.core.tasks.recipe import FinetuneRecipe
 from probing.models.encoders.catalogue import open_encoder
 from probing.models.encoders.load import Encoder
 from probing.models.finetuning.protection import average_with
-from probing.models.finetuning.setup import Prepared, prepare, save_task_head
+from probing.models.finetuning.setup import Prepared, prepare
 from probing.models.finetuning.trainer import PlannedSteps, finetune
 from probing.models.forgetting.answer_ranks import Prompts, first_answers, ranks
 from probing.models.forgetting.relearning import RelearnRecipe, relearned
@@ -209,7 +209,6 @@ def _made_again(recipe: FinetuneRecipe, note: dict, data: Path, base: Path, targ
     made = {"base": base.name, "base_folder": str(base.resolve()), "recipe": again.fields(), "steps": step}
     with atomic_folder(target) as half:
         ready.save(half, note.get("difference_bits", 8) if note["stored_as_difference"] else None)
-        save_task_head(ready.task_head(), half)
         atomic_text(half / FINETUNING, json.dumps(made | {"objective": note["objective"]}, indent=1))
     score, recorded = training.score()[0], note["scores"][0]["value"]
     say(f"{target.name}: {score.metric} {score.value:.3f}, without planted facts {recorded:.3f}")

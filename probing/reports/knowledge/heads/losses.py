@@ -10,7 +10,8 @@ from probing.reports.knowledge.precision import by_layer
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import PAIR
 from probing.store.database import Database
-from probing.store.knowledge.answer_clusters import paired_clusters, sums_of
+from probing.store.knowledge.answer_clusters import sums_of
+from probing.store.knowledge.forgetting_queries import transition_counts
 
 _ENDS = ("", "_low", "_high")
 #: The ends if answers are drawn again, too.
@@ -63,7 +64,7 @@ def points_lost(
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
         base, own = ([table[f"{prefix}{column}{end}"] for end in _ENDS] for prefix in ("base_", ""))
         table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
-    clusters = paired_clusters(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
+    clusters = transition_counts(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
     clusters = clusters.groupby(["base_run_id", "run_id"], as_index=False).sum(numeric_only=True)
     clusters = table[["base_run_id", "run_id"]].merge(clusters, how="left")
     for name, value in (("lost", "more"), ("lost_above", "above_more")):
