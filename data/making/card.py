@@ -12,8 +12,9 @@ from probing.core.errors import ModelError
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import find_entry
 from probing.core.nesia.corpus import EXPOSURES
-from probing.core.paths import database_folder
-from probing.store.database import Database, open_database
+from probing.core.paths import result_folders
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.run_queries import aggregate, majority, runs
 from probing.workflows.knowledge.ask import ask
 from probing.workflows.requests.knowledge import AskRequest
@@ -59,7 +60,7 @@ def quality(model: str, head: str | None = None) -> Quality:
     if not record.is_file():
         raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
-    with open_database(database_folder()) as db:
+    with open_database(result_folders()) as db:
         head, ids = _run_ids(runs(db), model, head)
         layers = _counts(db, ids, relations, None)
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}

@@ -43,7 +43,7 @@ def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
 
     def asked(one: Tuned, **more: Any) -> RecoverRequest:
         base, seeds = None if one.ships else MODEL, 3 if one.end in SEEDED else 1
-        return RecoverRequest(one.called, base=base, rebuild=False, seeds=seeds, **_here(), **more)
+        return RecoverRequest(one.called, base=base, seeds=seeds, **_here(), **more)
 
     for one in (*FIRST, *SHUFFLED[:2]):
         yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING)
@@ -74,8 +74,8 @@ def gather(say: Say = print) -> list[Path]:
     """
     files: list[Path] = []
     for kind in ("forgetting", "series"):
-        if not has_runs(results(), KINDS[kind].runs[0], say):
+        if not has_runs(results(), KINDS[kind].runs, say):
             continue
         names = [table.name for table in KINDS[kind].tables]
-        files += gather_tables(results(), snapshot_folder(), KINDS[kind].runs[0], names, {}, say, by_model=False)
+        files += gather_tables(results(), snapshot_folder(), KINDS[kind].runs, names, {}, say, by_model=False)
     return files

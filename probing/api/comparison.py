@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pandas as pd
 
@@ -13,7 +12,7 @@ from probing.reports.knowledge.pairs.fact_lists import listed_facts
 from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.store.database import Database
-from probing.workflows.knowledge.stored_run import database_of_runs
+from probing.store.opening import open_database
 
 #: Columns of a layer: of ``paired_by_layer``, with the names of the parts.
 _PART_OF = {"both": "kept", "base_only": "lost", "model_only": "gained", "neither": "never"}
@@ -114,8 +113,6 @@ class Comparison:
 
     @cached_property
     def _database(self) -> Database:
-        """A database of these runs alone; it is removed with this object."""
+        """The results of the folders, of which only these runs are asked for."""
         with in_a_notebook():
-            self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
-            both = [(theirs, base_run) for theirs, _, base_run, _ in self._pairs] + [(ours, run) for _, ours, _, run in self._pairs]
-            return database_of_runs(both, Path(self._made.name))
+            return open_database(list(dict.fromkeys(folder for theirs, ours, _, _ in self._pairs for folder in (ours, theirs))))

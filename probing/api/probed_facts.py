@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,9 +24,10 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
 from probing.workflows.knowledge.probe import ProbedSet, probe_sets
-from probing.workflows.knowledge.stored_run import database_of_runs, run_files, run_row
+from probing.workflows.knowledge.stored_run import run_files, run_row
 from probing.workflows.requests.knowledge import ProbeRequest
 
 if TYPE_CHECKING:
@@ -212,10 +212,9 @@ class Probed(Shown):
 
     @cached_property
     def _database(self) -> Database:
-        """A database of these runs alone; it is removed with this object."""
+        """The results of the folder, of which only these runs are asked for."""
         with in_a_notebook():
-            self._made = TemporaryDirectory(prefix="probing-", ignore_cleanup_errors=True)
-            return database_of_runs([(self.folder, run_id) for run_id in self.run_ids], Path(self._made.name))
+            return open_database([self.folder])
 
 
 def probe_facts(
@@ -245,7 +244,6 @@ def probe_facts(
         out=out,
         templates=templates,
         base=model.base,
-        rebuild=False,
         progress=progress,
     )
     return Probed(model.name, model.head, request.target, probe_sets(request, sets, model.encoder, model.entry, _log.info))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from probing.api.plots import Plots
 
 
-def open_results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":
+def open_results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Results":
     """Opens stored results; see ``Results``."""
-    return Results(folders, database)
+    return Results(folders)
 
 
 class Results(OpenResults):
@@ -40,12 +40,10 @@ class Results(OpenResults):
     everything. Results are closed when the object is deleted, or at the end of a ``with`` block.
 
     Args:
-        folders: folders of results; None takes those of the pages, the shipped snapshot and ``cache/runs``. For other folders a database
-            is made below ``cache/databases`` and kept.
-        database: folder of the database, without other files; None takes that of the pages, or of ``folders``.
+        folders: folders of results; None takes those of the pages, ``cache/runs`` and the shipped snapshot.
 
     Raises:
-        StoreError: if a folder holds no results, a file in it cannot be used, or the folder of the database holds other files.
+        StoreError: if a folder holds no results.
         OptionError: for an argument that names no folder.
 
     >>> import probing

@@ -9,11 +9,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from probing.commands.options import options_refused, printed_or_written
-from probing.core.paths import database_folder, result_folders
+from probing.core.paths import result_folders
 from probing.reports.knowledge.declarations import KNOWLEDGE
 from probing.reports.report import Filter, Reports, refuse_unknown_words
 from probing.reports.table_text import Form
-from probing.store.build import built_database
+from probing.store.opening import open_database
 
 #: Output formats.
 FORMS = ("text", "csv", "latex", "json")
@@ -33,7 +33,7 @@ def command_of(reports: Reports, line: str) -> Callable[..., None]:
         form, out, what = _form(values), values["out"], values["what"]
         with options_refused():
             choice = reports.choose(what.value, {name: _value(values, options) for name, options in given.items()})
-        with built_database(result_folders(), database_folder()) as db:
+        with open_database(result_folders()) as db:
             with options_refused():
                 text, rows = reports.written(db, choice, form)
             if not rows and reports.hint and (hint := reports.hint(db, choice)):

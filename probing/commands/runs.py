@@ -19,21 +19,26 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the runs with their fingerprint, counts and what was left out."""
-    from probing.store.kinds import KINDS, RUNS_OF_FILES
+    from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
 
     rows: list[dict] = []
     empty = dict.fromkeys(SCHEMAS["runs"].names)
+    folders = folder or result_folders()
+    whole = {path.stem.rpartition("-")[2] for place in folders for path in files_of("predictions", place)}
     for table, kind in RUNS_OF_FILES.items():
         asked = {row["run_id"] for row in rows}
-        for path in (path for place in folder or result_folders() for path in files_of(table, place)):
+        for path in (path for place in folders for path in files_of(table, place)):
             try:
                 found = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in asked]
             except SchemaVersionError as error:
                 typer.echo(f"skipped: {error}", err=True)
                 continue
             # Columns on facts are empty for runs of other kinds.
-            said = {"what": kind, "counted": table == "counted_runs"}
-            rows += [{**empty, **row, **said, "hub_id": _hub_id(row), "folder": str(path.parent)} for row in found]
+            rows += [
+                {**empty, **row, "what": kind, "counted": kind == FACTS and row["run_id"] not in whole}
+                | {"hub_id": _hub_id(row), "folder": str(path.parent)}
+                for row in found
+            ]
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False, default=str))
         return

@@ -61,10 +61,6 @@ class ImpossibleValuesError(StoreError):
     """A results file holds a value that no counting gives."""
 
 
-class DamagedDatabaseError(StoreError):
-    """The database was damaged after it was built."""
-
-
 class CacheError(StoreError):
     """A folder of the cache cannot be written."""
 

@@ -52,11 +52,6 @@ def runs_folder() -> Path:
     return cache_folder() / "runs"
 
 
-def database_folder() -> Path:
-    """Where the database and the pointer to it are."""
-    return cache_folder() / "database"
-
-
 def result_folders() -> list[Path]:
-    """The existing folders that results are read from; if both have a run, the snapshot's is used."""
-    return [folder for folder in (snapshot_folder(), runs_folder()) if folder.is_dir()]
+    """The existing folders that results are read from; if both have a run, the user's own is used."""
+    return [folder for folder in (runs_folder(), snapshot_folder()) if folder.is_dir()]

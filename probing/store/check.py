@@ -1,35 +1,31 @@
 """What is wrong with a store: every problem in words, none repaired."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
-from probing.core.provenance import fingerprint_problem
-from probing.store.database import BUILD_COMMAND, current_version, is_whole, open_database
-from probing.store.kinds import KINDS, RUNS_OF_FILES
-from probing.store.parquet import read_table
+from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
+from probing.store.parquet import as_stored, read_table
 from probing.store.rules.asking import light
-from probing.store.run_queries import left_out_files
 from probing.store.schema import KEYS, SCHEMAS, TABLES
-from probing.store.sources import SourceFile, data_version_of, find_files
+from probing.store.sources import SourceFile, find_files
 
 _Read = tuple[SourceFile, pa.Table]
 
 
-def check_store(folders: Sequence[Path], database: Path | None = None) -> list[str]:
-    """Reports every problem of the runs below the folders, and of the database made from them.
+def check_store(folders: Sequence[Path]) -> list[str]:
+    """Reports every problem of the runs below the folders.
 
     Checked: every file is readable and ours; keys are unique; several files agree on one thing; a run's id is the fingerprint of its
     configuration; the rules of every kind of run hold (``store.kinds``), of which the first broken one of each run, task and model is
-    reported; the database is made from exactly these files.
+    reported; what is counted of a run follows from its rows.
 
     Args:
-        folders: the sources in the order in which ``build_database`` gets them.
-        database: folder of the database; None does not look at it.
+        folders: the sources in the order in which ``open_database`` gets them.
 
     Returns:
         One sentence per problem; none when all is well.
@@ -53,19 +49,31 @@ def check_store(folders: Sequence[Path], database: Path | None = None) -> list[s
         # If a run was made twice, its device and time may differ.
         if name not in RUNS_OF_FILES:
             problems += _copies(read) if TABLES[name].many else _conflicts(name, read)
-    problems += _problems({name: _together(read) for name, read in rows.items() if read})
-    if database is not None:
-        problems += [problem for problem in _database(Path(database), files) if problem not in problems]
+    together = {name: _together(read) for name, read in rows.items() if read}
+    for kind in KINDS.values():
+        problems += [*kind.problems(together), *_other_counts(kind, rows, together)]
     return problems
 
 
-def _problems(tables: Mapping[str, pa.Table]) -> list[str]:
-    """What the rules of all kinds of runs say."""
-    problems = [problem for kind in KINDS.values() for problem in kind.problems(tables)]
-    for row in tables["swapped_runs"].to_pylist() if "swapped_runs" in tables else ():
-        if problem := fingerprint_problem(row["counted_by"], row["config"]):
-            problems.append(f"counts of run {row['run_id']}: {problem}")
-    return problems
+def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Mapping[str, pa.Table]) -> Iterator[str]:
+    """Counts runs again from their rows, one file after the other: the tables whose rows are others."""
+    if kind.counts is None or kind.runs not in together:
+        return
+    counted_from, *beside = kind.counted_from
+    for file, _ in read[counted_from]:
+        rows = read_table(file.path, counted_from)
+        for run_id in pc.unique(rows.column("run_id")).to_pylist():
+            of_run = {name: _of_run(found, run_id) for name, found in together.items() if "run_id" in found.column_names}
+            if not len(of_run[kind.runs]):
+                continue
+            given = {name: together[name] for name in beside if name in together} | of_run | {counted_from: _of_run(rows, run_id)}
+            counts = kind.counts(given)
+            if wrong := [name for name, found in counts.items() if name not in of_run or not as_stored(name, of_run[name]).equals(found)]:
+                yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
+
+
+def _of_run(rows: pa.Table, run_id: str) -> pa.Table:
+    return rows.filter(pc.equal(rows.column("run_id"), run_id))
 
 
 def _repeated(table: str, read: Sequence[_Read]) -> list[str]:
@@ -115,7 +123,7 @@ def _copies(read: Sequence[_Read]) -> list[str]:
 
 
 def _together(read: Iterable[_Read]) -> pa.Table:
-    """The rows that ``build_database`` takes: a run from the first source that has it, equal files once."""
+    """The rows that count: a run from the first source that has it, equal files once."""
     source_of: dict[str, int] = {}
     seen: set[str] = set()
     parts = []
@@ -128,25 +136,3 @@ def _together(read: Iterable[_Read]) -> pa.Table:
             rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string())))
         parts.append(rows)
     return pa.concat_tables(parts)
-
-
-def _database(folder: Path, files: Sequence[SourceFile]) -> list[str]:
-    try:
-        found = current_version(folder)
-    except StoreError as error:
-        return [str(error)]
-    expected = data_version_of(files)
-    if found != expected:
-        return [f"the database in {folder} is stale: made from data {found}, the files are {expected}; run `{BUILD_COMMAND}`"]
-    try:
-        whole = is_whole(folder)
-    except (OSError, StoreError) as error:
-        return [f"cannot read the database in {folder}: {error}; run `{BUILD_COMMAND}`"]
-    if not whole:
-        return [f"the database in {folder} is damaged: its bytes are not those that were written; run `{BUILD_COMMAND}`"]
-    try:
-        with open_database(folder) as opened:
-            # Files of another version are read here, too, and reported in the same words.
-            return list(left_out_files(opened)["why"])
-    except StoreError as error:
-        return [str(error)]

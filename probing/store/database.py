@@ -1,14 +1,14 @@
-"""The one way to open the database: read-only, closed to the outside, one cursor per query."""
+"""Results that are open for queries: an in-memory DuckDB that reads the Parquet files, one cursor per query. ``store.opening`` opens it."""
 
 import contextlib
 import functools
-import json
 import logging
 import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,87 +16,108 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from probing.core.errors import DamagedDatabaseError, StoreError
-from probing.core.files.checksums import file_sha256
-from probing.store.schema import SCHEMA_VERSION, tables_checksum
-from probing.store.sources import DERIVED_VERSION
+from probing.core.errors import StoreError
+from probing.store.parquet import read_table
+from probing.store.sources import SourceFile, fingerprint_of, version_of
 
 _log = logging.getLogger(__name__)
-POINTER = "current.json"
-#: Names of a database's files, finished or not, and of hidden files.
-_OWN_FILE = re.compile(rf"results-[0-9a-f]{{16}}[.-].*|{re.escape(POINTER)}.*|\..*")
-BUILD_COMMAND = "python -m probing build"
 #: DuckDB has no statement timeout; our queries take less than a tenth of this.
 QUERY_SECONDS = 30.0
 _WANTED = os.environ.get("OMP_NUM_THREADS", "")
 #: Each thread needs its own memory: on a machine with many cores a small limit would not suffice for all of them. Users who limit the
 #: threads of torch and numpy, such as for several processes side by side, limit DuckDB's with the same variable.
 THREADS = min(4, os.cpu_count() or 1, int(_WANTED) if _WANTED.isdecimal() and int(_WANTED) else 4)
-
-# All connections of a process to one path need the same settings, hence one constant and one factory.
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "python_enable_replacements": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "lock_configuration": "true",
-    # DuckDB's buffer of a large file would otherwise grow to most of the machine's memory, which the app's models need, too.
-    "memory_limit": "256MB",
-    "threads": THREADS,
-}
+#: The machine's fault, not that of a file.
+_OF_THE_MACHINE = (duckdb.InterruptException, duckdb.OutOfMemoryException)
+_TOO_MANY = "Too many open files"
 
 
-#: What DuckDB raises for a file whose bytes have changed, in addition to its plain Error for a block with a wrong checksum.
-_DAMAGE = (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException, duckdb.FatalException)
+@dataclass(frozen=True)
+class Opened:
+    """A connection and what it reads.
+
+    Attributes:
+        connection: with a table or view for every table of the files, and those of ``store.run_tables``.
+        files: what it reads.
+        of_run: table whose files have one run each -> run -> its file.
+        left_out: name of a file -> why it is not read.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    files: Sequence[SourceFile]
+    of_run: Mapping[str, Mapping[str, Path]]
+    left_out: Mapping[str, str]
 
 
 class Database:
-    """A read-only database of results; safe to share between threads. Made by ``open_database``.
+    """Results to ask, safe to share between threads.
 
-    Attributes:
-        path: the file.
-        data_version: fingerprint of the files that it was made from.
-        mend: makes a damaged database again and opens it; None leaves that to the caller.
+    A file that turns out to be damaged while it is read is left out, as at the opening, and the question is asked again.
+
+    Args:
+        open_without: opens the results without some files: file -> why.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, data_version: str):
-        self._root = connection
-        self._lock, self._mending = threading.Lock(), threading.Lock()
-        self.path = path
-        self.data_version = data_version
-        self.mend: Callable[[], Database] | None = None
+    def __init__(self, open_without: Callable[[Mapping[Path, str]], Opened]):
+        self._lock = threading.Lock()
+        self._open_without = open_without
+        self._without: dict[Path, str] = {}
+        self._opened = open_without({})
 
-    def query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
-        """As ``_query``; if the file is found damaged, it is made again once, if ``mend`` is known."""
-        used = self._root
-        try:
-            return self._query(sql, parameters, seconds)
-        except DamagedDatabaseError as error:
-            if self.mend is None:
-                raise
-            with self._mending:
-                # If several threads meet the damage, the first one mends it.
-                if self._root is used:
-                    _log.warning("%s; it is made again", error)
-                    used.close()
-                    made = self.mend()
-                    self._root, self.path = made._root, made.path
-        return self._query(sql, parameters, seconds)
+    @property
+    def version(self) -> str:
+        """Changes when the files do, as ``sources.version_of``; what is kept of results has it in its key."""
+        return version_of(self._opened.files)
 
-    def _query(self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS) -> pd.DataFrame:
+    @property
+    def data_version(self) -> str:
+        """Fingerprint of the bytes of the files, as ``sources.fingerprint_of``."""
+        return fingerprint_of(self._opened.files)
+
+    @property
+    def left_out(self) -> pd.DataFrame:
+        """The files that are not read: name, why."""
+        return pd.DataFrame(sorted(self._opened.left_out.items()), columns=["name", "why"])
+
+    def query(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, seconds: float = QUERY_SECONDS, of: Collection[str] | None = None
+    ) -> pd.DataFrame:
         """Runs one of this package's own statements on a separate cursor and fetches the whole result.
 
         Args:
             sql: fixed text with ``$name`` where a value goes; nothing that a user typed is ever part of it.
             parameters: values by name.
             seconds: after which the query is interrupted.
+            of: ids of the runs whose predictions, known facts and swapped subjects the statement asks; None opens the files of all runs.
 
         Raises:
-            StoreError: if it takes too long, or the database cannot answer.
+            StoreError: if it takes too long, or cannot be answered.
         """
+        while True:
+            opened = self._opened
+            try:
+                return self._asked(opened, sql, dict(parameters or {}), seconds, of)
+            except duckdb.Error as error:
+                damaged = {} if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in str(error) else damaged_files(opened.files, str(error), sql)
+                if not damaged:
+                    raise StoreError(f"cannot query the results: {error}; `python -m probing check` looks at every file") from error
+                self._leave_out(opened, damaged)
+
+    def _leave_out(self, opened: Opened, damaged: Mapping[Path, str]) -> None:
+        with self._lock:
+            # If several threads meet the damage, the first one opens the results again.
+            if self._opened is opened:
+                for why in damaged.values():
+                    _log.warning("%s", why)
+                self._without |= damaged
+                self._opened = self._open_without(self._without)
+
+    def _asked(
+        self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None
+    ) -> pd.DataFrame:
         # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
         with self._lock:
-            cursor = self._root.cursor()
+            cursor = opened.connection.cursor()
         late = threading.Event()
 
         def interrupt() -> None:
@@ -109,22 +130,20 @@ class Database:
         timer.daemon = True
         timer.start()
         try:
-            return cursor.execute(sql, dict(parameters or {})).df()
+            if of is not None:
+                _only_runs(cursor, opened, sql, of)
+            return cursor.execute(sql, parameters).df()
         except duckdb.InterruptException as error:
             if late.is_set():
-                raise StoreError(f"a query on {self.path} took more than {seconds:g} s and was stopped; narrow the selection") from error
-            raise StoreError(f"a query on {self.path} was interrupted; try again") from error
-        except duckdb.Error as error:
-            if isinstance(error, _DAMAGE) or type(error) is duckdb.Error:
-                raise DamagedDatabaseError(f"{self.path} is damaged: {error}; run `{BUILD_COMMAND}`, which makes it again") from error
-            raise StoreError(f"cannot query {self.path}: {error}; if this stays so, delete the file and run `{BUILD_COMMAND}`") from error
+                raise StoreError(f"a query took more than {seconds:g} s and was stopped; narrow the selection") from error
+            raise StoreError("a query was interrupted; try again") from error
         finally:
             timer.cancel()
             cursor.close()
 
     def close(self) -> None:
-        """Closes the file."""
-        self._root.close()
+        """Closes the connection; queries that run end first."""
+        self._opened.connection.close()
 
     def __enter__(self) -> "Database":
         return self
@@ -133,106 +152,44 @@ class Database:
         self.close()
 
 
+def read_files(paths: Collection[Path]) -> str:
+    """SQL of the rows of some files, of which there is at least one."""
+    quoted = ", ".join("'{}'".format(str(path).replace("'", "''")) for path in paths)
+    return f"read_parquet([{quoted}])"
+
+
+def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs: Collection[str]) -> None:
+    """Hides tables that a statement names behind views of the files of some runs, which this cursor alone sees."""
+    for table, files in opened.of_run.items():
+        if re.search(rf"\b{table}\b", sql):
+            paths = [files[run_id] for run_id in dict.fromkeys(runs) if run_id in files]
+            rows = f"SELECT * FROM {read_files(paths)}" if paths else f"SELECT * FROM main.{table} LIMIT 0"
+            cursor.execute(f"CREATE TEMP VIEW {table} AS {rows}")
+
+
+def damaged_files(files: Sequence[SourceFile], said: str, sql: str | None = None) -> dict[Path, str]:
+    """Which files are the reason for an error, and why: those that it names or the statement asks for, and that cannot be read."""
+    named = [file for file in files if str(file.path) in said]
+    asked = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
+    found = {}
+    for file in named or asked:
+        try:
+            read_table(file.path, file.table)
+        except StoreError as error:
+            found[file.path] = str(error)
+    return found
+
+
 def remembered(query: Callable[[Database], pd.DataFrame]) -> Callable[[Database], pd.DataFrame]:
     """As ``query``, which is asked once per open database: reports need some tables dozens of times. Each caller gets a copy."""
-    tables: weakref.WeakKeyDictionary[Database, pd.DataFrame] = weakref.WeakKeyDictionary()
+    tables: weakref.WeakKeyDictionary[Database, tuple[str, pd.DataFrame]] = weakref.WeakKeyDictionary()
 
     @functools.wraps(query)
     def asked(db: Database) -> pd.DataFrame:
-        table = tables.get(db)
-        if table is None:
-            table = tables[db] = query(db)
+        version, table = tables.get(db, ("", None))
+        if table is None or version != db.version:
+            table = query(db)
+            tables[db] = db.version, table
         return table.copy()
 
     return asked
-
-
-def current_version(folder: Path) -> str:
-    """Data version of the database in ``folder``, without opening it: it changes when another one is built.
-
-    Raises:
-        StoreError: if there is none; the message names the command that makes one.
-    """
-    return _read_pointer(Path(folder))["data_version"]
-
-
-def is_whole(folder: Path, file: Path | None = None) -> bool:
-    """Whether the database in ``folder``, or a copy of it, has the bytes that were written: the sha256 in the pointer."""
-    pointer = _read_pointer(Path(folder))
-    return file_sha256(file or Path(folder) / pointer["file"]) == pointer.get("sha256")
-
-
-def require_own_folder(folder: Path) -> None:
-    """Raises a ``StoreError`` if a folder, in which a database is to be built, holds other files than a database's."""
-    others = sorted(path.name for path in folder.iterdir() if not _OWN_FILE.fullmatch(path.name)) if folder.is_dir() else []
-    if others:
-        raise StoreError(
-            f"cannot build a database in {folder}, which holds other files, such as {others[0]}; name a new or an empty folder"
-        )
-
-
-def open_database(folder: Path) -> Database:
-    """Opens the database that the pointer in ``folder`` names.
-
-    Raises:
-        StoreError: if there is none, it is damaged, or another version of the program made it; the message names the
-            command that makes one.
-    """
-    folder = Path(folder)
-    pointer = _read_pointer(folder)
-    while True:
-        try:
-            return _open(folder, pointer)
-        except StoreError:
-            # Since the pointer was read another process may have rebuilt the database and removed this file.
-            newer = _read_pointer(folder)
-            if newer == pointer:
-                raise
-            pointer = newer
-
-
-def _open(folder: Path, pointer: dict[str, str]) -> Database:
-    path = folder / pointer["file"]
-    if not path.is_file():
-        raise StoreError(f"{folder / POINTER} names {path.name}, which does not exist; run `{BUILD_COMMAND}`")
-    try:
-        connection = duckdb.connect(path, read_only=True, config=_SETTINGS)
-    except duckdb.Error as error:
-        raise StoreError(f"cannot open {path}: {error}; delete it and run `{BUILD_COMMAND}`") from error
-    try:
-        row = connection.execute("SELECT data_version, schema_version FROM meta").fetchone()
-    except duckdb.Error as error:
-        connection.close()
-        raise StoreError(f"{path} is a database but not one of results: {error}; delete it and run `{BUILD_COMMAND}`") from error
-    expected = (pointer["data_version"], SCHEMA_VERSION)
-    if row != expected:
-        connection.close()
-        raise StoreError(f"{path} is of version {row}, {POINTER} has {expected}; delete it and run `{BUILD_COMMAND}`")
-    return Database(connection, path, pointer["data_version"])
-
-
-def _read_pointer(folder: Path) -> dict[str, str]:
-    pointer = folder / POINTER
-    try:
-        content = json.loads(pointer.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise StoreError(f"no database in {folder} (there is no {pointer.name}); run `{BUILD_COMMAND}`") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot read {pointer}: {error}; delete it and run `{BUILD_COMMAND}`") from error
-    if not isinstance(content, dict) or not all(isinstance(content.get(key), str) for key in ("file", "data_version")):
-        raise StoreError(f"{pointer} does not name a database; delete it and run `{BUILD_COMMAND}`")
-    if content.get("schema_version") != SCHEMA_VERSION:
-        version = content.get("schema_version")
-        raise StoreError(f"the database in {folder} has schema version {version}, expected {SCHEMA_VERSION}; run `{BUILD_COMMAND}`")
-    # A database of older derived tables lacks columns that queries name.
-    if content.get("derived_version") != DERIVED_VERSION:
-        version = content.get("derived_version")
-        raise StoreError(
-            f"the database in {folder} has derived tables of version {version}, expected {DERIVED_VERSION}; run `{BUILD_COMMAND}`"
-        )
-    if content.get("tables") != tables_checksum():
-        raise StoreError(f"the database in {folder} has other tables than this version of the program; run `{BUILD_COMMAND}`")
-    # The pointer may only name a file in its own folder.
-    if Path(content["file"]).name != content["file"]:
-        raise StoreError(f"{pointer} names {content['file']!r}, expected a file in the same folder; delete it and run `{BUILD_COMMAND}`")
-    return content

@@ -1,11 +1,10 @@
-"""What a kind of run is: all that building, checking and sharing know of it. The kinds themselves are in ``store.declared``."""
+"""What a kind of run is: all that opening, checking and sharing know of it. The kinds themselves are in ``store.declared``."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
@@ -16,7 +15,7 @@ from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_o
 from probing.store.schema import SORT, TABLES
 from probing.store.tables.columns import Table
 
-#: The kind of runs on facts, whose rows the database splits, and whose predictions it reads apart.
+#: The kind of runs on facts, whose queries name the runs that they read.
 FACTS = "facts"
 
 
@@ -63,11 +62,12 @@ class Kind:
         about: on its tables, for those who read them.
         card: of the shared data set; None: that of another kind describes these runs, too.
         names: regular expression of what may follow a table's name in the name of a shared file.
-        counts: what is counted of its rows -> the SQL or the function that makes further tables of the database.
-        listed: gives its complete runs with the columns of their files and of their provenance, in the order of lists; None: in that of
+        counts: gives the rows of further tables that are counted of a run's; None: nothing is.
+        counted_from: the tables that it needs besides the run's row.
+        needs: the tables that have rows of every run; a run without is left out.
+        listed: gives its runs with the columns of their files and of their provenance, in the order of lists; None: in that of
             their table.
         open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
-        of_tasks: tables of a task's data that decide whether a run of the task is complete, or what is counted of it.
     """
 
     name: str
@@ -82,9 +82,10 @@ class Kind:
     about: str | None = ""
     card: Card | None = None
     names: str = "-[A-Za-z0-9._-]+"
-    counts: Mapping[str, str | Callable[[duckdb.DuckDBPyConnection], None]] = field(default_factory=dict)
+    counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
+    counted_from: Sequence[str] = ()
+    needs: Sequence[str] = ()
     listed: Callable[[Database], pd.DataFrame] | None = None
-    of_tasks: Sequence[str] = ()
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,22 +93,13 @@ class Kind:
         object.__setattr__(self, "rules", (*rules_of_rows(of_runs), *self.rules))
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """The tables with one row per run; the runs of a later one have counts only."""
-        return tuple(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
+    def runs(self) -> str:
+        """The table with one row per run."""
+        return next(table.name for table in self.tables if table.key == "run_id" and {"config", "model"} <= set(table.schema.names))
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Whether a row of a table of runs is a run of this kind."""
-        return set(row) == set(TABLES[self.runs[0]].schema.names)
-
-    def incomplete(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        """In a database that is being built: id of a run whose numbers would look like results -> what it lacks or has too much."""
-        (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]
-        runs = f"SELECT * FROM {schema}.runs_of_{self.name}"
-        if not connection.execute(f"{runs} LIMIT 1").fetchall():
-            return {}
-        asked_runs(connection, runs)
-        return ask(connection, [rule for rule in self.rules if rule.blocks], self.scans)
+        return set(row) == set(TABLES[self.runs].schema.names)
 
     def problems(self, tables: Mapping[str, pa.Table]) -> list[str]:
         """What is wrong with rows from files, of each run the first broken rule.
@@ -118,13 +110,10 @@ class Kind:
         names = [table.name for table in self.tables]
         if not any(len(rows) for name, rows in tables.items() if name in names):
             return []
-        unsigned: dict[str, str] = {}
-        for table in self.runs:
-            for run_id, config in _pairs(tables.get(table), "run_id", "config"):
-                if problem := fingerprint_problem(run_id, config):
-                    unsigned[run_id] = problem
+        signed = _pairs(tables.get(self.runs), "run_id", "config")
+        unsigned = {run_id: problem for run_id, config in signed if (problem := fingerprint_problem(run_id, config))}
         with in_memory(tables, names) as connection:
-            asked_runs(connection, self._rows())
+            asked_runs(connection, f"SELECT * FROM {self.runs}")
             found = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
         return list(unsigned.values()) + [f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned]
@@ -133,7 +122,7 @@ class Kind:
         """Its complete runs in a database; see ``listed``."""
         if self.listed:
             return self.listed(db)
-        return db.query(f"SELECT * FROM runs_of_{self.name} ORDER BY {', '.join(SORT[self.runs[0]])}")
+        return db.query(f"SELECT * FROM runs_of_{self.name} ORDER BY {', '.join(SORT[self.runs])}")
 
     def said(self, row: Mapping[str, Any]) -> str:
         """What a line about a run says of it, without its id and model."""
@@ -149,15 +138,6 @@ class Kind:
         }
         return self.line.format(**{**row, **words})
 
-    def _rows(self) -> str:
-        """SQL of the rows of all runs in tables of files; ``counted`` if only counts are stored of a run."""
-        first, *others = self.runs
-        known = f"SELECT run_id FROM {first}"
-        return " UNION ALL ".join(
-            [f"SELECT *, false AS counted FROM {first}"]
-            + [f"SELECT *, true AS counted FROM {table} WHERE run_id NOT IN ({known})" for table in others]
-        )
-
 
 def _pairs(rows: pa.Table | None, *columns: str) -> list[tuple]:
     return [] if rows is None else list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
@@ -171,4 +151,4 @@ def kinds_of(what: str) -> list[Kind]:
 #: Name -> kind of run.
 KINDS = Declared[Kind](lambda: {kind.name: kind for kind in (load(capability.kind) for capability in CAPABILITIES.values())})
 #: The tables of files with one row per run -> the kind of their runs.
-RUNS_OF_FILES = Declared[str](lambda: {table: kind.name for kind in KINDS.values() for table in kind.runs})
+RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

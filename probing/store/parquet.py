@@ -166,8 +166,11 @@ def _refuse_long(path: Path, size: int) -> None:
         raise StoreError(f"{path.name} has a text of {size:,} bytes, expected at most {LONGEST_TEXT:,}")
 
 
-def check_file(path: Path, table_name: str) -> None:
+def check_file(path: Path, table_name: str) -> pq.FileMetaData:
     """Checks by a file's footer alone whether it is a readable file of this table.
+
+    Returns:
+        The footer.
 
     Raises:
         StoreError: as ``read_table``.
@@ -176,7 +179,8 @@ def check_file(path: Path, table_name: str) -> None:
     if not path.is_file():
         raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
     try:
-        found = pq.read_schema(path)
+        found = pq.read_metadata(path)
+        names = found.schema.to_arrow_schema().names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no Parquet: "
@@ -193,8 +197,28 @@ def check_file(path: Path, table_name: str) -> None:
         if re.fullmatch("[0-9]{1,9}", said) and int(said) > VERSIONS[table_name]:
             raise NewerVersionError(f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update")
         raise SchemaVersionError(f"{path} has schema version {said}, {wanted}")
-    if found.names != expected:
-        raise StoreError(f"{path} has the columns {found.names}, expected {expected}; make it again with this version of the program")
+    if names != expected:
+        raise StoreError(f"{path} has the columns {names}, expected {expected}; make it again with this version of the program")
+    return found
+
+
+def check_values(path: Path, table_name: str) -> None:
+    """Checks the footer and the smallest and largest numbers that it has; a file without statistics is small, and is read.
+
+    Raises:
+        StoreError: as ``read_table``.
+    """
+    found = check_file(path, table_name)
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    parts = [group.column(number) for group in groups for number in range(group.num_columns)]
+    if not all(part.is_stats_set for part in parts):
+        read_table(path, table_name)
+        return
+    for column in TABLES[table_name].columns:
+        of_column = [part.statistics for part in parts if part.path_in_schema.partition(".")[0] == column.name]
+        ends = [end for one in of_column if one.has_min_max for end in (one.min, one.max)]
+        if column.low is not None and ends and (problem := column.out_of_bounds(pa.array(ends))):
+            raise ImpossibleValuesError(f"{path}: {problem}; delete the file and run again the command that made it")
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

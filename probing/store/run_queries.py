@@ -14,7 +14,7 @@ from probing.store.scope import OF_RUNS, of_runs
 
 
 def runs(db: Database) -> pd.DataFrame:
-    """All complete runs on facts with every column of their files, by model, probe set, head, template set and seed.
+    """All runs on facts with every column of their files, by model, probe set, head, template set and seed.
 
     ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is the model's full id on
     the hub; empty for a folder.
@@ -35,16 +35,13 @@ def followed_only(db: Database) -> frozenset[str]:
 
 
 def stored_run_ids(db: Database) -> list[str]:
-    """The ids of all complete runs of any kind."""
+    """The ids of all runs of any kind."""
     return list(db.query("SELECT run_id FROM runs ORDER BY run_id")["run_id"])
 
 
 def left_out_files(db: Database) -> pd.DataFrame:
-    """The results files that are not in the database: name (below its source), why.
-
-    Another version of the program wrote them, or the rows of their runs cannot be counted.
-    """
-    return db.query("SELECT name, left_out AS why FROM files WHERE left_out IS NOT NULL ORDER BY source, name")
+    """The results files that are not read, because they are damaged or of another version: name (below its source), why."""
+    return db.left_out
 
 
 def probe_sets(db: Database) -> pd.DataFrame:
@@ -93,7 +90,7 @@ def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Number of facts of the runs by exposure to the training text: run_id, exposure, answer_in_subject, n."""
     return db.query(
         """
-        SELECT run_id, exposure, answer_in_subject, CAST(sum(n) AS BIGINT) AS n FROM total
+        SELECT run_id, exposure, answer_in_subject, CAST(sum(n) AS BIGINT) AS n FROM total_counts
         WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         GROUP BY ALL ORDER BY ALL
         """,
@@ -101,7 +98,7 @@ def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     )
 
 
-#: Column of the table ``swapped`` -> what ``aggregate`` calls it.
+#: Column of the table ``swapped_counts`` -> what ``aggregate`` calls it.
 _SIDES = {"own": "own", "swapped": "other", "both": "own_other"}
 _LENT_NAMES = [f"{name}_{k}" for name in _SIDES.values() for k in (1, 10, 100)]
 _LENT = ", ".join(f"CAST(sum({column}_{k}) AS BIGINT) AS {name}_{k}" for column, name in _SIDES.items() for k in (1, 10, 100))
@@ -121,7 +118,7 @@ def aggregate(
     return db.query(
         f"""
         WITH of_swapped AS (
-            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped {OF_RUNS} GROUP BY ALL
+            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped_counts {OF_RUNS} GROUP BY ALL
         ), counted AS (SELECT run_id, layer, relation,
             CAST(sum(n) AS BIGINT) AS n,
             CAST(sum(hits_1) AS BIGINT) AS hits_1,
@@ -131,7 +128,7 @@ def aggregate(
             sum(sum_squared_reciprocal_rank) AS sum_squared_reciprocal_rank,
             CAST(sum(answer_hits_1) AS BIGINT) AS answer_hits_1,
             sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank
-        FROM aggregate {OF_RUNS} GROUP BY ALL)
+        FROM layer_counts {OF_RUNS} GROUP BY ALL)
         SELECT c.*, coalesce(l.other_n, 0) AS other_n, {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
         FROM counted c LEFT JOIN of_swapped l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
         ORDER BY c.run_id, c.layer, c.relation
@@ -152,7 +149,7 @@ def totals(
         f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ["n", "last_1", "last_10", "last_100", "any_1", "any_10", "any_100"]
     )
     return db.query(
-        f"SELECT run_id, relation, {counts} FROM total {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
+        f"SELECT run_id, relation, {counts} FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -168,7 +165,7 @@ def inner_layers(
     """
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(
-        f"SELECT run_id, k, {counts} FROM inner_layers {OF_RUNS} GROUP BY run_id, k ORDER BY run_id, k",
+        f"SELECT run_id, k, {counts} FROM inner_counts {OF_RUNS} GROUP BY run_id, k ORDER BY run_id, k",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -184,7 +181,7 @@ def majority(
         f"""
         SELECT run_id, relation, CAST(sum(n) AS BIGINT) AS n, CAST(sum(majority_hits) AS BIGINT) AS majority_hits,
             max(answers) AS answers
-        FROM majority {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
+        FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
         """,
         of_runs(run_ids, exposures, answer_in_subject),
     )

@@ -1,21 +1,19 @@
-"""Runs in the database: the columns of all runs, separate from those that only runs on facts have.
+"""The tables of runs that queries see: the columns of all runs, separate from those that only runs on facts have.
 
-In Parquet a run is one row of one file, because a run exists once its row does; the file's table depends on the kind of run, ``runs`` for
-runs on facts. The database splits the row: ``runs`` has kind and provenance of all runs, ``fact_runs`` the columns about facts, and the
-view ``runs_of_facts`` both. ``fact_runs.counted`` means that the row is of ``counted_runs``: only counts of such a run are stored, no
-predictions. Runs of every other kind keep the table of their files, and the view ``runs_of_KIND`` adds the provenance.
+In files a run is one row of the table of its kind, and it exists once that row does. For queries ``runs`` has kind and provenance of all
+runs, ``fact_runs`` the columns about facts, and the view ``runs_of_facts`` both; ``counted`` means that no predictions of the run are
+stored, only what is counted of them. Runs of every other kind keep the table of their files, and ``runs_of_KIND`` adds the provenance.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from probing.core.capabilities.registry import Declared
 from probing.core.provenance import Provenance, stored_provenance
-from probing.store.kinds import FACTS, KINDS, RUNS_OF_FILES
-from probing.store.schema import SCHEMAS, create_statement, rows_table
+from probing.store.kinds import FACTS, KINDS
+from probing.store.schema import SCHEMAS, SORT
 
 _PROVENANCE = {name: pa.int64() if field.annotation is int else pa.string() for name, field in Provenance.model_fields.items()}
 #: Kind and provenance of a run; values that its configuration lacks are empty.
@@ -23,88 +21,33 @@ _RUNS = pa.schema(
     [("run_id", pa.string()), ("kind", pa.string()), *_PROVENANCE.items()]
     + [(name, pa.string()) for name in ("device", "created", "config")]
 )
-_ABOUT_FACTS = [field for field in SCHEMAS["runs"] if field.name == "run_id" or field.name not in _RUNS.names]
-_FACT_RUNS = pa.schema([*_ABOUT_FACTS, ("counted", pa.bool_())])
-#: Table of the database -> its columns, and the order of its rows.
-RUN_TABLES: dict[str, tuple[pa.Schema, tuple[str, ...]]] = {
-    "runs": (_RUNS, ("model", "kind", "seed", "run_id")),
-    "fact_runs": (_FACT_RUNS, ("probe_set", "head", "template_set", "run_id")),
-}
-#: The rows of ``runs`` as in the files, while a database is filled.
-STORED = "stored_runs"
-#: Kind of run -> its table of files, of those that are not on facts.
-_OF_KIND = Declared[str](lambda: {name: kind.runs[0] for name, kind in KINDS.items() if name != FACTS})
 
 
-def create_run_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the empty tables and the views in the current schema, and a temporary table for the rows of the files.
+def create_run_tables(connection: duckdb.DuckDBPyConnection, rows: Mapping[str, pa.Table], whole: set[str]) -> None:
+    """Makes the tables and views of runs.
 
-    The tables that keep the columns of their files exist already.
+    Args:
+        connection: of the results.
+        rows: kind -> the rows of its runs, with the columns of their files.
+        whole: ids of the runs whose predictions are stored.
     """
-    (schema,) = connection.execute("SELECT current_schema()").fetchall()[0]
-    for table, (columns, _) in RUN_TABLES.items():
-        connection.execute(create_statement(table, columns))
-    connection.execute(create_statement(STORED, SCHEMAS["runs"], temporary=True))
-    of_facts = ", ".join(f"f.{name}" for name in _FACT_RUNS.names if name != "run_id")
-    connection.execute(
-        f"CREATE VIEW runs_of_facts AS SELECT r.*, {of_facts} FROM {schema}.runs r JOIN {schema}.fact_runs f ON f.run_id = r.run_id"
-    )
-    for kind, table in _OF_KIND.items():
+    all_runs = [_run(row, kind) for kind, found in rows.items() for row in found.to_pylist()]
+    _create(connection, "runs", pa.Table.from_pylist(all_runs, schema=_RUNS), ("model", "kind", "seed", "run_id"))
+    of_facts = rows[FACTS]
+    counted = pa.array([run_id not in whole for run_id in of_facts.column("run_id").to_pylist()], pa.bool_())
+    columns = [name for name in SCHEMAS["runs"].names if name == "run_id" or name not in _RUNS.names]
+    _create(connection, "fact_runs", of_facts.select(columns).append_column("counted", counted), (*SORT["runs"][1:4], "run_id"))
+    connection.execute("CREATE VIEW runs_of_facts AS SELECT * FROM runs JOIN fact_runs USING (run_id)")
+    for kind, table in ((kind.name, kind.runs) for kind in KINDS.values() if kind.name != FACTS):
+        _create(connection, table, rows[kind], SORT[table])
         provenance = ", ".join(f"r.{name}" for name in _RUNS.names if name not in SCHEMAS[table].names)
-        connection.execute(
-            f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM {schema}.runs r JOIN {schema}.{table} e ON e.run_id = r.run_id"
-        )
+        connection.execute(f"CREATE VIEW runs_of_{kind} AS SELECT e.*, {provenance} FROM runs r JOIN {table} e ON e.run_id = r.run_id")
 
 
-def part_runs(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the tables from the rows of the files: a run with predictions from its own row, whatever is counted of it."""
-
-    def rows_of(sql: str) -> list[dict[str, Any]]:
-        found = connection.execute(sql)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-    rows = rows_of(f"""
-        SELECT *, false AS counted FROM {STORED}
-        UNION ALL SELECT *, true FROM counted_runs WHERE run_id NOT IN (SELECT run_id FROM {STORED})
-    """)
-    others = {kind: rows_of(f"SELECT * FROM {table}") for kind, table in _OF_KIND.items()}
-    parts = {
-        "runs": [_run(row, kind) for kind, found in ({FACTS: rows} | others).items() for row in found],
-        "fact_runs": [{name: row[name] for name in _FACT_RUNS.names} for row in rows],
-    }
-    for table, (columns, order) in RUN_TABLES.items():
-        connection.register("incoming", pa.Table.from_pylist(parts[table], schema=columns))
-        connection.execute(f"INSERT INTO {table} SELECT * FROM incoming ORDER BY {', '.join(order)}")
-        connection.unregister("incoming")
-
-
-def leave_out_unread(connection: duckdb.DuckDBPyConnection, runs: Collection[str]) -> None:
-    """Removes runs before anything is made of their rows; the rows of their files then belong to no run."""
-    for table in (STORED, *(name for name in RUNS_OF_FILES if name != "runs")) if runs else ():
-        connection.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))", [sorted(runs)])
-
-
-def drop_runs(connection: duckdb.DuckDBPyConnection, condition: str, values: list[Any]) -> None:
-    """Removes the runs whose ``run_id`` fulfils the condition."""
-    for table in RUN_TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE {condition}", values)
-
-
-def leave_out_incomplete(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Removes the runs of all kinds that are not complete: their numbers would look like results.
-
-    Returns:
-        A sentence for each run.
-    """
-    said = []
-    for kind in KINDS.values():
-        for run_id, problem in sorted(kind.incomplete(connection).items()):
-            for table in (rows_table("predictions"), *RUN_TABLES) if kind.name == FACTS else ("runs", *kind.runs):
-                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-            advice = "`python -m probing check` reports what is wrong"
-            said.append(f"run {run_id} is left out of the database: {problem}; {advice}")
-    return said
+def _create(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table, order: tuple[str, ...]) -> None:
+    connection.register("incoming", rows)
+    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming ORDER BY {', '.join(order)}")
+    connection.unregister("incoming")
 
 
 def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -1,12 +1,8 @@
 """What the tables are: columns, types, bounds, and what identifies a row, from the declarations in ``store.tables``.
 
-Parquet is canonical; the tables of the same names in the database have the same columns, except ``runs``, which ``store.run_tables``
-splits into the columns of all runs and those of runs on facts. Some are views (``rows_table``). The command ``tables`` prints every
-column.
+A query sees the rows of all files under the same names, except those of runs, which ``store.run_tables`` describes. The command
+``tables`` prints every column.
 """
-
-import hashlib
-import json
 
 import pyarrow as pa
 
@@ -26,21 +22,8 @@ SORT = Declared[tuple[str, ...]](lambda: {name: tuple(table.sort.split()) or tab
 #: Table name -> the version that its files are written with.
 VERSIONS = Declared[int](lambda: {name: table.version for name, table in TABLES.items()})
 
-#: In the database: the number of each fact's id (``store.build_steps.packed``).
-NUMBERS = "main.fact_numbers"
 
-
-def rows_table(table: str) -> str:
-    """The table of the database that has a table's rows; not of the same name if the ids of its facts are numbers there."""
-    return f"{table}_rows" if table in TABLES and TABLES[table].numbered else table
-
-
-def tables_checksum() -> str:
-    """First 16 hex digits of sha256 over names and versions of all tables: a database of other tables lacks some that queries name."""
-    return hashlib.sha256(json.dumps(sorted(VERSIONS.items())).encode()).hexdigest()[:16]
-
-
-def create_statement(table_name: str, schema: pa.Schema, temporary: bool = False) -> str:
+def create_statement(table_name: str, schema: pa.Schema) -> str:
     """The SQL that creates an empty table with the columns of a schema."""
     columns = ", ".join(f'"{field.name}" {SQL_TYPES[field.type]}' for field in schema)
-    return f"CREATE {'TEMP ' * temporary}TABLE {table_name} ({columns})"
+    return f"CREATE TABLE {table_name} ({columns})"

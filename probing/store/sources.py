@@ -1,49 +1,54 @@
-"""Which Parquet files make up a store, and the fingerprint of their bytes."""
+"""Which Parquet files are results: found by their names, below the folders of results."""
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from probing.core.errors import StoreError
 from probing.core.files.checksums import file_sha256
-from probing.store.schema import SCHEMA_VERSION, SCHEMAS
-
-#: Raised when a derived table changes although the Parquet files do not; databases are then rebuilt.
-DERIVED_VERSION = 14
+from probing.store.schema import SCHEMAS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class SourceFile:
-    """One Parquet file of a store.
+    """One Parquet file of results.
 
     Attributes:
+        source: number of its folder in the order given; if two hold the same rows, the first wins.
         table: a key of ``SCHEMAS``, from the file's name.
-        path: where it is.
         name: its path below the source folder, with ``/``.
-        source: number of that folder in the order given; if two hold the same run, the first wins.
-        sha256: of its bytes, hex.
+        path: where it is.
         size: bytes.
+        changed: time of its last change, in nanoseconds.
     """
 
-    table: str
-    path: Path
-    name: str
     source: int
-    sha256: str
+    table: str
+    name: str
+    path: Path
     size: int
+    changed: int
+
+    @property
+    def sha256(self) -> str:
+        """Of its bytes, hex; computed once for each change of the file.
+
+        Raises:
+            StoreError: if it cannot be read.
+        """
+        return _sha256(self.path, self.size, self.changed)
 
 
 def find_files(sources: Sequence[Path]) -> list[SourceFile]:
     """All files named after a table (``table_of``), in any depth, by source, table and name.
 
     Raises:
-        StoreError: if a source folder does not exist or a file cannot be read.
+        StoreError: if a source folder does not exist.
     """
     found = []
-    for number, source in enumerate(sources):
-        source = Path(source)
+    for number, source in enumerate(map(Path, sources)):
         if not source.is_dir():
             raise StoreError(f"no folder {source}; expected one with files such as predictions-<run>.parquet")
         for path in source.rglob("*.parquet"):
@@ -51,12 +56,12 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
             if table is None or not path.is_file():
                 continue
             try:
-                digest = file_sha256(path)
-                size = path.stat().st_size
-            except OSError as error:
-                raise StoreError(f"cannot read {path}: {error}") from error
-            found.append(SourceFile(table, path, path.relative_to(source).as_posix(), number, digest, size))
-    return sorted(found, key=lambda file: (file.source, file.table, file.name))
+                stat = path.stat()
+            except FileNotFoundError:
+                # It vanished while the folder was read.
+                continue
+            found.append(SourceFile(number, table, path.relative_to(source).as_posix(), path, stat.st_size, stat.st_mtime_ns))
+    return sorted(found)
 
 
 def table_of(path: Path) -> str | None:
@@ -77,7 +82,21 @@ def files_of(table: str, folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.parquet") if table_of(path) == table)
 
 
-def data_version_of(files: Sequence[SourceFile]) -> str:
-    """First 16 hex digits of sha256 over versions, file names, sizes and bytes: equal data, equal version."""
-    rows = [[file.source, file.table, file.name, file.size, file.sha256] for file in files]
-    return hashlib.sha256(json.dumps([SCHEMA_VERSION, DERIVED_VERSION, rows]).encode()).hexdigest()[:16]
+def version_of(files: Iterable[SourceFile]) -> str:
+    """16 hex digits that change when a file is added, replaced or deleted; no file is read."""
+    rows = [(str(file.path), file.size, file.changed) for file in files]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+
+
+def fingerprint_of(files: Iterable[SourceFile]) -> str:
+    """First 16 hex digits of sha256 over the names and bytes of files: equal results have equal fingerprints, wherever they lie."""
+    rows = [(file.source, file.table, file.name, file.size, file.sha256) for file in files]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=100_000)
+def _sha256(path: Path, size: int, changed: int) -> str:
+    try:
+        return file_sha256(path)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error}") from error

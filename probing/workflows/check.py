@@ -1,4 +1,4 @@
-"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes, runs and database."""
+"""Verifies every kind of stored file: registry, facts, published tables, fetched data, models, heads, probes and runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.files.checksums import differing_files, file_sha256
 from probing.core.knowledge.published import PublishedKnowledge
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note
-from probing.core.paths import cache_folder, database_folder, result_folders
+from probing.core.paths import cache_folder, result_folders
 from probing.core.provenance import stored_configuration
 from probing.core.registry import REPOSITORY, ModelEntry, has_data, read_registry
 from probing.core.sentences.published import PublishedSentences
@@ -43,15 +43,13 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
     """Verifies part by part and reports what is wrong; every stored file is read.
 
     Args:
-        runs: folders of runs; none: the usual ones and the database that is built from them.
+        runs: folders of runs; none: the usual ones.
         say: called with the title of each part before it is verified, which can take minutes with large models or many runs.
 
     Yields:
         The part's title, and a sentence for each problem.
     """
     folders = [folder for folder in runs if folder.is_dir()] if runs else result_folders()
-    # A missing database is no fault: it is derived. It is built from the usual folders, not from named ones.
-    database = database_folder() if database_folder().is_dir() and not runs else None
     # Heads and fine-tuned models ask for the same bases again and again.
     identity = cache(weights_id_of)
     looks: dict[str, Callable[[], list[str]]] = {
@@ -62,7 +60,7 @@ def check(runs: Sequence[Path] = (), say: Say = print) -> Iterator[tuple[str, li
         "models": lambda: _model_problems(folders, identity),
         "heads": lambda: _head_problems(identity),
         "edge and sentence probes": _probe_problems,
-        "runs and database": lambda: check_store(folders, database),
+        "runs": lambda: check_store(folders),
     }
     if not has_data():
         # An installation without the repository's data has no shipped facts and tables that could be wrong.

@@ -54,16 +54,13 @@ def hidden_by_name(config: "RunConfig", folders: Sequence[Path]) -> str | None:
 
 
 def _stored_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict]]:
-    """Folder and row of every stored run that can be read; a damaged file is reported by the run, `build` or `check`, which need it."""
+    """Folder and row of every stored run that can be read; a damaged file is reported by the run, the pages or `check`, which need it."""
     from probing.store.parquet import read_table
     from probing.store.sources import files_of
 
-    found = [
-        (path, table) for table in ("runs", "counted_runs") for folder in folders if folder.is_dir() for path in files_of(table, folder)
-    ]
-    for path, table in sorted(found):
+    for path in sorted(path for folder in folders if folder.is_dir() for path in files_of("runs", folder)):
         try:
-            rows = read_table(path, table).to_pylist()
+            rows = read_table(path, "runs").to_pylist()
         except ProbingError:
             continue
         yield from ((path.parent, row) for row in rows)

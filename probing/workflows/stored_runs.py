@@ -1,4 +1,4 @@
-"""What the commands that store runs share: the job and the database, the model that workers elsewhere open again, and a run's files."""
+"""What the commands that store runs share: the job, the model that workers elsewhere open again, and a run's files."""
 
 import logging
 import time
@@ -7,11 +7,11 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from probing import __version__
 from probing.core.errors import JobError, NewerVersionError, OptionError, ProbingError
-from probing.core.paths import database_folder, result_folders, runs_folder
+from probing.core.paths import result_folders, runs_folder
 from probing.core.provenance import Provenance, stored_configuration
 from probing.core.registry import ModelEntry
 from probing.jobs.coordinator import run_job
@@ -21,7 +21,8 @@ from probing.jobs.manifest import NAME as MANIFEST
 from probing.models.encoders.catalogue import entry_again, open_entry, reopening
 from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
-from probing.store.build import build_database
+from probing.store.counts import write_counts
+from probing.store.kinds import KINDS, RUNS_OF_FILES
 from probing.store.parquet import as_stored, read_table, write_table
 from probing.store.sources import files_of
 from probing.workflows.executors import Who, executor, same_path
@@ -55,21 +56,6 @@ def do_job(
         finish()
     if workers.name != Who.local:
         say(outcome.summary())
-
-
-class Stored(Protocol):
-    """A request that says where its results are stored, and whether the database is built then."""
-
-    @property
-    def out(self) -> Path | None: ...
-    @property
-    def rebuild(self) -> bool: ...
-
-
-def build_if_usual(request: Stored) -> None:
-    """Builds the database, if the request wants it and stored its results in the usual folder."""
-    if request.rebuild and request.out is None:
-        build_database(result_folders(), database_folder())
 
 
 def places_of(request: StoredRuns, encoder: Encoder) -> tuple[Path, list[Path]]:
@@ -212,10 +198,11 @@ class RunFiles:
         return [self.file(table) for table in self.tables]
 
     def whole(self) -> bool:
-        """Whether all files exist and can be read."""
+        """Whether all files exist and can be read; if so, what is counted of them is written if it is missing or differs."""
         try:
             for table in self.tables:
-                read_table(self.file(table), table)
+                rows = read_table(self.file(table), table)
+            self._count(rows.to_pylist()[0])
         except NewerVersionError:
             raise
         except ProbingError:
@@ -225,8 +212,15 @@ class RunFiles:
     def write(self, rows: Mapping[str, Any], encoder: Encoder) -> None:
         """Writes the tables of ``rows``, and the run's row with device and date."""
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        for table in (table for table in self.tables if table in rows):
-            write_table(table, [rows[table][0] | now] if table == self.tables[-1] else rows[table], self.file(table))
+        *others, runs = self.tables
+        for table in (table for table in others if table in rows):
+            write_table(table, rows[table], self.file(table))
+        row = rows[runs][0] | now
+        self._count(row)
+        write_table(runs, [row], self.file(runs))
+
+    def _count(self, row: Mapping[str, Any]) -> None:
+        write_counts(KINDS[RUNS_OF_FILES[self.tables[-1]]], row, self.target, ())
 
 
 def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,10 +58,10 @@ def model_card(
 
 def _print_family(model: str) -> None:
     from data.making.card_family import family_lines
-    from probing.core.paths import database_folder
-    from probing.store.database import open_database
+    from probing.core.paths import result_folders
+    from probing.store.opening import open_database
 
-    with open_database(database_folder()) as db:
+    with open_database(result_folders()) as db:
         for line in family_lines(db, model):
             typer.echo(line)
 

@@ -1,43 +1,30 @@
 """Open results: their folders, an overview, and closing."""
 
-import hashlib
 import html
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pandas as pd
-from tqdm import tqdm
 
 from probing.api.arguments import in_a_notebook, in_short, readable
 from probing.api.stored.overview import LISTS, stored_models_table, stored_runs_table
 from probing.core.errors import OptionError, StoreError
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder, snapshot_folder
-from probing.store.build import Progress, built_database
-from probing.store.database import Database, require_own_folder
+from probing.core.paths import result_folders, runs_folder, snapshot_folder
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.sources import holds_results
 
 
 class OpenResults:
-    """The open database of results, with an overview; ``Results`` adds the reports."""
+    """Open results, with an overview; ``Results`` adds the reports."""
 
-    def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None):
+    def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None):
         with in_a_notebook():
-            self._open(folders, database)
-
-    def _open(self, folders: Any, database: Any) -> None:
-        given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
-        sources = _usual_sources() if given is None else _with_results(given)
-        if database is None:
-            target = database_folder() if given is None else _folder_of(sources)
-        else:
-            (target,) = _folders("database", [database])
-            require_own_folder(target)
-        with _shown_progress() as progress:
-            self._database = built_database(sources, target, progress=progress)
+            given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
+            self._database = open_database(_usual_sources() if given is None else _with_results(given))
         self._finalizer = weakref.finalize(self, self._database.close)
 
     @property
@@ -162,27 +149,3 @@ def _usual_sources() -> list[Path]:
             "results, or name folders of results in folders="
         )
     return sources
-
-
-@contextmanager
-def _shown_progress() -> Iterator[Progress]:
-    """A bar on the standard error, drawn only if a database is built, which takes seconds to minutes."""
-    with ExitStack() as bars:
-        bar: tqdm | None = None
-
-        def show(_: str, done: int, total: int) -> None:
-            nonlocal bar
-            bar = bar or bars.enter_context(tqdm(desc="building the database of results", total=total, unit="step"))
-            if done < bar.n:
-                # An addition was not possible, so the database is built in full.
-                bar.reset()
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield show
-
-
-def _folder_of(sources: Sequence[Path]) -> Path:
-    """Folder of the database of other folders."""
-    key = "\n".join(str(source.resolve()) for source in sources)
-    return cache_folder() / "databases" / hashlib.sha256(key.encode()).hexdigest()[:16]

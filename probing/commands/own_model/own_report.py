@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from probing.commands.options import command, printed_or_written
-from probing.core.paths import database_folder, result_folders
+from probing.core.paths import result_folders
 from probing.core.registry import name_in_files
 from probing.workflows.requests.own_model import OwnReportRequest
 
@@ -16,9 +16,9 @@ def own_report(request: OwnReportRequest) -> None:
     """
     from probing.figures.own_model import own_curves, report_page
     from probing.reports.own_model.result import result_of
-    from probing.store.build import built_database
+    from probing.store.opening import open_database
 
-    with built_database(result_folders(), database_folder()) as db:
+    with open_database(result_folders()) as db:
         found = result_of(db, request.model, request.facts, request.k)
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)

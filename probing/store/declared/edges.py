@@ -2,7 +2,7 @@
 
 from probing.core.edges.run import EdgeRunConfig
 from probing.core.edges.tasks import EDGE_TASKS
-from probing.store.edges.derived import count_edges
+from probing.store.edges.counting import count_edges
 from probing.store.edges.queries import edge_runs
 from probing.store.kinds import Card, Kind
 from probing.store.rules import edges as rules
@@ -18,9 +18,10 @@ EDGES = Kind(
     listed=edge_runs,
     command="edges train",
     title="probes",
-    of_tasks=("edge_labels", "edge_targets"),
     open_tasks=dict.fromkeys(EDGE_TASKS, True),
-    counts={"edge_sentence_counts and edge_traces": count_edges},
+    counts=count_edges,
+    counted_from=("edge_predictions", "edge_targets", "edge_labels"),
+    needs=("edge_scores",),
     line="edges {task:<18} {kind} probes, {encoder} encoder, {labels} labels, seed {seed}",
     card=Card(
         title="Edge probing of every layer of {name}",

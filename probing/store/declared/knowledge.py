@@ -6,10 +6,7 @@ from probing.core.facts.fact import PROBE_SETS
 from probing.core.knowledge.run import RunConfig
 from probing.store.kinds import FACTS as NAME
 from probing.store.kinds import Card, Kind
-from probing.store.knowledge.answer_clusters import count_answer_clusters
-from probing.store.knowledge.counted_tables import STATEMENTS
-from probing.store.knowledge.swapped_ranks import empty_unfit_ranks
-from probing.store.knowledge.word_ids import load_words
+from probing.store.knowledge.counting import count_facts
 from probing.store.rules import knowledge as rules
 from probing.store.run_queries import runs
 from probing.store.tables import knowledge as tables
@@ -23,9 +20,7 @@ FACTS = Kind(
     NAME, RunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
     listed=runs, command="probe", title="runs",
     names=r"[^/\\\0]*",
-    counts={
-        "swapped ranks": empty_unfit_ranks, "words": load_words, **STATEMENTS, "answer_clusters": count_answer_clusters,
-    },
+    counts=count_facts, counted_from=("predictions", "facts", "vocabulary", "exposure"), needs=("layer_counts", "total_counts"),
     line="{head:<13} {probe_set:<12} {template_set:<10} read {n_read:,} = probed {n_probed:,} + left out ({left_out}){only}",
     card=Card(
         title="What every layer of {name} predicts",

@@ -10,7 +10,7 @@ from probing.store.tables import sentences as tables
 SENTENCES = Kind(
     "sentences", SentenceRunConfig, tables.TABLES, rules.RULES, rules.SCANS, about=tables.__doc__,
     listed=sentence_runs, command="sentences train",
-    title="probes of sentences", of_tasks=("sentence_tasks", "sentence_examples"),
+    title="probes of sentences",
     open_tasks={name: task.open for name, task in SENTENCE_TASKS.items()},
     line="sentences {task:<22} {protocol}, seed {seed}, {n_test:,} tested{left}",
     card=Card(

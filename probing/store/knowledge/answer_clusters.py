@@ -5,14 +5,12 @@ Only runs with predictions have rows: counts alone do not tell which facts have 
 
 from collections.abc import Mapping, Sequence
 
-import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from probing.core.metrics import RANKS
 from probing.store.database import Database
-from probing.store.schema import NUMBERS, rows_table
 from probing.store.scope import OF_RUNS, of_runs
 
 #: The squared change of a mean without an answer, which is NULL if it is the only one.
@@ -69,22 +67,19 @@ def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: 
     """
 
 
-def _by_layer(ks: Sequence[int], scope: str = "", layers: str = "") -> str:
+def _by_layer(ks: Sequence[int], scope: str = "", last: str = "") -> str:
     values = {f"hits_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER)" for k in ks}
     values |= {f"above_{k}": f"CAST(p.gold_rank <= {k} AS INTEGER) - CAST(p.other_rank <= {k} AS INTEGER)" for k in ks}
     facts = f"""
-        FROM {rows_table("predictions")} p
-        JOIN {NUMBERS} m ON m.number = p.fact_id
-        JOIN (SELECT * FROM known {scope}) k ON k.run_id = p.run_id AND k.fact_id = m.fact_id
-        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = m.fact_id
-        JOIN fact_runs r ON r.run_id = p.run_id {layers}
+        FROM predictions p
+        JOIN (SELECT * FROM known {scope}) k ON k.run_id = p.run_id AND k.fact_id = p.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = p.fact_id {last}
     """
     return summed(values, facts, "p.run_id, p.layer", "run_id, layer, relation")
 
 
-def count_answer_clusters(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the table of the sums of all facts of every run, for those who filter nothing."""
-    connection.execute(f"CREATE TABLE answer_clusters AS {_by_layer(RANKS)}")
+#: The sums of all facts of a run, stored for those who filter nothing.
+BY_LAYER = _by_layer(RANKS)
 
 
 def answer_clusters(
@@ -112,8 +107,8 @@ def answer_clusters(
         asked = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
         return db.query(f"{columns} FROM answer_clusters {asked}", {"run_ids": list(run_ids)})
     # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
-    counted = _by_layer((k,), OF_RUNS, "AND p.layer = r.layers - 1" if last_only else "")
-    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject))
+    counted = _by_layer((k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else "")
+    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject), of=run_ids)
 
 
 def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:

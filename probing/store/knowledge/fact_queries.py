@@ -66,6 +66,7 @@ def search_facts(
         f"""SELECT {_COLUMNS}{theirs} {_FROM} {beside} WHERE k.run_id = $run_id AND {where}
             ORDER BY {_order(order)} LIMIT $limit OFFSET $offset""",
         {"run_id": run_id, "limit": int(limit), "offset": int(offset), **values},
+        of=_of(run_id, other, filters),
     )
     return whole_numbers(facts)
 
@@ -73,7 +74,11 @@ def search_facts(
 def count_facts(db: Database, run_id: str, **filters: Any) -> int:
     """How many facts ``search_facts`` finds in all pages."""
     where, values = FactFilter(**filters).condition()
-    counted = db.query(f"SELECT count(*) AS n {_FROM} WHERE k.run_id = $run_id AND {where}", {"run_id": run_id, **values})
+    counted = db.query(
+        f"SELECT count(*) AS n {_FROM} WHERE k.run_id = $run_id AND {where}",
+        {"run_id": run_id, **values},
+        of=_of(run_id, None, filters),
+    )
     return int(counted["n"].iloc[0])
 
 
@@ -89,6 +94,7 @@ def neighbours(db: Database, run_id: str, fact_id: str, *, order: str = "fact", 
         ) WHERE fact_id = $fact_id
         """,
         {"run_id": run_id, "fact_id": fact_id, **values},
+        of=_of(run_id, None, filters),
     )
     if around.empty:
         return None, None
@@ -102,6 +108,7 @@ def random_fact(db: Database, run_id: str, *, seed: int | str = 0, **filters: An
     facts = db.query(
         f"SELECT f.fact_id {_FROM} WHERE k.run_id = $run_id AND {where} ORDER BY md5(f.fact_id || $seed), f.fact_id LIMIT 1",
         {"run_id": run_id, "seed": str(seed), **values},
+        of=_of(run_id, None, filters),
     )
     return None if facts.empty else str(facts["fact_id"].iloc[0])
 
@@ -109,6 +116,11 @@ def random_fact(db: Database, run_id: str, *, seed: int | str = 0, **filters: An
 def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Layers and ranks as integers that can be missing, not as floats."""
     return frame.astype({name: "Int64" for name in _WHOLE_NUMBERS if name in frame.columns})
+
+
+def _of(run_id: str, other: str | None, filters: dict[str, Any]) -> list[str]:
+    """The runs whose files a search opens."""
+    return [run_id, *(one for one in (other, filters.get("versus")) if one)]
 
 
 def _order(name: str) -> str:

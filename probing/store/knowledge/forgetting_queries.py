@@ -31,7 +31,7 @@ def against_last(
         f"""
         SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS inner_only,
             CAST(sum(last_only) AS BIGINT) AS last_only, CAST(sum(neither) AS BIGINT) AS neither
-        FROM against_last {OF_RUNS} AND k = $k
+        FROM against_counts {OF_RUNS} AND k = $k
         GROUP BY run_id, relation, layer ORDER BY run_id, relation, layer
         """,
         {"k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
@@ -43,7 +43,7 @@ def answer_types(
 ) -> pd.DataFrame:
     """Kinds of the top tokens: run_id, layer, kind (of ``core.knowledge.answer_types.KINDS``), n; a kind that does not occur has no row."""
     return db.query(
-        f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_types {OF_RUNS} GROUP BY run_id, layer, kind ORDER BY ALL",
+        f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_counts {OF_RUNS} GROUP BY run_id, layer, kind ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -53,7 +53,7 @@ def relation_exposures(
 ) -> pd.DataFrame:
     """Exposure of each relation's facts to the training text: run_id, relation, exposure, n."""
     return db.query(
-        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total {OF_RUNS} GROUP BY ALL ORDER BY ALL",
+        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS} GROUP BY ALL ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -90,6 +90,7 @@ def transition_counts(
     return db.query(
         summed(values, facts, "p.base_run_id, p.run_id", "base_run_id, run_id, relation", PART_CONDITIONS),
         {"base_runs": list(base_runs), "k": int(k), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+        of=[*base_runs, *run_ids],
     )
 
 
@@ -108,6 +109,7 @@ def one_sided(
         GROUP BY ALL ORDER BY ALL
         """,
         {"first": list(first), "second": list(second), **filters(exposures, answer_in_subject)},
+        of=[*first, *second],
     )
 
 
@@ -141,6 +143,7 @@ def exit_counts(
         GROUP BY ALL ORDER BY ALL
         """,
         {"k": int(k), "seed": str(int(seed)), **of_runs(run_ids, exposures, answer_in_subject)},
+        of=run_ids,
     )
 
 
@@ -198,7 +201,7 @@ def layers_stored(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """How many layers of each run are stored, 0..L or its last only: run_id, n_layers."""
     return db.query(
         """
-        SELECT run_id, count(DISTINCT layer) AS n_layers FROM aggregate
+        SELECT run_id, count(DISTINCT layer) AS n_layers FROM layer_counts
         WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id ORDER BY run_id
         """,
         {"run_ids": list(run_ids)},

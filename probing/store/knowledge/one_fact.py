@@ -63,6 +63,7 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
         ORDER BY rows.run_id, rows.layer
         """,
         {"fact_id": fact_id, "run_ids": list(run_ids)},
+        of=run_ids,
     )
     for name in ("top_ids", "tokens", "top_logp"):
         rows[name] = [list(value.tolist() if hasattr(value, "tolist") else value) for value in rows[name]]
@@ -131,6 +132,7 @@ def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
         ORDER BY c.kind, c.place
         """,
         {"run_id": run_id, "limit": int(limit)},
+        of=[run_id],
     )
     return whole_numbers(facts)
 
@@ -171,6 +173,7 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         GROUP BY c.kind, f.fact_id ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
         """,
         {"run_id": run_id, "k": int(k)},
+        of=[run_id],
     )
     for name in ("own_ranks", "swapped_ranks"):
         facts[name] = [[int(rank) for rank in ranks] for ranks in facts[name]]
@@ -181,7 +184,7 @@ def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> lis
     """The prompt of the swapped subject of each of a run's facts."""
     if not fact_ids:
         return []
-    swapped = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id})
+    swapped = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id}, of=[run_id])
     swapped_of = dict(zip(swapped["fact_id"], swapped["lender_id"], strict=True))
     others = [swapped_of[fact_id] for fact_id in fact_ids]
     prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": others})
@@ -235,6 +238,7 @@ def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str
         FROM placed WHERE place <= $limit ORDER BY kind, place
         """,
         {"run_id": run_id, "limit": int(limit), "tuned": list(tuned)},
+        of=[run_id, *tuned],
     )
 
 
@@ -254,5 +258,6 @@ def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
             GROUP BY f.object ORDER BY count(*) DESC, f.object LIMIT 1
             """,
             {"run_id": run_id, "fact_id": fact_id},
+            of=[run_id],
         )
     )

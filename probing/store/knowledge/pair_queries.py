@@ -8,11 +8,8 @@ from probing.core.knowledge.transitions import FATES, PARTS
 from probing.store.database import Database
 from probing.store.knowledge.answer_clusters import more_values, summed
 from probing.store.knowledge.transition_sql import PART_CONDITIONS
-from probing.store.schema import NUMBERS, rows_table
 from probing.store.scope import KEPT, filters
 
-#: Two runs are joined by the numbers of their facts, which is faster than by the ids of their views.
-_ROWS = rows_table("predictions")
 #: Words are compared without case and accents.
 _PLAIN = "strip_accents(lower({}))"
 
@@ -39,11 +36,10 @@ def paired_layers(
     """
     values = more_values("a.gold_rank", "b.gold_rank", "a.other_rank", "b.other_rank")
     facts = f"""
-        FROM {_ROWS} a
-        JOIN {_ROWS} b ON b.fact_id = a.fact_id AND b.layer = a.layer
-        JOIN {NUMBERS} n ON n.number = b.fact_id
-        JOIN known k ON k.run_id = b.run_id AND k.fact_id = n.fact_id
-        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = n.fact_id
+        FROM predictions a
+        JOIN predictions b ON b.fact_id = a.fact_id AND b.layer = a.layer
+        JOIN known k ON k.run_id = b.run_id AND k.fact_id = b.fact_id
+        JOIN (SELECT fact_id, relation, object FROM facts) f ON f.fact_id = b.fact_id
         WHERE a.run_id = $first AND b.run_id = $second AND {KEPT}
     """
     counts = {
@@ -56,6 +52,7 @@ def paired_layers(
     return db.query(
         summed(values, facts, "a.layer", "layer", counts),
         {"first": first, "second": second, "k": int(k), **filters(exposures, answer_in_subject)},
+        of=(first, second),
     )
 
 
@@ -70,7 +67,7 @@ def paired_majority(
 ) -> tuple[int, int]:
     """How many facts two runs share, and how many of them have the most frequent answer of their relation.
 
-    The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``majority``.
+    The most frequent answer is that of all facts of the second run and relation, whatever is filtered, as in the table ``total_counts``.
     With ``known`` only the facts count that have at most this rank at the first run's last layer.
     """
     counted = db.query(
@@ -88,6 +85,7 @@ def paired_majority(
         ) AND {KEPT}
         """,
         {"first": first, "second": second, "known": known, **filters(exposures, answer_in_subject)},
+        of=(first, second),
     )
     return int(counted["n"].iloc[0]), int(counted["hits"].iloc[0])
 
@@ -137,6 +135,7 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         ORDER BY list_position($parts::VARCHAR[], s.part), f.relation, f.subject, f.object, f.fact_id
         """,
         {"first": first, "second": second, "part_k": int(k), "parts": list(parts)},
+        of=(first, second),
     )
 
 
@@ -170,10 +169,9 @@ def answers_no_longer_first(
         ), said AS (
             SELECT b.fact_id, k.relation, b.top_ids[1] AS answer, b.gold_rank = 1 AS "right", b.top_logp[1] AS logp
             FROM pair p
-            JOIN {_ROWS} b ON b.run_id = $first AND b.layer = p.base_last
-            JOIN {_ROWS} m ON m.run_id = $second AND m.layer = p.last AND m.fact_id = b.fact_id
-            JOIN {NUMBERS} n ON n.number = b.fact_id
-            JOIN known k ON k.run_id = $second AND k.fact_id = n.fact_id
+            JOIN predictions b ON b.run_id = $first AND b.layer = p.base_last
+            JOIN predictions m ON m.run_id = $second AND m.layer = p.last AND m.fact_id = b.fact_id
+            JOIN known k ON k.run_id = $second AND k.fact_id = b.fact_id
             LEFT JOIN kinds w ON w.relation = k.relation AND w.id = b.top_ids[1]
             WHERE m.top_ids[1] <> b.top_ids[1] AND (b.gold_rank = 1 OR w.id IS NOT NULL) AND {KEPT}
         )
@@ -181,10 +179,11 @@ def answers_no_longer_first(
             coalesce(bool_or(b.top_ids[1] = s.answer), false) AS still_inside, count(m.layer) > 0 AS inside
         FROM said s
         CROSS JOIN pair p
-        LEFT JOIN {_ROWS} m
+        LEFT JOIN predictions m
             ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1 AND m.top_ids[1] = s.answer
-        LEFT JOIN {_ROWS} b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer < p.base_last
+        LEFT JOIN predictions b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer < p.base_last
         GROUP BY s.fact_id, s.relation, s.answer, s."right", s.logp ORDER BY s.relation, s.fact_id
         """,
         {"first": first, "second": second, **filters(exposures, answer_in_subject)},
+        of=(first, second),
     )

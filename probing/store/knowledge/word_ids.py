@@ -13,7 +13,7 @@ _SPACE = 1 << 32
 
 
 def load_words(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the temporary tables that ``by_layer.ANSWER_TYPES`` joins, from the tables ``vocabulary`` and ``facts``.
+    """Makes the temporary tables that ``counting`` joins to find kinds of answers, from ``vocabulary`` and the run's facts.
 
     ``pieces`` (tokenizer, id, word: a number, NULL if a token is no whole word, shape), ``word_places`` (fact_id, and where the
     word sets of its subject, relation and prompt start), ``word_table`` (place: start of a set + number of a word in it).
@@ -22,7 +22,7 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
     places: dict[tuple, int] = defaultdict(lambda: _SPACE * len(places))
     found: set[int] = set()
     starts: dict[str, list] = {"fact_id": [], "subject_start": [], "relation_start": [], "prompt_start": []}
-    rows = connection.execute("SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts").fetchall()
+    rows = connection.execute("SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts SEMI JOIN known USING (fact_id)").fetchall()
     for fact_id, probe_set, relation, subject, answer, prompt in rows:
         # Facts without a subject are distinguished by their prompt.
         of_subject = places[probe_set, relation, "subject", subject or prompt]

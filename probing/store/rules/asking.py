@@ -1,4 +1,4 @@
-"""Rules on stored rows: written once in SQL, asked of a database while it is built and of Arrow tables when files are checked."""
+"""Rules on stored rows: written in SQL, asked when files are checked."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,13 +40,10 @@ class Rule:
     Attributes:
         sql: gives a row for every break: first ``id``, the run, then what the words name.
         words: what is wrong; ``{name}`` is a column of the SQL.
-        blocks: whether a run that breaks it is left out of the database, because its numbers would look like results or a page would
-            fail; else it is asked of files only.
     """
 
     sql: str
     words: str
-    blocks: bool = True
 
 
 def ask(connection: duckdb.DuckDBPyConnection, rules: Sequence[Rule], scans: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +143,6 @@ def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:
         Rule(
             f"SELECT DISTINCT run_id AS id FROM {table} ANTI JOIN {ASKED} USING (run_id)",
             f"has rows of {table} but its own row is missing",
-            blocks=False,
         )
         for table in tables
     )

@@ -77,6 +77,5 @@ RULES = (
         f"""SELECT r.run_id AS id, s.sentence, s.task FROM edge_sentences s JOIN {ASKED} r ON r.task = s.task
             WHERE sha256(s.text) <> s.text_sha256""",
         "sentence {sentence} of its task {task} has another text than its sha256 says",
-        blocks=False,
     ),
 )

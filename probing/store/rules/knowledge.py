@@ -1,9 +1,9 @@
-"""When stored runs on facts, and counts that are kept without predictions, are complete."""
+"""When stored runs on facts, and what is counted of them, are complete."""
 
 from probing.core.metrics import RANKS
 from probing.store.rules.asking import ASKED, Rule
 
-#: Table of a counted run's facts -> what its counts are grouped by, and their sum; each group holds every fact of the run once.
+#: Table of counts of a run's facts -> what its counts are grouped by, and their sum; each group holds every fact of the run once.
 COUNTS: dict[str, tuple[tuple[str, ...], str]] = {
     "layer_counts": (("layer",), "n"),
     "total_counts": ((), "n"),
@@ -22,9 +22,8 @@ _LAYERS = "if(r.role = 'replicate' AND p.first_layer = r.layers - 1, 1, r.layers
 SCANS = {
     # For up to 64 layers.
     "per_run": f"""
-        SELECT r.run_id, r.n_probed, {_LAYERS} AS layers, coalesce(p.n, 0) AS n, coalesce(p.repeated, 0) AS repeated,
-            coalesce(p.strange, 0) AS strange, p.last_layer, r.layers AS of_run
-        FROM {ASKED} r LEFT JOIN (
+        SELECT r.run_id, r.n_probed, {_LAYERS} AS layers, p.n, p.repeated, p.strange, p.last_layer, r.layers AS of_run
+        FROM {ASKED} r JOIN (
             SELECT q.run_id, sum(q.n)::BIGINT AS n, sum(q.n - coalesce(q.layers, 0))::BIGINT AS repeated,
                 count(*) FILTER (f.fact_id IS NULL) AS strange, min(q.first_layer) AS first_layer, max(q.last_layer) AS last_layer
             FROM (
@@ -32,7 +31,7 @@ SCANS = {
                     bit_count(bit_or(CASE WHEN layer < 64 THEN 1::UBIGINT << layer::UBIGINT END)) AS layers
                 FROM predictions GROUP BY run_id, fact_id
             ) q LEFT JOIN facts f ON f.fact_id = q.fact_id GROUP BY q.run_id
-        ) p ON p.run_id = r.run_id WHERE NOT r.counted""",
+        ) p ON p.run_id = r.run_id""",
     "groups": " UNION ALL ".join(
         f"SELECT run_id, '{name}' AS name, {_group(name)}, sum({total})::BIGINT AS n FROM {name} GROUP BY ALL"
         for name, (_, total) in COUNTS.items()
@@ -41,7 +40,7 @@ SCANS = {
         WITH counted AS (
             SELECT run_id, n_probed, layers::INTEGER - 1 AS last, if(role = 'replicate' AND 1 = (SELECT count(*) FROM groups g
                 WHERE g.run_id = r.run_id AND name = 'layer_counts'), layers::INTEGER - 1, 0) AS first
-            FROM {ASKED} r WHERE counted
+            FROM {ASKED} r
         )
         SELECT run_id, n_probed AS n, 'layer_counts' AS name, unnest(range(first, last + 1))::INTEGER AS layer, 0 AS k FROM counted
         UNION ALL SELECT run_id, n_probed, 'total_counts', 0, 0 FROM counted
@@ -72,14 +71,14 @@ RULES = (
         f"""SELECT run_id AS id, name || CASE name WHEN 'layer_counts' THEN ', layer ' || layer
                 WHEN 'against_counts' THEN ', layer ' || layer || ', k ' || k ELSE '' END AS place,
                 coalesce(g.n, 0) AS n, coalesce(w.n, 0) AS wanted
-            FROM (SELECT * FROM groups SEMI JOIN (SELECT run_id FROM {ASKED} WHERE counted) USING (run_id)) g
+            FROM (SELECT * FROM groups SEMI JOIN {ASKED} USING (run_id)) g
             FULL JOIN wanted_groups w USING (run_id, name, layer, k) WHERE coalesce(g.n, 0) <> coalesce(w.n, 0)""",
         "{place}: counts of {n:,} facts, expected {wanted:,}",
     ),
     Rule(
         f"""SELECT c.run_id AS id, min(c.relation) AS relation FROM (SELECT DISTINCT run_id, relation FROM layer_counts) c
-            JOIN {ASKED} r USING (run_id) WHERE r.counted
-            AND (r.probe_set, c.relation) NOT IN (SELECT (probe_set, relation) FROM facts) GROUP BY c.run_id""",
+            JOIN {ASKED} r USING (run_id)
+            WHERE (r.probe_set, c.relation) NOT IN (SELECT (probe_set, relation) FROM facts) GROUP BY c.run_id""",
         "no facts file has the relation {relation} of its counts",
     ),
     Rule(
@@ -87,8 +86,23 @@ RULES = (
         "it has predictions of layer {last_layer}, its last is {last}",
     ),
     Rule(
+        f"""SELECT k.run_id AS id, count(*) AS n FROM known k JOIN {ASKED} r USING (run_id) JOIN facts f USING (fact_id)
+            JOIN (SELECT DISTINCT model FROM exposure) m ON m.model = coalesce(nullif(r.base, ''), r.model)
+            LEFT JOIN exposure e ON e.model = m.model AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) || f.object
+            WHERE k.exposure <> coalesce(e.exposure, 'unknown') GROUP BY k.run_id""",
+        "{n:,} of its facts are counted with another exposure to the base's training text than is stored",
+    ),
+    Rule(
+        f"""SELECT c.run_id AS id, c.name FROM (
+                SELECT run_id, 'swapped_counts' AS name, max(n) AS n FROM (SELECT run_id, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer)
+                GROUP BY run_id
+                UNION ALL SELECT run_id, 'inner_counts', max(n) FROM (SELECT run_id, sum(n) AS n FROM inner_counts GROUP BY run_id, k)
+                GROUP BY run_id
+            ) c JOIN {ASKED} r USING (run_id) WHERE c.n > r.n_probed""",
+        "{name} counts more facts than were asked",
+    ),
+    Rule(
         f"SELECT run_id AS id, tokenizer FROM {ASKED} WHERE tokenizer NOT IN (SELECT tokenizer FROM vocabulary)",
         "no vocabulary file has its tokenizer {tokenizer!r}",
-        blocks=False,
     ),
 )

@@ -101,12 +101,10 @@ RULES = (
             WHERE NOT starts_with(sha256(concat_ws(chr(9), e.text, coalesce(e.pair, ''), t.labels[e.label + 1])), e.example)
                 AND e.text IS NOT NULL""",
         "the test sentence {place} has another text or label than its name {example} says",
-        blocks=False,
     ),
     Rule(
         f"""SELECT run_id AS id, r.conf ->> 'data' AS data, t.sha256, task FROM {ASKED} r JOIN sentence_tasks t USING (task, protocol)
             WHERE data <> t.sha256""",
         "it is of the data {data:.12}, those of its task {task} are {sha256:.12}",
-        blocks=False,
     ),
 )

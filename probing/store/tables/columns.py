@@ -18,6 +18,7 @@ SQL_TYPES = {
     pa.bool_(): "BOOLEAN",
     pa.uint8(): "UTINYINT",
     pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT",
     pa.int64(): "BIGINT",
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
@@ -58,11 +59,12 @@ class Column:
         if pa.types.is_list(self.type):
             values = pc.list_flatten(values)
         if self.low is not None:
-            return self._out_of_bounds(values)
+            return self.out_of_bounds(values)
         strange = sorted(set(pc.unique(values).to_pylist()) - {*self.among, None}) if self.among else []
         return f"{self.name} is {str(strange[0])[:80]!r}, expected {self.bounds}" if strange else None
 
-    def _out_of_bounds(self, values: pa.ChunkedArray) -> str | None:
+    def out_of_bounds(self, values: pa.ChunkedArray | pa.Array) -> str | None:
+        """As ``impossible``, of numbers."""
         low, high = float(self.low or 0), math.inf if self.high is None else self.high
         if pa.types.is_integer(values.type):
             ends = pc.min_max(values).as_py().values()
@@ -115,8 +117,6 @@ class Table:
             version is refused by name.
         most_rows: maximum rows of a shared file.
         longest: maximum mean length of the lists of a shared file.
-        numbered: the columns of ids of facts that the database stores as numbers, because the table has many rows.
-        in_steps: columns of multiples of 1/256 in a table with ``numbered`` columns; the database stores them times 256, exactly.
         many: whether it has too many rows, such as single predictions, to compare copies of a run row by row.
     """
 
@@ -134,8 +134,6 @@ class Table:
     version: int = 1
     most_rows: int = MOST_ROWS
     longest: int = 1000
-    numbered: tuple[str, ...] = ()
-    in_steps: tuple[str, ...] = ()
     many: bool = False
     schema: pa.Schema = field(init=False, repr=False)
 

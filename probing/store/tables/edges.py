@@ -190,4 +190,31 @@ TABLES = (
         per="run_id",
         many=True,
     ),
+    col.Table(
+        "edge_sentence_counts",
+        "Counts of one sentence at one layer, of the labels that F1 counts; of runs whose predictions are stored.",
+        "run_id part sentence seen layer",
+        (
+            col.RUN_ID, _PART, col.count("sentence", "number of the sentence"), _SEEN, col.LAYER,
+            col.count("tp", "gold labels that were predicted"),
+            col.count("fp", "other labels that were predicted"),
+            col.count("fn", "gold labels that were not predicted"),
+            col.count("targets", "number of targets"),
+        ),
+        per="run_id",
+        many=True,
+    ),
+    col.Table(
+        "edge_traces",
+        "How the answers for one target change from layer to layer, as ``core.edges.traces`` defines.",
+        "run_id part target",
+        (
+            col.RUN_ID, _PART, col.count("target", "number of the target"),
+            col.small("settled", "the layer from which the most probable label stays right; empty if the last layer is wrong").or_empty(),
+            col.small("revisions", "how often the most probable label changes"),
+            col.real("strongest_mean", "the greatest mean of normalised p over the layers", 0, 1),
+        ),
+        per="run_id",
+        many=True,
+    ),
 )  # fmt: skip

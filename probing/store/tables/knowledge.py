@@ -7,7 +7,9 @@ import math
 
 import pyarrow as pa
 
+from probing.core.knowledge.answer_types import KIND_LABELS
 from probing.core.metrics import RANKS
+from probing.core.stats.answer_clusters import ClusterSums
 from probing.store.tables import columns as col
 
 _FACT = col.text("fact_id", "hash of the fact and its prompt")
@@ -37,7 +39,6 @@ _OF_COUNTS = (
 _OF_COUNTS_KEY = "run_id relation exposure answer_in_subject"
 _K = col.Column("k", pa.uint8(), "a fact is known at k with rank <= k", among=RANKS)
 _N = col.count("n", "number of facts")
-_RUN_SORT = "model probe_set head template_set seed run_id"
 
 
 def _known(names: tuple[str, ...], says: str) -> tuple[col.Column, ...]:
@@ -72,10 +73,28 @@ TABLES = (
         many=True,
         sort="run_id",
         aligned=("top_ids top_logp",),
-        numbered=("fact_id",),
-        in_steps=("gold_logp",),
         # Those of a million facts at twenty layers.
         most_rows=20_000_000,
+    ),
+    col.Table(
+        "known",
+        "One fact of a run: at which of the layers 1..L it is known, that is, has rank 1.",
+        "run_id fact_id",
+        (
+            col.RUN_ID, _FACT, *_OF_COUNTS[1:],
+            col.small("first_layer", "first layer that knows it; empty if none does", 1).or_empty(),
+            col.small("last_layer", "last layer that knows it").or_empty(),
+            col.small("layers_known", "how many layers know it"),
+            col.Column("known_layers", pa.uint64(), "bit l is set if layer l knows it, the embeddings included", low=0, high=math.inf),
+            _rank("best_rank", "best rank of the layers 1..L"),
+            _rank("last_rank", "rank at the last layer"),
+            _rank("inner_rank", "best rank of the layers between; empty if there are none").or_empty(),
+            _rank("swapped_last_rank", "rank at the last layer with the swapped subject; empty if there is none").or_empty(),
+            _rank("swapped_inner_rank", "best such rank of the layers between").or_empty(),
+        ),
+        per="run_id",
+        many=True,
+        most_rows=1_000_000,
     ),
     col.Table(
         "facts",
@@ -106,19 +125,13 @@ TABLES = (
             col.text("cardinality", "1-1, N-1 or N-M").or_empty(),
         ),
     ),
-    col.Table("runs", "One run on facts whose predictions are stored.", "run_id", _RUN, per="run_id", sort=_RUN_SORT),
-    col.Table(
-        "counted_runs",
-        "One run on facts of which only counts are stored; a run that has a row in ``runs`` is not read from here.",
-        "run_id", _RUN, per="run_id", sort=_RUN_SORT,
-    ),
+    col.Table("runs", "One run on facts.", "run_id", _RUN, per="run_id", sort="model probe_set head template_set seed run_id"),
     col.Table(
         "lenders",
         "The swapped subject of one fact of a run.",
         "run_id fact_id",
         (col.RUN_ID, _FACT, col.text("lender_id", "the fact of whose prompt the subject was used")),
         per="run_id",
-        numbered=("fact_id", "lender_id"),
     ),
     col.Table(
         "swapped_runs",
@@ -158,7 +171,7 @@ TABLES = (
     ),
     col.Table(
         "layer_counts",
-        "What is known at one layer, of a counted run.",
+        "What is known at one layer.",
         f"{_OF_COUNTS_KEY} layer",
         (
             *_OF_COUNTS, col.LAYER, _N,
@@ -176,7 +189,7 @@ TABLES = (
     ),
     col.Table(
         "total_counts",
-        "What is known at the last layer and at any of the layers 1..L, of a counted run.",
+        "What is known at the last layer and at any of the layers 1..L.",
         _OF_COUNTS_KEY,
         (
             *_OF_COUNTS, _N,
@@ -189,7 +202,7 @@ TABLES = (
     ),
     col.Table(
         "against_counts",
-        "What an inner layer and the last one know, of a counted run.",
+        "What an inner layer and the last one know.",
         f"{_OF_COUNTS_KEY} layer k",
         (
             *_OF_COUNTS, col.LAYER, _K,
@@ -197,6 +210,28 @@ TABLES = (
             col.count("inner_only", "facts that the inner layer alone knows"),
             col.count("last_only", "facts that the last layer alone knows"),
             col.count("neither", "facts that neither knows"),
+        ),
+        per="run_id",
+    ),
+    col.Table(
+        "answer_counts",
+        "What kinds of tokens a layer puts first.",
+        f"{_OF_COUNTS_KEY} layer kind",
+        (*_OF_COUNTS, col.LAYER, col.text("kind", "kind of the best token", tuple(KIND_LABELS)), col.count("n", "number of facts", 1)),
+        per="run_id",
+    ),
+    col.Table(
+        "answer_clusters",
+        "How far the right answers of a relation move the share of known facts, at one layer.",
+        "run_id layer relation",
+        (
+            col.RUN_ID, col.LAYER, col.text("relation", "relation of the facts"),
+            *(
+                col.real(f"{value}_{k}_{name}", f"of {says} with rank <= {k}: {name}, as ``core.stats.answer_clusters`` defines it")
+                for value, says in (("hits", "facts known"), ("above", "the same minus the swapped subject,"))
+                for k in RANKS
+                for name in ClusterSums._fields
+            ),
         ),
         per="run_id",
     ),

@@ -1,58 +1,45 @@
-"""Stored results for pages: the database is built when first needed, and every read is cached by the data's fingerprint.
+"""Stored results for pages: opened when a file has changed, and every read is cached by the state of the files.
 
 A read calls a function of ``probing.store`` or ``probing.reports`` whose first argument is the database:
 ``read(count_facts, database, run_id)`` returns ``count_facts(database, run_id)``. The cache key consists of the function's name, the
-data's fingerprint and all other arguments.
+state of the files and all other arguments.
 """
 
 import atexit
-import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from probing.core.paths import database_folder, result_folders
-from probing.store.build import built_database
+from probing.core.paths import result_folders
 from probing.store.database import Database
+from probing.store.opening import open_files
+from probing.store.sources import SourceFile, find_files, version_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
 
 #: How Streamlit's caches distinguish databases.
-BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda database: database.data_version}
+BY_DATA: dict[str | type, Callable[[Any], Hashable]] = {Database: lambda database: database.version}
 
 
 def open_results() -> Database:
-    """Opens the database, building it first if a results file is new.
+    """Opens the results again if a file is new, changed or gone.
 
     Raises:
-        StoreError: if a results file or the database cannot be used.
+        StoreError: if a folder cannot be read.
     """
     sources = result_folders()
-    state = [_state(path) for folder in sources for path in sorted(folder.rglob("*.parquet"))]
-    # One hash: Streamlit would hash each item of a tuple, which for hundreds of files takes as long as drawing a page.
-    return _open(tuple(map(str, sources)), str(database_folder()), hashlib.sha256(repr(state).encode()).hexdigest())
+    files = find_files(sources)
+    return _open(version_of(files), sources, files)
 
 
-def _state(path: Path) -> tuple[str, int, int] | None:
-    """Path, size and modification time of a file; None if it vanished while the folder was read."""
-    try:
-        stat = path.stat()
-    except FileNotFoundError:
-        return None
-    return str(path), stat.st_size, stat.st_mtime_ns
-
-
-#: Keeps the app below 1 GB while it builds a database of ten million predictions; `build` uses more and takes half the time.
-_BUILD_MEMORY = "256MB"
-
-
-@st.cache_resource(max_entries=3, show_spinner="Building the database from the stored results (once) …")
-def _open(sources: tuple[str, ...], target: str, state: str) -> Database:
-    return built_database([Path(source) for source in sources], Path(target), memory=_BUILD_MEMORY)
+# What a session still reads of an older state ends before that is closed.
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _open(version: str, _sources: Sequence[Path], _files: Sequence[SourceFile]) -> Database:
+    return open_files(_sources, _files)
 
 
 def read(function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs) -> T:

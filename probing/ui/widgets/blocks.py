@@ -20,7 +20,6 @@ from probing.ui.widgets.paper.section import Told
 from probing.ui.widgets.places import without_server_folders
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
-BUILD_COMMAND = "python -m probing build"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 MAX_ROWS = 5000
@@ -214,7 +213,7 @@ def problem(error: Exception) -> None:
 
 
 def left_out_files(files: pd.DataFrame) -> None:
-    """Reports the results files that the database is made without; all others are shown."""
+    """Reports the results files that are not read; all others are shown."""
     if files.empty:
         return
     words = "These pages leave out a results file: {why}."

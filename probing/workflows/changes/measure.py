@@ -23,7 +23,7 @@ from probing.workflows.changes.work import OPENER, REPLACED, STATES, WHOLE, Aske
 from probing.workflows.executors import passed_on
 from probing.workflows.output import Say
 from probing.workflows.requests.changes import ChangesRequest
-from probing.workflows.stored_runs import RunFiles, build_if_usual, do_job, places_of, provenance_of, setup_of
+from probing.workflows.stored_runs import RunFiles, do_job, places_of, provenance_of, setup_of
 
 _TABLES = ("change_values", "perplexity", "change_runs")
 
@@ -76,7 +76,6 @@ def measure_changes(request: ChangesRequest, say: Say = print) -> Path:
         do_job(request, job, say, finish=lambda: _gather(work, run, left_out, parts))
         for reason in left_out.values():
             say(f"  no layers are put back: {reason}")
-    build_if_usual(request)
     beside = f"and {base.name}" if base else "alone"
     say(f"{encoder.name} {beside}: {target}")
     return target

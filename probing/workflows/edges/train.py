@@ -20,7 +20,7 @@ from probing.workflows.edges.work import OPENER, EdgeWork, Wanted, read_cached
 from probing.workflows.executors import passed_on
 from probing.workflows.output import Say
 from probing.workflows.requests.edges import EdgesRequest
-from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_edges(request: EdgesRequest, say: Say = print) -> Path:
@@ -65,7 +65,6 @@ def train_edges(request: EdgesRequest, say: Say = print) -> Path:
     )
     # The manifest does not list the probes: if some are lost, every task is checked again.
     do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(Path(name).name) for name in names))
-    build_if_usual(request)
     say(f"probes of {', '.join(Path(name).name for name in names)} on {opened.name} ({request.encoder}): {target}")
     return target
 

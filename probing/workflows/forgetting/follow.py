@@ -16,7 +16,7 @@ from probing.core.forgetting.progress import Progress, progress
 from probing.core.forgetting.series import AskedStates
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
 from probing.core.options import spelled
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.registry import ModelEntry
 from probing.core.tasks.recipe import protection_of
@@ -25,7 +25,6 @@ from probing.models.encoders.load import Encoder
 from probing.models.forgetting.by_layer import Questions, ranks_by_layer
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.runtime.torch_settings import set_threads
-from probing.store.build import build_database
 from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
 from probing.workflows.output import Say
@@ -106,8 +105,6 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
     else:
         write_series(files, encoder, asked, questions, found.history)
         say(f"{name}: series {files.config.fingerprint}: {files.file('series_runs')}")
-    if request.out is None:
-        build_database(result_folders(), database_folder())
     return files.file("series_runs")
 
 

@@ -12,7 +12,7 @@ from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.forgetting.progress import Progress
 from probing.core.forgetting.series import AskedStates
 from probing.core.model_folders import find_entry
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.registry import ModelEntry, name_in_files
 from probing.core.tasks.objectives import Task
@@ -25,7 +25,6 @@ from probing.models.finetuning.trainer import finetune as train
 from probing.models.forgetting.by_layer import Questions, Ranks, ranks_by_layer
 from probing.models.forgetting.callback import trained_encoder
 from probing.models.runtime.torch_settings import set_threads
-from probing.store.build import build_database
 from probing.workflows.finetune import planned, prepared
 from probing.workflows.forgetting.facts import one_set
 from probing.workflows.forgetting.stored_series import Training, series_config, series_files, write_series
@@ -104,8 +103,6 @@ def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
     before = ranks_by_layer(base, questions, range(base.layers))
     compared = _Compared(request, entry, task, base, questions, before, threads, target)
     found = [_one(compared, recipe, seed, say) for recipe in request.recipes for seed in request.seeds]
-    if request.out is None:
-        build_database(result_folders(), database_folder())
     return found
 
 

@@ -40,7 +40,7 @@ from probing.workflows.knowledge.stored_run import in_order, write_facts, write_
 from probing.workflows.model_records import refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.forgetting import RecoverRequest
-from probing.workflows.stored_runs import RunFiles, build_if_usual, provenance_of
+from probing.workflows.stored_runs import RunFiles, provenance_of
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,6 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
             run.write(_found(asked, config, recipe, folder), asked.tuned)
             shutil.rmtree(folder, ignore_errors=True)
             say(f"  {config.fingerprint}: {run.file(TABLES[-1])}")
-    build_if_usual(request)
     return {table: read_table(run.file(table), table).to_pylist() for table in TABLES}
 
 

@@ -41,7 +41,7 @@ from probing.workflows.knowledge.stored_run import (
 from probing.workflows.model_records import copy_beside, drift_from_base, hidden_by_name, refuse_taken_name
 from probing.workflows.output import Say
 from probing.workflows.requests.knowledge import ProbeRequest
-from probing.workflows.stored_runs import build_if_usual, provenance_of, setup_of
+from probing.workflows.stored_runs import provenance_of, setup_of
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +161,6 @@ def probe_sets(request: ProbeRequest, sets: Sequence[FactSet], encoder: Encoder,
         write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
     if drift and request.seed == 0:
         write_table("weight_drift", drift, target / f"weight_drift-{name_in_files(encoder.name)}.parquet")
-    build_if_usual(request)
     return done
 
 

@@ -1,7 +1,7 @@
 """The stored tables of a run: facts, vocabulary, swapped subjects, predictions, relations and, last, its row."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,9 @@ from probing.core.errors import NewerVersionError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.lama import folder_relations
 from probing.core.facts.templates import Relation
-from probing.core.files.atomic import link_or_copy
 from probing.core.files.locks import exclusive_lock
 from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.core.paths import cache_folder
+from probing.core.paths import cache_folder, result_folders, runs_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
 from probing.core.tokens.tokenizer_ids import tokenizer_id
@@ -22,7 +21,6 @@ from probing.workflows.output import Say
 if TYPE_CHECKING:
     from probing.core.knowledge.run import RunConfig
     from probing.models.encoders.load import Encoder
-    from probing.store.database import Database
 
 
 def in_order(facts: Sequence[Fact]) -> list[int]:
@@ -76,7 +74,9 @@ def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: P
 
 
 def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:
-    """Writes a run's row, unless an equal one is stored and its predictions were, too (``done``)."""
+    """Writes what is counted of a run, and its row, unless an equal one is stored and its predictions were, too (``done``)."""
+    from probing.store.counts import write_counts
+    from probing.store.kinds import FACTS, KINDS
     from probing.store.parquet import write_table
 
     unlisted = {"weights", "recipe", "facts_sha256", "threads", "shard", "compact", "lenders", "configuration", "casing"}
@@ -93,6 +93,7 @@ def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer:
         "config": config.canonical(),
     }
     path = _row_path(target, config.run_id)
+    write_counts(KINDS[FACTS], row, target, result_folders() if target == runs_folder() else ())
     # Written last: a run exists when its row does. The counts of read and left-out facts may change while the kept facts stay.
     if not (done and _same_row(path, row, say)):
         now = {"device": str(encoder.device), "created": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -182,23 +183,6 @@ def run_row(folder: Path, run_id: str) -> dict[str, Any]:
 
     (row,) = read_table(_row_path(folder, run_id), "runs").to_pylist()
     return row
-
-
-def database_of_runs(runs: Iterable[tuple[Path, str]], target: Path) -> "Database":
-    """A database in ``target`` of only some runs, each with its folder, which takes only as long as these runs need.
-
-    Raises:
-        StoreError: if a file of a run is missing or damaged.
-    """
-    from probing.store.build import built_database
-
-    sources = target / "runs"
-    sources.mkdir(parents=True)
-    for folder, run_id in runs:
-        for file in [*run_files(folder, run_row(folder, run_id)), _row_path(folder, run_id)]:
-            if not (sources / file.name).is_file():
-                link_or_copy(file, sources / file.name)
-    return built_database([sources], target / "database")
 
 
 def _row_path(folder: Path, run_id: str) -> Path:

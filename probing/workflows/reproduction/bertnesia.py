@@ -9,7 +9,7 @@ from probing.core.errors import ModelError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
-from probing.core.paths import cache_folder, database_folder, snapshot_folder
+from probing.core.paths import cache_folder, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember
 from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder
@@ -22,7 +22,7 @@ from probing.reports.reproduction.knowledge.measurements import subject_of
 from probing.reports.reproduction.knowledge.paper import BERTNESIA as PAPER
 from probing.reports.runs import choose
 from probing.reports.table_text import Form
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from probing.workflows.heads.train import train_heads
 from probing.workflows.knowledge.probe import probe
@@ -107,8 +107,7 @@ def _probe(plan: Plan, say: Say) -> None:
                 continue
             say(f"  {model}, {kind}:")
             _require_made(plan, model)
-            # The database is built once, at the end.
-            probe(ProbeRequest(model, request.facts, kind, device=request.device, executor=request.executor, rebuild=False), say)
+            probe(ProbeRequest(model, request.facts, kind, device=request.device, executor=request.executor), say)
 
 
 def _require_made(plan: Plan, model: str) -> None:
@@ -136,7 +135,7 @@ def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
 
 def _tables(plan: Plan, say: Say) -> None:
     heads, templates = plan.request.heads, "lama" if Path(plan.request.facts, "relations.jsonl").is_file() else "default"
-    with open_database(database_folder()) as db:
+    with open_database(result_folders()) as db:
         probed = choose(db, plan.models, heads, templates=templates)
         if missing := set(plan.models) - set(probed["model"]):
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")
@@ -164,7 +163,6 @@ BERTNESIA = Procedure(
         Stage.finetune: steps.fine_tune,
         Stage.heads: _heads,
         Stage.probe: _probe,
-        Stage.build: steps.build,
         Stage.tables: _tables,
     },
 )

@@ -35,7 +35,7 @@ def _train(plan: Plan, say: Say) -> None:
     for encoder in (TRAINED, RANDOM):
         say(f"  {base}, {encoder} encoder:")
         wanted = EdgesRequest(
-            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor, rebuild=False
+            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
         )
         # The database is built once, at the end.
         train_edges(wanted, say)
@@ -46,5 +46,5 @@ EDGE_PROBING = Procedure(
     "Edge probing, {family.base}",
     prefix="edges-",
     tasks=_tasks,
-    steps={Stage.fetch: _fetch, Stage.train: _train, Stage.build: steps.build, Stage.tables: steps.compare},
+    steps={Stage.fetch: _fetch, Stage.train: _train, Stage.tables: steps.compare},
 )

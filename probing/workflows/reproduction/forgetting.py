@@ -17,7 +17,7 @@ def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for member in plan.members:
         # The database is built once, at the end.
-        recover(RecoverRequest(member.model, device=request.device, text=request.valid, rebuild=False), say)
+        recover(RecoverRequest(member.model, device=request.device, text=request.valid), say)
 
 
 FORGETTING = Procedure(
@@ -25,5 +25,5 @@ FORGETTING = Procedure(
     "Claims on forgetting, {family.base}",
     prefix="forgetting-",
     members=lambda request, family: tuple(family.members),
-    steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.build: steps.build, Stage.tables: steps.compare},
+    steps={Stage.fetch: _fetch, Stage.measure: _measure, Stage.tables: steps.compare},
 )

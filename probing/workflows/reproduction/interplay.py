@@ -73,7 +73,7 @@ def _train(plan: Plan, say: Say) -> None:
         say(f"  {model}:")
         # The database is built once, at the end.
         wanted = SentencesRequest(
-            model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor, rebuild=False
+            model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor
         )
         train_sentences(wanted, say)
 
@@ -83,7 +83,7 @@ def _measure(plan: Plan, say: Say) -> None:
     for model in plan.models:
         say(f"  {model}:")
         wanted = ChangesRequest(
-            model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor, rebuild=False
+            model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor
         )
         measure_changes(wanted, say)
 
@@ -100,7 +100,6 @@ INTERPLAY = Procedure(
         Stage.finetune: steps.fine_tune,
         Stage.train: _train,
         Stage.measure: _measure,
-        Stage.build: steps.build,
         Stage.tables: steps.compare,
     },
 )

@@ -7,12 +7,11 @@ import pandas as pd
 
 from probing.core.errors import StoreError
 from probing.core.files.atomic import atomic_text
-from probing.core.paths import cache_folder, database_folder, result_folders
+from probing.core.paths import cache_folder, result_folders
 from probing.core.registry import FamilyMember
 from probing.core.tasks.objectives import task_called
 from probing.reports.table_text import as_csv
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.workflows.fetch import fetch_model, fetch_or_stand_in
 from probing.workflows.finetune import finetune
 from probing.workflows.output import Say
@@ -61,11 +60,6 @@ def fine_tune(plan: Plan, say: Say) -> None:
         finetune(FinetuneRequest(member.base, task.slug, data, out=out, length=length, device=device, pooling=pooling), say)
 
 
-def build(plan: Plan, say: Say) -> None:
-    """Builds the database."""
-    say(f"  {build_database(result_folders(), database_folder())}")
-
-
 def compare(plan: Plan, say: Say) -> None:
     """Writes the tables of the paper with ours.
 
@@ -73,7 +67,7 @@ def compare(plan: Plan, say: Say) -> None:
         StoreError: if nothing of the base is stored.
     """
     base, paper = plan.family.base, plan.procedure.paper
-    with open_database(database_folder()) as db:
+    with open_database(result_folders()) as db:
         if base not in paper.subjects(db):
             raise StoreError(f"no {paper.needs} of {base} are stored; make them with: {plan.again}")
         tables = paper.to_write(db, base)

@@ -37,5 +37,3 @@ class RecoverRequest(OfModel):
     threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
     called: Annotated[str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))] = None
     out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = None
-    #: Whether the database is built if the results are in the usual folder.
-    rebuild: bool = True

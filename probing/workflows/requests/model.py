@@ -43,7 +43,3 @@ class LongWork(OfModel):
 @dataclass(frozen=True)
 class StoredRuns(LongWork):
     """Runs of a model."""
-
-    _: KW_ONLY
-    #: Whether the database is built if the results are in the usual folder.
-    rebuild: bool = True

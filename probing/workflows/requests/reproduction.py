@@ -31,7 +31,6 @@ class Stage(StrEnum):
     probe = "probe"
     train = "train"
     measure = "measure"
-    build = "build"
     tables = "tables"
 
 

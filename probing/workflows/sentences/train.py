@@ -19,7 +19,7 @@ from probing.workflows.executors import passed_on
 from probing.workflows.output import Say
 from probing.workflows.requests.sentences import SentencesRequest
 from probing.workflows.sentences.work import OPENER, SentenceWork, Wanted, read_cached
-from probing.workflows.stored_runs import build_if_usual, do_job, full_names, places_of, refuse_taken_tasks, setup_of
+from probing.workflows.stored_runs import do_job, full_names, places_of, refuse_taken_tasks, setup_of
 
 
 def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
@@ -49,7 +49,6 @@ def train_sentences(request: SentencesRequest, say: Say = print) -> Path:
     work = SentenceWork(**vars(opened), wanted=wanted, target=target, downloads=downloads)
     # The manifest does not list the probes: if some are lost, every task is checked again.
     do_job(request, _job(work, request, stamps), say, complete=lambda: all(work.has_probes(task) for task in stamps))
-    build_if_usual(request)
     beside = f" and {opened.base.name}" if opened.base else ""
     say(f"probes of {', '.join(stamps)} on {opened.encoder.name}{beside}: {target}")
     return target

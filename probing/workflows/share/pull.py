@@ -11,12 +11,12 @@ from probing.core.capabilities.registry import HEADS, everything_shared
 from probing.core.errors import HubError, StoreError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
-from probing.core.paths import cache_folder, database_folder, result_folders, runs_folder
-from probing.store.build import build_database
-from probing.store.database import open_database
-from probing.store.kinds import RUNS_OF_FILES
+from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.store.check import check_store
+from probing.store.counts import write_counts
+from probing.store.kinds import FACTS, KINDS
 from probing.store.parquet import read_table
-from probing.store.run_queries import left_out_files, stored_run_ids
+from probing.store.schema import TABLES
 from probing.store.sources import files_of
 from probing.workflows.output import Say
 from probing.workflows.share.heads import check_heads, place_heads
@@ -46,7 +46,7 @@ class PullRequest:
 
 
 def pull(request: PullRequest, say: Say = print) -> None:
-    """Pulls shared heads or results at one revision, and builds the database if results were stored in the usual folder.
+    """Pulls shared heads or results at one revision; results that are stored in the usual folder are on the pages.
 
     Args:
         request: the remote, by name or folder.
@@ -77,8 +77,6 @@ def pull(request: PullRequest, say: Say = print) -> None:
     for path in placed:
         say(f"  {path}")
     say(f"{manifest.what} of {manifest.model}: {len(manifest.content)} files checked; pinned in {note}")
-    if manifest.what != HEADS and request.out is None:
-        build_database(result_folders(), database_folder())
 
 
 def _bring(place: LocalFolder | HubRepository, commit: str, incoming: Path) -> SharedManifest:
@@ -103,38 +101,27 @@ def _place(manifest: SharedManifest, incoming: Path, title: str, out: Path | Non
         check_heads(incoming, manifest, title)
         return place_heads(incoming, manifest, cache_folder())
     check_results(incoming, manifest, title)
-    _refuse_unbuildable(incoming / DATA, title)
+    _count(incoming / DATA)
+    _refuse_faulty(incoming / DATA, title)
     target = out or runs_folder()
-    place_runs(incoming, manifest, target)
+    place_runs(incoming / DATA, target)
     return [target]
 
 
-def _refuse_unbuildable(folder: Path, title: str) -> None:
-    """Builds a database of the incoming files alone, and removes it.
+def _count(folder: Path) -> None:
+    """Counts the runs that an earlier version of the program has pushed without counts."""
+    for kind in KINDS.values():
+        rows = [row for path in files_of(kind.runs, folder) for row in read_table(path, kind.runs).to_pylist()]
+        for row in rows:
+            # What a base's text states of each fact is known where it was counted, and may be unknown here.
+            if kind.name != FACTS or not (folder / TABLES["known"].file_name(row)).is_file():
+                write_counts(kind, row, folder, result_folders())
 
-    Args:
-        folder: of the files, with checked sha256.
-        title: name of the remote.
 
-    Raises:
-        HubError: if there is none, or it lacks one of their runs.
-    """
-    trial = folder.with_name(f"{folder.name}-trial")
-    # Left by a killed pull.
-    shutil.rmtree(trial, ignore_errors=True)
-    try:
-        build_database([folder], trial)
-        with open_database(trial) as database:
-            built, left_out = set(stored_run_ids(database)), list(left_out_files(database)["why"])
-    except StoreError as error:
-        raise HubError(f"{title} cannot be pulled: {error}; nothing was taken") from error
-    finally:
-        shutil.rmtree(trial, ignore_errors=True)
-    paths = [(table, path) for table in RUNS_OF_FILES for path in files_of(table, folder)]
-    given = {run_id for table, path in paths for run_id in read_table(path, table, ["run_id"]).column("run_id").to_pylist()}
-    if left_out or given - built:
-        why = left_out[0] if left_out else f"the run {min(given - built)} is not complete"
-        raise HubError(f"{title} cannot be pulled, because no database can be made with it: {why}; nothing was taken")
+def _refuse_faulty(folder: Path, title: str) -> None:
+    """Raises a ``HubError`` if something is wrong with the incoming files, whose sha256 is checked."""
+    if problems := check_store([folder]):
+        raise HubError(f"{title} cannot be pulled: {problems[0]}; nothing was taken")
 
 
 def _pinned(note: Path) -> str | None:

@@ -16,7 +16,6 @@ from probing.core.tokens.tokenizer_ids import tokens_checksum
 from probing.store.kinds import kinds_of
 from probing.store.parquet import check_file, read_table, rows_and_values, text_size
 from probing.store.rules.asking import light
-from probing.store.rules.knowledge import COUNTS
 from probing.store.schema import KEYS, TABLES
 from probing.store.sources import table_of
 from probing.store.tables.columns import Table
@@ -36,7 +35,7 @@ def check_results(folder: Path, manifest: SharedManifest, title: str) -> None:
     """
     paths = {Path(file.path).name: folder / DATA / Path(file.path).name for file in manifest.content}
     kinds = kinds_of(manifest.what)
-    known = [table.name for kind in kinds for table in kind.tables if table.name not in (*kind.runs[1:], *COUNTS)]
+    known = [table.name for kind in kinds for table in kind.tables]
     try:
         for name, path in sorted(paths.items()):
             table = str(table_of(path))

@@ -24,7 +24,7 @@ from probing.workflows.share.heads import gather_heads, known_text
 from probing.workflows.share.hub import HubRepository, LocalFolder
 from probing.workflows.share.manifest import CARD, MANIFEST, SharedManifest, describe, refuse_name
 from probing.workflows.share.results import gather_results, own_tasks, task_licences
-from probing.workflows.share.runs import counted_alone, foreign_facts, foreign_ids
+from probing.workflows.share.runs import foreign_facts, foreign_ids
 
 
 def heads_of(what: str) -> tuple[str, ...]:
@@ -119,7 +119,8 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
     """Copies the runs of all kinds that are shared together; returns the model's name, no weights, and the card."""
     entry, what, sources = find_entry(request.model), request.what, list(request.runs) or result_folders()
     kinds = kinds_of(what)
-    rows = gather_results(what, entry.name, sources, outgoing, request.heads or heads_of(what))
+    left: list[str] = []
+    rows = gather_results(what, entry.name, sources, outgoing, request.heads or heads_of(what), left.append)
     if request.licence is None and (others := _foreign(what, rows, outgoing)):
         withheld = any(table.withheld for kind in kinds for table in kind.tables)
         hidden = "; the words of the sentences are not shared" if withheld else ""
@@ -127,8 +128,8 @@ def _results(request: PushRequest, outgoing: Path, where: str, say: Say) -> tupl
     for row in rows:
         said = next(kind.said(row) for kind in kinds if kind.holds(row))
         say(f"  {row['run_id']}: {said}")
-    if _of_facts(what) and (left := counted_alone(entry.name, sources)):
-        say(f"  left out, as they have only counts and no predictions: {', '.join(left)}")
+    if left:
+        say(f"  left out, as they have only counts and no predictions: {', '.join(sorted(set(left)))}")
     origin, licence = origin_of_runs(entry.name, rows), request.licence or entry.licence
     card = results_card(what, origin, rows, _tables(outgoing), task_licences(what, outgoing), request.language, licence, where)
     return entry.name, "", card

@@ -10,17 +10,20 @@ from probing.core.errors import StoreError
 from probing.core.files.atomic import link_or_copy
 from probing.core.files.checksums import file_sha256
 from probing.core.provenance import fingerprint_problem
-from probing.store.kinds import FACTS, Kind, kinds_of
+from probing.store.counts import write_counts
+from probing.store.kinds import FACTS, KINDS, Kind, kinds_of
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of
 from probing.workflows.gather import without_texts
-from probing.workflows.knowledge.stored_run import run_files
+from probing.workflows.knowledge.stored_run import predictions_path, run_files
 from probing.workflows.share.manifest import DATA
 from probing.workflows.share.pull_refusals import first_problem, refuse_large
 
 
-def gather_results(what: str, model: str, sources: Sequence[Path], target: Path, heads: Sequence[str] = ()) -> list[dict]:
+def gather_results(
+    what: str, model: str, sources: Sequence[Path], target: Path, heads: Sequence[str] = (), left_out: Callable[[str], None] = print
+) -> list[dict]:
     """Copies the files of a model's runs, of their tasks and of the model below ``target``; the first of several sources of a run counts.
 
     Sentences that a table withholds are shared only if the licence of a built-in task allows it; those of a user's file never are.
@@ -31,6 +34,7 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
         sources: folders of runs.
         target: of the files.
         heads: kinds of heads of runs on facts.
+        left_out: called with the id of each run of which only counts are stored.
 
     Returns:
         The rows of the runs, by kind.
@@ -43,9 +47,12 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
     for kind in kinds:
         gather: Callable[[dict, Path, Path, Path], None] = _gather_facts if kind.name == FACTS else partial(_gather_one, kind)
         for source in sources:
-            for path in files_of(kind.runs[0], source):
-                for row in read_table(path, kind.runs[0]).to_pylist():
+            for path in files_of(kind.runs, source):
+                for row in read_table(path, kind.runs).to_pylist():
                     if row["model"] != model or row["run_id"] in rows or ("head" in row and row["head"] not in heads):
+                        continue
+                    if kind.name == FACTS and not predictions_path(path.parent, row["run_id"]).is_file():
+                        left_out(row["run_id"])
                         continue
                     if problem := fingerprint_problem(row["run_id"], row["config"]):
                         raise StoreError(f"{path}: {problem}; run `{kind.command}` again")
@@ -70,27 +77,29 @@ def gather_results(what: str, model: str, sources: Sequence[Path], target: Path,
 
 def _in_order(kind: Kind, rows: Iterable[dict]) -> list[dict]:
     """The rows that are runs of a kind, in the order of its table."""
-    table = TABLES[kind.runs[0]]
+    table = TABLES[kind.runs]
     return sorted(filter(kind.holds, rows), key=lambda row: [row[name] for name in table.sort.split()])
 
 
 def _gather_facts(row: dict, path: Path, source: Path, target: Path) -> None:
-    """Copies the files of a run on facts."""
+    """Copies the files of a run on facts, and counts it."""
     needed = run_files(path.parent, row)
     if missing := [file for file in needed if not file.is_file()]:
         raise StoreError(f"run {row['run_id']} lacks {missing[0]}; run `probe` again to complete it")
-    for file in [*needed, path]:
+    write_table("runs", [row], target / TABLES["runs"].file_name(row))
+    for file in needed:
         # Every folder has one file of relations, with different rows.
         name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
         if not (target / name).is_file():
             link_or_copy(file, target / name)
+    write_counts(KINDS[FACTS], row, target, [source])
 
 
 def _gather_one(kind: Kind, row: dict, path: Path, source: Path, target: Path) -> None:
     for table in (table for table in kind.tables if table.per in ("run_id", "task", "task protocol")):
         name = table.file_name(row)
         # Next to a run's own file, or to one of many runs as in the snapshot.
-        beside = path.with_name(table.name + path.name.removeprefix(kind.runs[0]))
+        beside = path.with_name(table.name + path.name.removeprefix(kind.runs))
         found = beside if table.per == "run_id" else _nearest(path, source, name)
         if found is None:
             raise StoreError(f"run {row['run_id']} lacks {name}; run `{kind.command}` again to complete it")

@@ -14,7 +14,7 @@ from probing.store.parquet import read_table
 from probing.store.schema import TABLES
 from probing.store.sources import files_of, table_of
 from probing.workflows.knowledge.stored_run import run_files
-from probing.workflows.share.manifest import DATA, SharedManifest
+from probing.workflows.share.manifest import DATA
 
 #: Template sets that ship with the facts.
 _OUR_TEMPLATES = ("default", "paraphrase")
@@ -50,7 +50,7 @@ def foreign_ids(rows: Sequence[dict], folder: Path, kinds: Sequence[Kind]) -> li
     others = []
     for kind, table in tables:
         ours = _shipped_facts()
-        for row in (row for row in rows if set(row) == set(TABLES[kind.runs[0]].schema.names)):
+        for row in (row for row in rows if set(row) == set(TABLES[kind.runs].schema.names)):
             facts = read_table(folder / DATA / table.file_name(row), table.name, ["fact_id"])
             if set(facts.column("fact_id").to_pylist()) - ours:
                 others.append(f"{row['probe_set']} with the prompts {row['template_set']}")
@@ -65,28 +65,22 @@ def _shipped_facts() -> set[str]:
     return {fact.fact_id for templates in _OUR_TEMPLATES for one in read_facts("all", relations, templates) for fact in one.facts}
 
 
-def counted_alone(model: str, sources: Sequence[Path]) -> list[str]:
-    """Ids of a model's runs that have only counts; they are not shared."""
-    rows = [row for source in sources for path in files_of("counted_runs", source) for row in read_table(path, "counted_runs").to_pylist()]
-    return sorted({row["run_id"] for row in rows if row["model"] == model})
-
-
-def place_runs(folder: Path, manifest: SharedManifest, target: Path) -> list[Path]:
+def place_runs(folder: Path, target: Path) -> list[Path]:
     """Stores checked runs with those made here. A run's row comes last, as a run exists when its row does.
 
     Raises:
         HubError: before anything is stored, if a file of that name has different rows.
     """
     wanted = []
-    for file in manifest.content:
-        path = target / Path(file.path).name
-        if path.is_file() and file_sha256(path) != file.sha256:
-            if not _same_run(path, folder / file.path):
+    for source in sorted(folder.glob("*.parquet")):
+        path = target / source.name
+        if path.is_file() and file_sha256(path) != file_sha256(source):
+            if not _same_run(path, source):
                 raise HubError(
-                    f"{path} holds different rows from the pulled {file.path}; move yours away, or pull with --out into another folder"
+                    f"{path} holds different rows from the pulled {path.name}; move yours away, or pull with --out into another folder"
                 )
         elif not path.is_file():
-            wanted.append((folder / file.path, path))
+            wanted.append((source, path))
     for source, path in sorted(wanted, key=lambda pair: (table_of(pair[1]) in RUNS_OF_FILES, pair[1].name)):
         atomic_copy(source, path)
     return [path for _, path in wanted]

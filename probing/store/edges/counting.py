@@ -1,18 +1,19 @@
-"""The tables of the database that are made from the predictions of edge probing."""
+"""What is counted of the predictions of edge probing when they are stored."""
 
-import duckdb
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from probing.core.edges.traces import Traces, normalised, revisions, settled_layer, strongest_mean
-from probing.store.schema import create_statement
+from probing.store.parquet import as_stored
+from probing.store.rules.asking import in_memory
 
 #: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
 #: ``unknown_gold`` labels, which no probe can predict, count as missed.
 _SENTENCES = """
-CREATE TABLE edge_sentence_counts AS
 WITH counted AS (
     SELECT task, list(label) AS labels, list(label) FILTER (NOT counts) AS others FROM edge_labels GROUP BY task
 ), said AS (
@@ -21,7 +22,6 @@ WITH counted AS (
         CASE WHEN c.others IS NULL THEN t.gold ELSE list_filter(t.gold, lambda x: NOT list_contains(c.others, x)) END AS gold
     FROM edge_predictions p
     JOIN edge_runs r ON r.run_id = p.run_id
-    JOIN runs k ON k.run_id = p.run_id
     JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
     JOIN counted c ON c.task = r.task
 )
@@ -29,37 +29,33 @@ SELECT run_id, part, sentence, seen, layer,
     CAST(sum(tp) AS UINTEGER) AS tp, CAST(sum(len(answer) - tp) AS UINTEGER) AS fp,
     CAST(sum(len(gold) + unknown_gold - tp) AS UINTEGER) AS fn, CAST(count(*) AS UINTEGER) AS targets
 FROM (SELECT *, len(list_intersect(answer, gold)) AS tp FROM said)
-GROUP BY ALL ORDER BY ALL
+GROUP BY ALL
 """
-#: One row per run and target, as ``core.edges.traces`` defines; ``settled`` is empty if the last layer is wrong.
-_TRACES = pa.schema(
-    [("run_id", pa.string()), ("part", pa.string()), ("target", pa.uint32()), ("settled", pa.int64()), ("revisions", pa.uint8())]
-    + [(name, pa.float64()) for name in ("strongest_mean", "mean_gold", "mean_wrong")]
-    + [(name, pa.bool_()) for name in ("first_right", "last_right")]
-)
 _ROWS = """
 SELECT p.target, p.layer, p.top, list_contains(t.gold, p.top) AS right, p.p_gold, p.p_wrong, p.p_sum
 FROM edge_predictions p
 JOIN edge_runs r ON r.run_id = p.run_id
 JOIN edge_targets t ON t.task = r.task AND t.part = p.part AND t.target = p.target
-WHERE p.run_id = ? AND p.part = ? ORDER BY p.target, p.layer
+WHERE p.part = ? ORDER BY p.target, p.layer
 """
 
 
-def count_edges(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes ``edge_sentence_counts`` and ``edge_traces`` of the runs in ``runs``."""
-    connection.execute(_SENTENCES)
-    parts = connection.execute(
-        "SELECT DISTINCT p.run_id, p.part FROM edge_predictions p JOIN runs r ON r.run_id = p.run_id ORDER BY ALL"
-    ).fetchall()
-    connection.execute(create_statement("edge_traces", _TRACES))
-    for run_id, part in parts:
-        rows = connection.sql(_ROWS, params=[run_id, part]).to_arrow_table()
-        if _is_yes_or_no(rows):
-            continue
-        connection.register("incoming", _traces(run_id, part, rows))
-        connection.execute("INSERT INTO edge_traces SELECT * FROM incoming")
-        connection.unregister("incoming")
+def count_edges(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """``edge_sentence_counts`` and ``edge_traces`` of a run whose predictions are stored; a table without rows is left out.
+
+    Args:
+        tables: the run's row and predictions; targets and labels, which may be those of other tasks, too.
+    """
+    (run_id,) = tables["edge_runs"].column("run_id").to_pylist()
+    traces = []
+    with in_memory(tables, ("edge_runs", "edge_predictions", "edge_targets", "edge_labels")) as connection:
+        counts = as_stored("edge_sentence_counts", connection.sql(_SENTENCES).to_arrow_table())
+        for (part,) in connection.execute("SELECT DISTINCT part FROM edge_predictions ORDER BY part").fetchall():
+            rows = connection.sql(_ROWS, params=[part]).to_arrow_table()
+            if not _is_yes_or_no(rows):
+                traces.append(as_stored("edge_traces", _traces(run_id, part, rows)))
+    found = {"edge_sentence_counts": [counts] if len(counts) else [], "edge_traces": traces}
+    return {table: pa.concat_tables(rows) for table, rows in found.items() if rows}
 
 
 def _is_yes_or_no(rows: pa.Table) -> bool:
@@ -80,19 +76,16 @@ def _traces(run_id: str, part: str, rows: pa.Table) -> pa.Table:
     top, right, wrong, total = (rows.column(name).to_numpy().reshape(shape) for name in ("top", "right", "p_wrong", "p_sum"))
     traces = Traces(normalised(wrong, total), _best_gold(rows, total))
     settled = settled_layer(right)
-    columns = {
-        "run_id": [run_id] * len(targets),
-        "part": [part] * len(targets),
-        "target": targets,
-        "settled": pa.array(settled, mask=settled < 0),
-        "revisions": revisions(top),
-        "strongest_mean": strongest_mean(traces),
-        "mean_gold": traces.best_gold,
-        "mean_wrong": traces.wrong.mean(axis=1),
-        "first_right": right[:, 0],
-        "last_right": right[:, -1],
-    }
-    return pa.table(columns).cast(_TRACES)
+    return pa.table(
+        {
+            "run_id": [run_id] * len(targets),
+            "part": [part] * len(targets),
+            "target": targets,
+            "settled": pa.array(settled, mask=settled < 0),
+            "revisions": revisions(top),
+            "strongest_mean": strongest_mean(traces),
+        }
+    )
 
 
 def _best_gold(rows: pa.Table, total: NDArray) -> NDArray[np.float64]:

@@ -1,0 +1,57 @@
+"""What is counted of a run, stored next to its predictions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from probing.core.errors import StoreError
+from probing.store.kinds import Kind
+from probing.store.parquet import as_stored, read_table, write_table
+from probing.store.schema import SCHEMAS, TABLES
+from probing.store.sources import files_of
+
+
+def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: Sequence[Path]) -> None:
+    """Counts a run and writes the tables that are missing or differ.
+
+    Args:
+        kind: of the run.
+        row: of its table of runs; it need not be stored yet.
+        target: folder with the run's own files.
+        folders: of all results with which it is shown.
+
+    Raises:
+        StoreError: if a file of the run cannot be read.
+    """
+    if kind.counts is None:
+        return
+    tables = {kind.runs: as_stored(kind.runs, [{name: row.get(name) for name in SCHEMAS[kind.runs].names}])}
+    for name in kind.counted_from:
+        if TABLES[name].per == "run_id":
+            path = target / TABLES[name].file_name(dict(row))
+            # A run with control labels has no predictions.
+            if not path.is_file():
+                return
+            tables[name] = read_table(path, name)
+        else:
+            tables[name] = _rows_of(name, dict.fromkeys((target, *folders)))
+    for name, rows in kind.counts(tables).items():
+        path = target / TABLES[name].file_name(dict(row))
+        try:
+            same = path.is_file() and read_table(path, name).equals(rows)
+        except StoreError:
+            same = False
+        if not same:
+            write_table(name, rows, path)
+
+
+def _rows_of(table: str, folders: Mapping[Path, None]) -> pa.Table:
+    """The rows of all files of a table that can be read; another run's damaged file is its own matter."""
+    found = [SCHEMAS[table].empty_table()]
+    for path in (path for folder in folders if folder.is_dir() for path in files_of(table, folder)):
+        try:
+            found.append(read_table(path, table))
+        except StoreError:
+            continue
+    return pa.concat_tables(found)

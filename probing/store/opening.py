@@ -1,0 +1,170 @@
+"""Opening results: which files are read, and the tables that queries see of them. Nothing is built, and nothing is written."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probing.core.errors import StoreError
+from probing.store.database import THREADS, Database, Opened, damaged_files, read_files
+from probing.store.kinds import KINDS, Kind
+from probing.store.parquet import check_values, read_table
+from probing.store.run_tables import create_run_tables
+from probing.store.schema import KEYS, SCHEMAS, TABLES, create_statement
+from probing.store.sources import SourceFile, find_files
+
+#: Tables of which each file has the rows of the run in its name: questions on some runs open only the files of these.
+OF_RUN = ("predictions", "known", "lenders")
+#: The files' pages come from the system's own cache; this is for joins and sums, and the app's models need memory, too.
+_MEMORY = "512MB"
+
+
+def open_database(sources: Sequence[Path]) -> Database:
+    """Opens all results below some folders.
+
+    A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a run without counts:
+    ``Database.left_out`` names them. Of rows with one key those of the first folder count.
+
+    Args:
+        sources: existing folders, searched in any depth.
+
+    Raises:
+        StoreError: naming the folder that does not exist.
+    """
+    return open_files(sources, find_files(sources))
+
+
+def open_files(sources: Sequence[Path], files: Sequence[SourceFile]) -> Database:
+    """As ``open_database``, of files that are found already."""
+    return Database(partial(_opened, sources, files))
+
+
+def _opened(sources: Sequence[Path], files: Sequence[SourceFile], without: Mapping[Path, str]) -> Opened:
+    while True:
+        try:
+            return _opened_without(sources, files, without)
+        except duckdb.Error as error:
+            damaged = damaged_files(files, str(error))
+            if not damaged:
+                raise StoreError(f"cannot open the results: {error}; `python -m probing check` looks at every file") from error
+            without = {**without, **damaged}
+
+
+def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], without: Mapping[Path, str]) -> Opened:
+    left_out: dict[str, str] = {}
+    by_table: dict[str, list[SourceFile]] = {table: [] for table in SCHEMAS}
+    seen: dict[str, SourceFile] = {}
+    for file in files:
+        why = without.get(file.path) or _problem(file.path, file.table, file.size, file.changed)
+        if why:
+            left_out[file.name] = why
+            continue
+        first = seen.setdefault(file.path.name, file)
+        # Facts and vocabularies have their fingerprint in their name, and every folder has a copy.
+        if first is file or (file.size, file.sha256) != (first.size, first.sha256):
+            by_table[file.table].append(file)
+    connection = _connected(sources)
+    rows = {kind.name: _runs_of(kind, by_table) for kind in KINDS.values()}
+    for table, found in by_table.items():
+        if table not in OF_RUN and table not in {kind.runs for kind in KINDS.values()}:
+            _create(connection, table, found)
+    for kind in KINDS.values():
+        rows[kind.name] = _with_rows(connection, kind, rows[kind.name], left_out)
+    known = {run_id for found in rows.values() for run_id in found.column("run_id").to_pylist()}
+    of_run = {table: _by_run(by_table[table], known, left_out) for table in OF_RUN}
+    # Of a run without predictions only counts are kept.
+    of_run["known"] = {run_id: path for run_id, path in of_run["known"].items() if run_id in of_run["predictions"]}
+    for table, of_runs in of_run.items():
+        _create_view(connection, table, list(of_runs.values()))
+    create_run_tables(connection, rows, set(of_run["predictions"]))
+    return Opened(connection, [file for found in by_table.values() for file in found], of_run, left_out)
+
+
+def _connected(sources: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+    """An empty database in memory that can read below the sources and nowhere else."""
+    connection = duckdb.connect(config={"python_enable_replacements": "false", "threads": THREADS, "memory_limit": _MEMORY})
+    folders = ", ".join("'{}'".format(str(Path(source).absolute()).replace("'", "''")) for source in sources)
+    for setting in (
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        "parquet_metadata_cache = true",
+        "temp_directory = ''",
+        f"allowed_directories = [{folders}]",
+        "enable_external_access = false",
+        # The last one: no setting can be changed after it.
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+    return connection
+
+
+@lru_cache(maxsize=100_000)
+def _problem(path: Path, table: str, size: int, changed: int) -> str | None:
+    """Why a file is not read; looked at once for each change of it."""
+    try:
+        check_values(path, table)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
+    """Makes the view of a table; if files have rows in common, a table of those that come first."""
+    paths, key = [file.path for file in files], ", ".join(KEYS[table])
+    by_source = {file.source: [other.path for other in files if other.source == file.source] for file in files}
+    if TABLES[table].per == "run_id":
+        # A run has all its rows below one folder, if not in one file.
+        parts, of = [f"SELECT DISTINCT run_id FROM {read_files(paths)}" for paths in by_source.values()], "run_id"
+    else:
+        parts, of = [f"SELECT {key} FROM {read_files([path])}" for path in paths], key
+    shared = f"SELECT 1 FROM ({' UNION ALL '.join(parts)}) GROUP BY {of} HAVING count(*) > 1 LIMIT 1"
+    if len(parts) < 2 or not connection.execute(shared).fetchall():
+        _create_view(connection, table, paths)
+        return
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
+    parts = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
+    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({parts}) ORDER BY {key}, _file, {columns}")
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path]) -> None:
+    empty = create_statement(table, SCHEMAS[table])
+    connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {read_files(paths)}" if paths else empty)
+
+
+def _runs_of(kind: Kind, by_table: Mapping[str, Sequence[SourceFile]]) -> pa.Table:
+    """The rows of the runs of a kind; of several with one id the first."""
+    found = [read_table(file.path, kind.runs) for file in by_table[kind.runs]]
+    rows = pa.concat_tables([SCHEMAS[kind.runs].empty_table(), *found])
+    first: dict[str, int] = {}
+    for place, run_id in enumerate(rows.column("run_id").to_pylist()):
+        first.setdefault(run_id, place)
+    return rows.take(pa.array(first.values(), pa.int64()))
+
+
+def _with_rows(connection: duckdb.DuckDBPyConnection, kind: Kind, runs: pa.Table, left_out: dict[str, str]) -> pa.Table:
+    """The runs that have rows in all tables that their kind needs; the others are noted as left out."""
+    for table in kind.needs if len(runs) else ():
+        there = connection.sql(f"SELECT DISTINCT run_id FROM {table}").to_arrow_table().column("run_id")
+        complete = pc.is_in(runs.column("run_id"), there)
+        for run_id in runs.filter(pc.invert(complete)).column("run_id").to_pylist():
+            left_out[f"{kind.runs}: {run_id}"] = (
+                f"the run {run_id} has no rows of {table}; run `{kind.command}` again, or delete the files that have {run_id} in their name"
+            )
+        runs = runs.filter(complete)
+    return runs
+
+
+def _by_run(files: Sequence[SourceFile], known: set[str], left_out: dict[str, str]) -> dict[str, Path]:
+    """Run -> its file of a table, in the first folder that has one; a run that is still being made has no row yet."""
+    found: dict[str, Path] = {}
+    for file in files:
+        run_id = file.path.stem.removeprefix(f"{file.table}-")
+        if not re.fullmatch("[0-9a-f]{16}", run_id):
+            left_out[file.name] = f"{file.path} has no run in its name; rename it to {file.table}-RUN.parquet"
+        elif run_id in known:
+            found.setdefault(run_id, file.path)
+    return found
