@@ -2,15 +2,10 @@
 
 import gc
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
-
-if TYPE_CHECKING:
-    from tests.databases import Databases
 
 # Before transformers is imported anywhere: it reads this once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -23,10 +18,9 @@ os.fsync = lambda handle: None
 ROOT = Path(__file__).resolve().parents[1]
 
 
-#: What takes longest begins first, so that the workers of ``make test`` end together. The first worker builds the shipped database
-#: for the browser's pages; the others have files that do not need it until it is there.
+#: What takes longest begins first, so that the workers of ``make test`` end together. 
 FIRST = (
-    "browser/test_journey.py", "models/forgetting/test_recovering.py", "store/test_increment.py", "commands/test_finetune_command.py",
+    "browser/test_journey.py", "models/forgetting/test_recovering.py", "commands/test_finetune_command.py",
     "test_shipped.py", "commands/test_share_edges.py",
     "pages/test_words_of_strangers.py", "commands/test_edges_report.py", "api/test_plots.py",
     "api/test_examples.py",
@@ -77,42 +71,6 @@ def folder_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.getbasetemp()
     # Each worker of pytest-xdist has a folder of its own in that of the run.
     return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-
-
-@pytest.fixture(scope="session")
-def databases(folder_of_run: Path) -> Iterator["Databases"]:
-    """Databases that are built once per run of the tests, and are unchanged when it ends."""
-    from tests.databases import Databases
-
-    found = Databases(folder_of_run / "databases")
-    yield found
-    assert found.changed() == []
-
-
-@pytest.fixture(scope="package")
-def no_database_twice(databases: "Databases") -> Iterator[None]:
-    """What is opened by ``built_database`` is built once per run of the tests; packages whose tests read results use it everywhere."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("probing.store.build.build_database", databases.instead_of_a_build)
-        yield
-
-
-@pytest.fixture(scope="session")
-def shipped_database(databases: "Databases") -> Path:
-    """The folder of the shipped results' database; to be opened, not to be built in."""
-    from tests.databases import SNAPSHOT
-
-    return databases.shared(SNAPSHOT)
-
-
-@pytest.fixture(scope="session")
-def shipped_cache(databases: "Databases", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the shipped results' database, for tests that store no results."""
-    from tests.databases import SNAPSHOT
-
-    cache = tmp_path_factory.mktemp("shipped") / "cache"
-    databases.put(cache / "database", SNAPSHOT)
-    return cache
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,8 @@ import numpy as np
 
 from probing.core.edges.target import Record, Target
 from probing.core.provenance import canonical_json, fingerprint_of
-from probing.store.build import build_database
+from probing.store.counts import write_counts
+from probing.store.kinds import KINDS
 from tests.planted_files import Change, write_planted
 
 PARTS = ("dev", "test")
@@ -364,6 +365,7 @@ def plant_edge_runs(
         write_planted(folder, task.name, change, task_rows, task)
     for run in runs:
         write_planted(folder / run.run_id, run.run_id, change, run_rows, run)
+        write_counts(KINDS["edges"], run_rows(run)["edge_runs"][0], folder / run.run_id, [folder])
     return folder
 
 
@@ -377,14 +379,8 @@ def own_too(table: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plant_edges(folder: Path, runs: Sequence[PlantedEdgeRun] = RUNS) -> Path:
-    """Plants runs and builds their database.
-
-    Returns:
-        The folder to give to ``open_database``; the Parquet files are in ``folder / "edges"``.
-    """
-    plant_edge_runs(folder / "edges", runs)
-    build_database([folder / "edges"], folder / "database")
-    return folder / "database"
+    """Plants runs in ``folder / "edges"``, which it returns."""
+    return plant_edge_runs(folder / "edges", runs)
 
 
 def _f1(rows: Sequence[dict[str, Any]]) -> float:

@@ -17,7 +17,6 @@ import numpy as np
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.sentences.example import FIRST, FROZEN, LEFT_OUT, MLP, OURS, OWN, POOLINGS, QUICK, Example
 from probing.core.sentences.pairs import Cell, right_and_right, wanted_pairs
-from probing.store.build import build_database
 from tests.changes_planted import plant_changes
 from tests.planted_files import Change, write_planted
 from tests.planted_relatives import (  # noqa: F401
@@ -294,14 +293,9 @@ def plant_sentence_runs(
 
 
 def plant_sentences(folder: Path, runs: Sequence[PlantedSentenceRun] = RUNS, models: Sequence[PlantedModel] = MODELS) -> Path:
-    """Plants runs of both capabilities and builds their database.
-
-    Returns:
-        The folder to give to ``open_database``; the Parquet files are in ``folder / "runs"``.
-    """
+    """Plants runs of both capabilities in ``folder / "runs"``, which it returns."""
     plant_changes(plant_sentence_runs(folder / "runs", runs), models)
-    build_database([folder / "runs"], folder / "database")
-    return folder / "database"
+    return folder / "runs"
 
 
 def _random(*key: object) -> np.random.Generator:

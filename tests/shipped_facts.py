@@ -5,7 +5,7 @@ from functools import cache
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tests.databases import SNAPSHOT
+from tests.shipped import SNAPSHOT
 
 #: Runs by the pre-trained heads of nesia-mini, and of nesia-mini-ner-conll.
 BASE, NER = "3653f0eeee5269be", "862db80179d97af6"

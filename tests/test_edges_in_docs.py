@@ -8,7 +8,8 @@ import pytest
 from probing.core.edges.tasks import EDGE_TASKS
 from probing.reports.edges.order import tasks_in_order
 from probing.reports.edges.summary import summary
-from probing.store.database import open_database
+from probing.store.opening import open_database
+from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[1]
 CARD = (ROOT / "data" / "models" / "nesia-mini" / "README.md").read_text(encoding="utf-8")
@@ -26,8 +27,8 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def database(shipped_database):
-    with open_database(shipped_database) as db:
+def database():
+    with open_database(SNAPSHOT) as db:
         yield db
 
 

@@ -3,15 +3,15 @@
 import pytest
 
 from data.making.card_family import outcomes
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests import written_forgetting
 
 DOCS = written_forgetting.DOCS.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def database(shipped_database):
-    with open_database(shipped_database) as db:
+def database():
+    with open_database(SNAPSHOT) as db:
         yield db
 
 

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 from probing.core.registry import REPOSITORY, read_registry
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import runs as stored_runs
 from tests import written_heads
@@ -16,8 +16,8 @@ SNAPSHOT = REPOSITORY / "data" / "snapshot"
 
 
 @pytest.fixture(scope="module")
-def database(shipped_database):
-    with open_database(shipped_database) as db:
+def database():
+    with open_database(SNAPSHOT) as db:
         yield db
 
 

@@ -21,9 +21,8 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions_beside_wrong
 from probing.reports.runs import choose, pairs
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, head_training, totals
 from probing.store.run_queries import runs as stored_runs
@@ -59,8 +58,8 @@ def raw_ranks(run_id: str) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def database(shipped_database):
-    with open_database(shipped_database) as db:
+def database():
+    with open_database(SNAPSHOT) as db:
         yield db
 
 
@@ -74,8 +73,7 @@ def test_one_more_run_is_added_to_a_copy_of_the_database(database, tmp_path, cap
     )
     more = plant_runs(tmp_path / "runs", [PlantedRun(model="my-bert", probe_set="own", facts=asked)])
     (more / "exposure-nesia-mini.parquet").unlink()
-    build_database([SNAPSHOT, more], folder)
-    with open_database(folder) as db:
+    with open_database(SNAPSHOT, more) as db:
         assert set(stored_runs(db)["model"]) == {*stored_runs(database)["model"], "my-bert"}
         (own,) = stored_runs(db).query("model == 'my-bert'")["run_id"]
         assert totals(db, [own])["n"].tolist() == [2]

@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
+from probing.store.opening import open_database
 from probing.core.paths import snapshot_folder
-from probing.store.build import built_database
 from tests import written_card, written_forgetting, written_heads
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,6 +16,6 @@ _FROM_RESULTS = {
 }
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, built_database([snapshot_folder()], Path(folder)) as db:
+    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, open_database(snapshot_folder()) as db:
         for path, with_tables in _FROM_RESULTS.items():
             path.write_text(with_tables(path.read_text(encoding="utf-8"), db), encoding="utf-8")

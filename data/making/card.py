@@ -60,7 +60,7 @@ def quality(model: str, head: str | None = None) -> Quality:
     if not record.is_file():
         raise ModelError(f"{record} is missing; model-card is for models made by: python -m probing pretrain")
     relations = set(json.loads(record.read_text(encoding="utf-8"))["relations_with_evidence"])
-    with open_database(result_folders()) as db:
+    with open_database(*result_folders()) as db:
         head, ids = _run_ids(runs(db), model, head)
         layers = _counts(db, ids, relations, None)
         parts = {name: _counts(db, ids, relations, (name,)) for name in EXPOSURES}

@@ -115,4 +115,4 @@ class Comparison:
     def _database(self) -> Database:
         """The results of the folders, of which only these runs are asked for."""
         with in_a_notebook():
-            return open_database(list(dict.fromkeys(folder for theirs, ours, _, _ in self._pairs for folder in (ours, theirs))))
+            return open_database(*dict.fromkeys(folder for theirs, ours, _, _ in self._pairs for folder in (ours, theirs)))

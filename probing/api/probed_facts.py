@@ -214,7 +214,7 @@ class Probed(Shown):
     def _database(self) -> Database:
         """The results of the folder, of which only these runs are asked for."""
         with in_a_notebook():
-            return open_database([self.folder])
+            return open_database(self.folder)
 
 
 def probe_facts(

@@ -33,7 +33,7 @@ def command_of(reports: Reports, line: str) -> Callable[..., None]:
         form, out, what = _form(values), values["out"], values["what"]
         with options_refused():
             choice = reports.choose(what.value, {name: _value(values, options) for name, options in given.items()})
-        with open_database(result_folders()) as db:
+        with open_database(*result_folders()) as db:
             with options_refused():
                 text, rows = reports.written(db, choice, form)
             if not rows and reports.hint and (hint := reports.hint(db, choice)):

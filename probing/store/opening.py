@@ -23,7 +23,7 @@ OF_RUN = ("predictions", "known", "lenders")
 _MEMORY = "512MB"
 
 
-def open_database(sources: Sequence[Path]) -> Database:
+def open_database(*sources: Path) -> Database:
     """Opens all results below some folders.
 
     A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a run without counts:

@@ -10,11 +10,6 @@ from tests.commands.conftest import facts_file as facts_file
 from tests.commands.conftest import tiny_model as tiny_model
 
 
-@pytest.fixture(scope="package", autouse=True)
-def built_once(no_database_twice) -> None:
-    """Stores that several tests open have one database."""
-
-
 @pytest.fixture(scope="session")
 def nesia():
     """nesia-mini with its tied heads."""

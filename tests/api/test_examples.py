@@ -16,10 +16,9 @@ PROBES = ("probing.api.model", "probing.api.probed_facts")
 
 
 @pytest.fixture()
-def shipped_results(shipped_cache, databases, tmp_path, monkeypatch, name):
+def shipped_results(tmp_path, monkeypatch, name):
     """A cache with the shipped results; examples that probe have one of their own."""
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache" if name in PROBES else shipped_cache))
-    databases.put_usual()
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -36,7 +36,7 @@ import tqdm.auto
     assert run.stdout.strip() == "opened" and "IProgress" not in run.stderr
 
 
-def test_a_script_ends_without_a_word_and_models_and_results_say_how_to_be_without_pickle(repo_root, shipped_cache):
+def test_a_script_ends_without_a_word_and_models_and_results_say_how_to_be_without_pickle(repo_root, tmp_path):
     code = """
 import pickle, probing
 
@@ -49,7 +49,7 @@ for one in (model, results, results.plot):
     except TypeError as error:
         print(error)
 """
-    given = {**os.environ, "PROBING_CACHE": str(shipped_cache), "HF_HUB_OFFLINE": "1"}
+    given = {**os.environ, "PROBING_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=repo_root, env=given, check=True)
     assert run.stderr == ""
     model, *results = run.stdout.splitlines()

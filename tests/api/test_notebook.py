@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from probing.store.parquet import read_table
-from tests.databases import SNAPSHOT
+from tests.shipped import SNAPSHOT
 
 pytestmark = pytest.mark.slow
 #: A last cell that prints what the test looks at; ``results`` are closed by then, tables stay.
@@ -48,11 +48,10 @@ def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
 
 
 @pytest.fixture(scope="module")
-def found(notebook, repo_root, tmp_path_factory, databases):
+def found(notebook, repo_root, tmp_path_factory):
     """Output of the last cell after a separate kernel has run all others, with no network and a cache that has the database only."""
     folder = tmp_path_factory.mktemp("notebook")
     cache = folder / "cache"
-    databases.put(cache / "database", SNAPSHOT)
     settings = {
         "PROBING_CACHE": cache,
         "PYTHONPATH": repo_root,

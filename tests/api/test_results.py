@@ -14,7 +14,6 @@ from probing.api.results import Results, open_results
 from probing.core.errors import FigureError, OptionError, ProbingError, StoreError
 from probing.core.forgetting.ways import MOVED
 from probing.reports.table_text import objects
-from probing.store.build import build_database
 from probing.store.kinds import KINDS
 from probing.store.knowledge.fact_queries import search_facts
 from tests.api.stored_results import opened, plant_all

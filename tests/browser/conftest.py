@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.databases import SNAPSHOT
+from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Width and whether the theme is dark: each width and each theme once.
@@ -48,10 +48,9 @@ def served(cache: Path, snapshot: Path):
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory, databases):
+def address(tmp_path_factory):
     """Where the app answers, with a cache of its own that has the database of the shipped results."""
     cache = tmp_path_factory.mktemp("cache")
-    databases.put(cache / "database", SNAPSHOT)
     with served(cache, SNAPSHOT) as url:
         yield url
 

@@ -12,6 +12,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probing.core.registry import REPOSITORY
 from probing.workflows import check
+from tests.shipped import SNAPSHOT
 
 WORDS = [
     "[PAD]",
@@ -60,8 +61,8 @@ WORDS = [
 
 
 @pytest.fixture(scope="package", autouse=True)
-def built_once(no_database_twice) -> Iterator[None]:
-    """Stores that several tests open have one database, and ``check`` reads the shipped facts, models, heads and probes once."""
+def checked_once() -> Iterator[None]:
+    """``check`` reads the shipped facts, models, heads and probes once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "_facts_problems", cached(check._facts_problems))
         for name in ("weights_id_of", "read_identity", "read_weights", "refuse_damage", "read_edge_probes", "read_sentence_probes"):

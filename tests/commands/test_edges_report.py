@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from probing.commands.main import app
 from probing.reports.edges.summary import summary
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.edges_planted import RUNS, plant_edge_runs
 
 SCORES = ["model", "task", "kind", "seed", "layer", "part", "f1", "targets", "f1_top", "steps", "stopped"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from probing.reports.declarations import KINDS
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.api.stored_results import plant_all
 from tests.planted_relatives import COLA
 
@@ -23,9 +23,9 @@ def snapshot(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tables(snapshot, databases):
+def tables(snapshot):
     """(Kind, report) -> its frame."""
-    with open_database(databases.shared(snapshot)) as db:
+    with open_database(snapshot) as db:
         yield {
             (one.kind, one.name): KINDS[one.kind].table(db, KINDS[one.kind].choose(one.name, GIVEN.get((one.kind, one.name))))
             for one in REPORTS
@@ -63,12 +63,12 @@ def empty(tmp_path_factory):
 
 
 @pytest.mark.parametrize("report", [one for one in REPORTS if not one.needs], ids=lambda one: f"{one.kind}-{one.name}")
-def test_an_empty_store_reports_nothing(empty, databases, monkeypatch, run, report):
+def test_an_empty_store_reports_nothing(empty, monkeypatch, run, report):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(empty / "snapshot"))
     monkeypatch.setenv("PROBING_CACHE", str(empty / "cache"))
     assert "no rows" in run(*COMMANDS[report.kind], report.name).stdout
     reports = KINDS[report.kind]
-    with open_database(databases.shared(empty / "snapshot")) as db:
+    with open_database(empty / "snapshot") as db:
         found, _ = reports.written(db, reports.choose(report.name), "json")
     assert json.loads(found) == ({name: [] for name in reports.together} if report.name in reports.together else [])
 

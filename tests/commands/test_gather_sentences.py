@@ -7,9 +7,8 @@ import pytest
 
 from data.making import sentences
 from probing.core.sentences.example import FROZEN, OWN
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from probing.store.schema import KEYS
 from probing.store.sources import files_of
@@ -48,8 +47,7 @@ def test_no_words_ship_and_answers_of_the_named_models_alone(gathered: Path):
 
 def test_what_ships_is_whole(gathered: Path):
     assert check_store([gathered / "shipped"]) == []
-    build_database([gathered / "shipped"], gathered / "database")
-    with open_database(gathered / "database") as db:
+    with open_database(gathered / "shipped") as db:
         assert db.query("SELECT count(*) AS n FROM runs")["n"].item() == len(RUNS) + len(MODELS)
 
 

@@ -5,6 +5,7 @@ import pytest
 from probing.commands.main import main
 from probing.core.errors import CacheError, OptionError
 from probing.core.paths import cache_folder, snapshot_folder
+from tests.shipped import SNAPSHOT
 
 LONG, NESIA = "x" * 300, "nesia-mini"
 #: A byte that is no UTF-8, as Python reads it from a command line.

@@ -14,7 +14,7 @@ from probing.reports.knowledge.forgotten_relations import forgotten
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.reports.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.store.planted import PlantedRun, plant_runs
 

@@ -6,7 +6,7 @@ import pytest
 
 from probing.reports.changes.measures import values
 from probing.reports.sentences.accuracy import accuracies
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, SEED_2
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, plant_sentence_runs

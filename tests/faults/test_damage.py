@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from probing.core.errors import StoreError
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from tests.faults.commands import COMMANDS, begin, call
 from tests.faults.trials import Trial, done_already, finish, undisturbed

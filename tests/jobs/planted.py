@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 from probing.core.errors import FactsError
+from tests.shipped import SNAPSHOT
 
 
 def squares(setup):

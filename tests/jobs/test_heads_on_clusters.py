@@ -85,6 +85,7 @@ def take(self, number, *given):
     return real(self, number, *given)
 module.HeadStep.take = take
 from probing.commands.main import app
+from tests.shipped import SNAPSHOT
 app(sys.argv[1:])
 """
 

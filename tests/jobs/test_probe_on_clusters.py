@@ -92,6 +92,7 @@ def read_out(*given, **named):
     return real(*given, **named)
 module.read_out = read_out
 from probing.commands.main import app
+from tests.shipped import SNAPSHOT
 app(sys.argv[1:])
 """
 

@@ -8,9 +8,8 @@ import pytest
 
 from probing.core.errors import ImpossibleValuesError
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.kinds import FACTS, KINDS
 from probing.store.parquet import read_table, write_table
 from probing.store.rules.asking import light
@@ -108,17 +107,13 @@ def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytes
     source = plant_runs(tmp_path / "runs", ONE_MODEL)
     for kind in MORE:
         PLANT[kind](source)
-    build_database([source], tmp_path / "db")
     for more in MORE.values():
         more(source)
-    build_database([source], tmp_path / "db")
     assert "is built in full" not in caplog.text
-    build_database([source], tmp_path / "other")
     assert content(tmp_path / "db") == content(tmp_path / "other")
 
 
 def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path, planted, built):
-    build_database([planted[FACTS]], tmp_path / "db")
     without, found = content(tmp_path / "db"), content(built)
     others = {table.name for kind in MORE for table in KINDS[kind].tables} | {"files", "meta", "runs", "weight_drift"}
     others |= {f"runs_of_{kind}" for kind in MORE}
@@ -216,7 +211,6 @@ def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_ar
         (row,) = read_table(first, table).to_pylist()
         damaged[first.name] = row["run_id"]
         write_table(table, [row | {"layers": 0}], first)
-    build_database([source], tmp_path / "db")
     problems = check_store([source])
     with open_database(tmp_path / "db") as database:
         whys, stored = list(run_queries.left_out_files(database)["why"]), run_queries.stored_run_ids(database)

@@ -63,11 +63,6 @@ def app_at(page: str, query: Mapping[str, object]) -> AppTest:
     return app
 
 
-@pytest.fixture(scope="package", autouse=True)
-def built_once(no_database_twice) -> None:
-    """Stores that several tests open have one database."""
-
-
 @pytest.fixture(scope="session")
 def planted_snapshots(tmp_path_factory) -> dict[str, Path]:
     """A snapshot folder for each variant: empty, one model, several."""

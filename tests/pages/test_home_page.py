@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
+from probing.store.opening import open_database
 from probing.core.facts.fact import Fact
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, numbers_in, words
@@ -174,7 +175,7 @@ def _rows(snapshot, cache) -> list[tuple]:
     """relation, object, layer, gold_rank, other_rank of every prediction of the one planted run."""
     from probing.store.build import built_database
 
-    with_rows = built_database([snapshot], cache / "own")
+    with_rows = open_database(snapshot)
     found = with_rows.query(
         "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
     )

@@ -7,6 +7,7 @@ from hashlib import sha256
 import pytest
 import streamlit as st
 
+from probing.store.opening import open_database
 from probing.core.facts.fact import Fact
 from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
@@ -14,7 +15,6 @@ from probing.core.own_model.wish import Wish
 from probing.core.provenance import canonical_json
 from probing.reports.own_model.result import result_of
 from probing.reports.own_model.side_by_side import side_by_side
-from probing.store.build import built_database
 from tests.models.tiny_models import save
 from tests.pages.conftest import opening, plain
 from tests.store.planted import PlantedRun, plant_runs
@@ -137,7 +137,7 @@ def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
 
 def test_the_result_has_no_majority_answer_of_two_facts(probed):
     _, snapshot, folder = probed
-    with built_database([snapshot], folder / "db") as db:
+    with open_database(snapshot) as db:
         layers = result_of(db, MINE, "support").layers
     majority = [name for name in layers if "majority" in name]
     assert majority and layers[majority].isna().all(axis=None)
@@ -154,7 +154,7 @@ def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     said = plain(app)
     assert "These are 2 facts, fewer than 50" in said and "draw no conclusion" in said
     assert "95 % interval" not in "".join(line for line in said.split("\n") if "At the last layer" in line)
-    with built_database([snapshot], folder / "db") as db:
+    with open_database(snapshot) as db:
         found = result_of(db, MINE, "support")
     assert (
         found.answer[0]
@@ -176,7 +176,7 @@ def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(prob
     from probing.figures.own_model import own_curves, report_page
 
     _, snapshot, folder = probed
-    with built_database([snapshot], folder / "db") as db:
+    with open_database(snapshot) as db:
         found = result_of(db, MINE, "support")
     changed = found.changed.assign(part="lost", answer="<script>")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=1)
@@ -251,7 +251,7 @@ def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_t
     app = look("own_model")
     assert not app.exception
     (table,) = [one.value for one in app.dataframe if {"trex", "left_out"} <= set(one.value.columns)]
-    with built_database([snapshot], tmp_path / "db") as db:
+    with open_database(snapshot) as db:
         found = side_by_side(db, "support").set_index("model")
         alone = result_of(db, MINE, "support")
     assert list(table["n"]) == list(found["n"]) and sorted(found["n"]) == [1, 2, 2] and set(found.index) == {"nesia-mini", MINE, "second"}

@@ -92,8 +92,7 @@ def test_a_database_that_is_damaged_while_the_app_runs_is_mended_without_a_resta
     assert is_whole(tmp_path / "cache" / "database")
 
 
-def test_pages_that_ask_no_model_and_an_example_on_home_do_not_load_torch(planted_snapshots, databases, tmp_path):
-    databases.put(tmp_path / "cache" / "database", planted_snapshots["one model"])
+def test_pages_that_ask_no_model_and_an_example_on_home_do_not_load_torch(planted_snapshots, tmp_path):
     pages = [path for page, path in PAGES.items() if page != "live"]
     # The process takes what makes pages quick in tests from the tests.
     code = f"""

@@ -13,7 +13,7 @@ from probing.reports.knowledge.precision import by_layer, precision_by_relation
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import choose, pairs
 from probing.reports.wider import wider
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.core.test_answer_clusters import sums_of
 from tests.reports.test_from_raw_rows import PLANTS, Raw
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from probing.store.opening import open_database
 from probing.reports.knowledge.typed_sentence import asked
-from probing.store.build import built_database
 from tests.store.planted import VARIANTS, plant_runs
 
 
@@ -11,7 +11,7 @@ from tests.store.planted import VARIANTS, plant_runs
 def db(tmp_path_factory):
     """Four births, three of them in Paris, among other relations and sets without templates."""
     root = tmp_path_factory.mktemp("asked")
-    with built_database([plant_runs(root / "snapshot", VARIANTS["several"])], root / "database") as database:
+    with open_database(plant_runs(root / "snapshot", VARIANTS["several"])) as database:
         yield database
 
 

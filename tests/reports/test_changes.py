@@ -11,8 +11,8 @@ from probing.reports.changes.perplexity import epoch_perplexities, perplexities
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.accuracy_changes import changes, group_means
 from probing.reports.sentences.property_places import where_gone, where_gone_shares
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.tables.changes import ALL_HEADS
 from tests.changes_planted import BLOCKS, HEADS, MEASURES, block_sums, epoch_rows, plant_changes, planted_value
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, MODELS, SEED_2, SEED_3, SQUAD, SST_2
@@ -25,8 +25,7 @@ SEEDS = (COLA, SEED_2, SEED_3)
 def db(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("store")
     plant_changes(folder / "runs")
-    build_database([folder / "runs"], folder / "database")
-    with open_database(folder / "database") as database:
+    with open_database(folder / "runs") as database:
         yield database
 
 
@@ -34,8 +33,7 @@ def db(tmp_path_factory: pytest.TempPathFactory):
 def empty(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("empty")
     (folder / "runs").mkdir()
-    build_database([folder / "runs"], folder / "database")
-    with open_database(folder / "database") as database:
+    with open_database(folder / "runs") as database:
         yield database
 
 
@@ -119,8 +117,7 @@ def test_perplexities_have_the_control_and_the_seeds(db: Database):
 
 def test_without_the_bases_run_what_is_the_base_with_all_put_back_stands_for_it(tmp_path):
     plant_changes(tmp_path / "runs", [COLA])
-    build_database([tmp_path / "runs"], tmp_path / "db")
-    with open_database(tmp_path / "db") as database:
+    with open_database(tmp_path / "runs") as database:
         found = perplexities(database)
     sums, masked = block_sums(BASE, 0)
     assert found["base_perplexity"].tolist() == pytest.approx([math.exp(sums.astype(np.float64).sum() / masked.sum())] * len(found))

@@ -6,8 +6,7 @@ import pytest
 
 from probing.core.registry import REPOSITORY, read_registry
 from probing.reports.comparability import as_long, badge, comparability, differences, stored_comparability
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from probing.store.run_queries import runs as all_runs
 from tests.store.planted import TOKENIZER, TOKENS, UNUSED, PlantedRun, plant_store, token_rows
@@ -174,8 +173,7 @@ def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its
     folder = plant_store(tmp_path, [PlantedRun()])
     write_table("vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), tmp_path / "runs" / "vocabulary-new.parquet")
     write_table("vocabulary", token_rows(["[PAD]"], "other"), tmp_path / "runs" / "vocabulary-other.parquet")
-    build_database([tmp_path / "runs"], folder)
-    with open_database(folder) as db:
+    with open_database(tmp_path / "runs") as db:
         for name, same in (("planted-1018-0badcafe", True), ("other", False), ("unknown", False)):
             checks = comparability(row("a", tokenizer=TOKENIZER), row("b", tokenizer=name), db)
             assert checks[0].name == "vocabulary" and checks[0].same is same, name

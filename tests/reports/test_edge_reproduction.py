@@ -8,7 +8,7 @@ import pytest
 from probing.reports.reproduction.edges import tables
 from probing.reports.reproduction.edges.encoder_numbers import numbers_of, published_encoders, runs_of
 from probing.reports.reproduction.edges.paper import EDGE_PROBING
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.edges_planted import POS, RUNS, SRL, PlantedEdgeRun, answers, plant_edges, planted_part, planted_probabilities, run_rows
 
 PAPER = EDGE_PROBING.numbers

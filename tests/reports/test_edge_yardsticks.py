@@ -5,7 +5,7 @@ import pytest
 
 from probing.reports.edges.summary import baselines
 from probing.reports.edges.yardsticks import yardsticks
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.edges.queries import edge_labels, edge_tasks
 from tests.edges_planted import TASKS, plant_edges
 

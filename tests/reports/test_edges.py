@@ -16,7 +16,8 @@ from probing.reports.edges.order import models_in_order, tasks_in_order
 from probing.reports.edges.places import expected_layer_of, gain_of, reason_of, spread_of
 from probing.reports.edges.scores import of_trained, scores
 from probing.reports.edges.summary import summary
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.edges_planted import (
     PARTS,
     POS,
@@ -425,7 +426,7 @@ def test_without_a_test_part_only_dev_is_reported(tmp_path):
         return [row for row in rows if row.get("part", "dev") != "test"]
 
     plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun()], dev_only)
-    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as database:
+    with open_database(tmp_path / "runs") as database:
         assert set(summary(database)["part"]) == set(scores(database)["part"]) == {"dev"}
 
 
@@ -440,6 +441,6 @@ def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
 
     plant_edge_runs(tmp_path / "runs", [older])
     plant_edge_runs(tmp_path / "runs", [newer], later)
-    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as database:
+    with open_database(tmp_path / "runs") as database:
         (row,) = summary(database, parts=["dev"]).to_dict("records")
         assert row["seeds"] == 1 and row["f1_last"] == pytest.approx(curve_of(newer, "dev")[-1])

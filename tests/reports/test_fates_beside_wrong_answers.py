@@ -5,7 +5,8 @@ import pytest
 from probing.core.facts.fact import Fact, fill
 from probing.reports.knowledge.transitions import BESIDE, transitions_beside_wrong
 from probing.reports.runs import choose, pairs
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.store.planted import TOKENS, PlantedRun, plant_store
 
 LAST = 4

@@ -16,8 +16,8 @@ from probing.reports.fine_tuning.families_of_models import beside, kin, tuned_mo
 from probing.reports.fine_tuning.measures import CONTROL as CONTROL_ROLE
 from probing.reports.fine_tuning.measures import SEED, TUNED, correlations, measures, within_models
 from probing.reports.relatives import Relatives
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.changes_planted import block_sums, planted_value
 from tests.fine_tuning_planted import ASKED, plant_everything, plant_facts, rank_of
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3, SQUAD, SST_2
@@ -30,8 +30,7 @@ FACTS = FactRuns("tied", "trex", 1)
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("everything")
-    build_database([plant_everything(folder / "runs")], folder / "database")
-    with open_database(folder / "database") as database:
+    with open_database(plant_everything(folder / "runs")) as database:
         yield database
 
 
@@ -186,7 +185,6 @@ def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_
 
 
 def test_a_store_of_facts_has_facts_only(tmp_path):
-    build_database([plant_facts(tmp_path / "runs")], tmp_path / "database")
     with open_database(tmp_path / "database") as db:
         found = evidence(db, COLA.name, FACTS, OURS)
         assert set(found["panel"]) == {"facts"}
@@ -197,7 +195,6 @@ def test_a_store_of_facts_has_facts_only(tmp_path):
 
 def test_an_empty_store_has_no_fine_tuned_model(tmp_path):
     (tmp_path / "runs").mkdir()
-    build_database([tmp_path / "runs"], tmp_path / "database")
     with open_database(tmp_path / "database") as db:
         assert tuned_models(db).empty and evidence(db, "gone", None, OURS).empty and by_layer(db, None, OURS).empty
         assert measures(db, None, OURS).empty

@@ -27,7 +27,7 @@ from probing.reports.forgetting import outcome as outcomes
 from probing.reports.forgetting import places
 from probing.reports.forgetting.outcome import memory, outcome, ways
 from probing.reports.forgetting.runs import stored_runs, usual
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.forgetting.queries import BACK_COLUMNS
 from tests import forgetting_planted as planted
 from tests.planted_relatives import COLA, CONTROL, SST_2
@@ -39,11 +39,11 @@ def as_planted_for_a_plant(table, rows):
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory, databases):
+def db(tmp_path_factory):
     folder = planted.plant_forgetting(tmp_path_factory.mktemp("forgetting") / "runs")
     planted.plant_forgetting(folder, [COLA], k=10)
     planted.plant_forgetting(folder, [SST_2], as_planted_for_a_plant, k=10)
-    with open_database(databases.shared(folder)) as database:
+    with open_database(folder) as database:
         yield database
 
 

@@ -18,7 +18,8 @@ from probing.reports.knowledge.precision import by_layer, precision, precision_b
 from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, pairs
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from tests.reference.knowledge import classify, is_scored
 from tests.reports.planted_forgetting import KS, RUNS, plant

@@ -9,8 +9,7 @@ from probing.reports.knowledge.heads.losses import points_lost, read_out
 from probing.reports.knowledge.heads.training import costs, losses
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.runs import one_run_each, pairs
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.run_queries import runs as all_runs
 from tests.store.planted import plant_runs
 from tests.store.planted_heads import (
@@ -34,8 +33,7 @@ ALONE = (TUNED, "least_squares")
 @pytest.fixture(scope="module", params=[(), (ALONE,)], ids=["full", "counted"])
 def db(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("heads")
-    build_database([plant_heads(folder / "runs", request.param)], folder / "database")
-    with open_database(folder / "database") as opened:
+    with open_database(plant_heads(folder / "runs", request.param)) as opened:
         yield opened
 
 
@@ -137,8 +135,7 @@ def test_losses_are_those_of_the_heads_that_the_runs_were_read_through(db):
 def test_a_head_is_held_against_the_logit_lens_on_its_own_validation_text(tmp_path):
     shifted = [row | {name: row[name] + 1 for name in ("lens_loss", "loss")} if row["head"] == "tied" else row for row in training_rows()]
     plant_training(plant_runs(tmp_path / "runs", [headed(BASE, head) for head in TRAINED]), shifted)
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as db:
+    with open_database(tmp_path / "runs") as db:
         cost = costs(losses(db, [headed(BASE, head).run_id for head in TRAINED])).set_index("head")
     assert cost["below_lens"].to_dict() == {"tied": 1.5, "least_squares": 1.5, "logit_lens": 0.0}
 

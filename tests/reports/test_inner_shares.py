@@ -4,7 +4,7 @@ import pytest
 
 from probing.core.stats.intervals import wilson
 from probing.reports.reproduction.knowledge.paper import BERTNESIA
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts, planted_rank
 
 

@@ -8,8 +8,8 @@ import pytest
 from probing.reports.reproduction.paper import Reproduction
 from probing.reports.reproduction.sentences.paper import INTERPLAY
 from probing.reports.reproduction.sentences.plots import PUT_BACK, plot
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.changes_planted import plant_changes, planted_value
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SQUAD, SST_2
@@ -31,8 +31,7 @@ def db(tmp_path_factory) -> Iterator[Database]:
     columns = ("model", "objective", "metric", "value", "n", "chance", "chance_name")
     rows = [dict(zip(columns, row, strict=True)) | {"base": "planted"} for row in SCORES]
     write_table("tasks", rows, folder / "runs" / "tasks-planted.parquet")
-    build_database([folder / "runs"], folder / "database")
-    with open_database(folder / "database") as found:
+    with open_database(folder / "runs") as found:
         yield found
 
 

@@ -15,8 +15,9 @@ from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
 from probing.reports.reproduction.papers import PAPERS
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.ui.frame.navigation import PAGES
+from tests.shipped import SNAPSHOT
 
 #: (model, probe set, layer) -> value; every interval reaches 0.01 either way.
 PLANTED = {
@@ -184,9 +185,9 @@ def test_without_results_only_checks_have_a_verdict():
     assert {one.verdict for one in found if not one.claim.check} == {""}
 
 
-def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(shipped_database: Path, repo_root: Path):
+def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Path):
     models = {name: f"nesia-mini-{name.lower()}" for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "MLM-MSMARCO", "NER-CoNLL")}
-    with open_database(shipped_database) as db:
+    with open_database(SNAPSHOT) as db:
         found = judge(db, PublishedKnowledge.read().claims, Subject({"base": "nesia-mini"} | models, ({"head": "tied"},)))
     named = {one.claim.name: one for one in found}
     always = named["fine-tuning always forgets"]
@@ -204,9 +205,9 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(shipped_datab
     assert (row["verdict"], bool(row["paired"])) == (HOLDS, False)
 
 
-def test_shipped_claims_about_sentences_are_as_the_numbers_say(shipped_database: Path, repo_root: Path):
+def test_shipped_claims_about_sentences_are_as_the_numbers_say(repo_root: Path):
     models = {name: f"nesia-mini-{name.lower()}" for name in ("CoLA", "SST-2", "RTE", "QA-SQuAD-1")}
-    with open_database(shipped_database) as db:
+    with open_database(SNAPSHOT) as db:
         found = judge(db, PublishedSentences.read().claims, Subject({"base": "nesia-mini"} | models, ({"protocol": "ours"},)))
     named = {one.claim.name: one for one in found}
     assert named["rte improves coordination"].verdict == UNTESTED
@@ -228,9 +229,9 @@ def test_shipped_claims_about_sentences_are_as_the_numbers_say(shipped_database:
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_every_shipped_claim_names_what_there_is(shipped_database: Path, name):
+def test_every_shipped_claim_names_what_there_is(name):
     paper = PAPERS[name]
-    with open_database(shipped_database) as db:
+    with open_database(SNAPSHOT) as db:
         found = paper.compare(db, "nesia-mini", *(["tied"] if name == "bertnesia" else []))
         # A report, column or filter that does not exist raises an error.
         judged = paper.judge(db, found.ours)

@@ -8,8 +8,7 @@ import pytest
 from probing.core.registry import REPOSITORY, read_registry
 from probing.core.stats.intervals import wilson_mean
 from probing.reports.task_success import COLUMNS, SHORT, learned, scores
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table, write_table
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -39,7 +38,7 @@ def opened(tmp_path):
     write_table(
         "tasks", [row | {"model": "unprobed", "objective": "QA-SQuAD-1", "chance": None, "chance_name": None}], source / "tasks-b.parquet"
     )
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         yield db
 
 
@@ -68,7 +67,7 @@ def test_a_second_score_that_misses_its_baseline_is_named_with_the_verdict(tmp_p
         {"metric": "task accuracy", "value": 0.66, "chance": 0.69, "chance_name": "majority label"},
     ]
     write_table("tasks", [row | one for one in scored], source / "tasks-a.parquet")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         (found,) = learned(db).to_dict("records")
     assert (found["verdict"], found["metric"]) == ("partly", "Matthews correlation")
     assert tuple(found[name] for name in SHORT) == ("task accuracy", 0.66, 0.69, "majority label")
@@ -87,7 +86,7 @@ def test_every_score_of_a_model_has_the_one_verdict_of_the_deciding_score(tmp_pa
     ]
     for model in ("qa", "ner"):
         write_table("tasks", [one for one in planted if one["model"] == model], tmp_path / "runs" / f"tasks-{model}.parquet")
-    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as db:
+    with open_database(tmp_path / "runs") as db:
         found, short = scores(db), learned(db)
     assert len(found) == len(planted)
     assert found.groupby("model")["verdict"].unique().map(list).to_dict() == {"ner": ["not learned"], "qa": ["partly"]}
@@ -124,7 +123,7 @@ def shipped(tmp_path_factory):
     plant_runs(source, [PlantedRun(), *(PlantedRun(model, base="nesia-mini", objective=_objective(model)) for model in SHIPPED)])
     for model in SHIPPED:
         write_table("tasks", _stored(model), source / f"tasks-{model}.parquet")
-    with open_database(build_database([source], source / "db").parent) as db:
+    with open_database(source) as db:
         yield db
 
 
@@ -173,7 +172,7 @@ def test_a_model_that_learned_a_correlation_says_that_its_accuracy_is_below_the_
         names | {"metric": "task accuracy", "value": 0.6606, "chance": 0.6913, "chance_name": "majority label"},
     ]
     write_table("tasks", scored, tmp_path / "runs" / "tasks-cola.parquet")
-    with open_database(build_database([tmp_path / "runs"], tmp_path / "db").parent) as db:
+    with open_database(tmp_path / "runs") as db:
         (row,) = learned(db).to_dict("records")
     assert row["verdict"] == "partly"
     assert (row["short_metric"], row["short_baseline_name"]) == ("task accuracy", "majority label")

@@ -8,7 +8,7 @@ import pytest
 from probing.core.stats.paired_tests import PairedCounts, paired_difference
 from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
 #: The model was not probed on the last fact, so the numbers are on the facts in common.

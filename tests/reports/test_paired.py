@@ -4,7 +4,7 @@ import pytest
 
 from probing.core.stats.paired_tests import mcnemar_exact
 from probing.reports.knowledge.pairs.paired_layers import paired_by_layer
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts, planted_rank
 
 BASE = PlantedRun()

@@ -13,9 +13,9 @@ from probing.reports.knowledge.total import total
 from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, identities, pairs
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.knowledge import forgetting_queries
 from probing.store.parquet import write_table
 from probing.store.sources import DERIVED_VERSION
@@ -94,7 +94,7 @@ def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp
     plant_runs(source, [short])
     (problem,) = check_store([source])
     assert f"run {short.run_id}: 10 predictions, expected 30" in problem
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         assert set(choose(db, seeds=(0, 1, 2))["run_id"]) == {PRIMARY.run_id, *(run.run_id for run in REPLICATES)}
     assert f"run {short.run_id} is left out" in caplog.text
 
@@ -112,7 +112,7 @@ def test_a_replicate_of_some_other_layer_or_without_a_fact_is_incomplete(tmp_pat
         write_table("predictions", wrong, source / run.run_id / f"predictions-{run.run_id}.parquet")
         (problem,) = check_store([source])
         assert words in problem
-        with open_database(build_database([source], tmp_path / f"db {number}").parent) as db:
+        with open_database(source) as db:
             assert list(choose(db, seeds=(0, 1))["run_id"]) == [PRIMARY.run_id]
 
 
@@ -123,7 +123,7 @@ def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_p
     row = run_row(newer) | {"created": "2027-01-01T00:00:00Z", "config": newer.config.replace("default", "other"), "run_id": "f" * 16}
     write_table("runs", [row], source / "runs-newer.parquet")
     write_table("predictions", [one | {"run_id": "f" * 16} for one in prediction_rows(newer)], source / "predictions-newer.parquet")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         found = choose(db)
         assert len(found) == len(SEVERAL)
         assert set(found["role"]) == {"primary"} and set(found["template_set"]) == {"default"}
@@ -155,7 +155,7 @@ def test_weight_drift_and_tasks_are_read_with_the_runs(tmp_path: Path):
     write_table("weight_drift", drift, source / "weight_drift-nesia-mini-qa.parquet")
     write_table("tasks", tasks, source / "tasks-nesia-mini-qa.parquet")
     assert check_store([source]) == []
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         found = forgetting_queries.weight_drift(db, ["nesia-mini-qa", "nesia-mini"])
         assert found[["layer", "drift", "parameters"]].to_numpy().tolist() == [[0, 0, 10], [1, 0.25, 11], [2, 0.5, 12], [3, 0.75, 13]]
         assert forgetting_queries.weight_drift(db, []).empty
@@ -170,7 +170,6 @@ def test_a_database_of_older_derived_tables_is_refused_and_made_again(tmp_path: 
     pointer = folder / "current.json"
     pointer.write_text(pointer.read_text().replace(f'"derived_version": {DERIVED_VERSION}', '"derived_version": 1'))
     with pytest.raises(StoreError, match=f"derived tables of version 1, expected {DERIVED_VERSION}; run `python -m probing build`"):
-        open_database(folder)
-    build_database([tmp_path / "runs"], folder)
-    with open_database(folder) as db:
+        open_database(tmp_path / "runs")
+    with open_database(tmp_path / "runs") as db:
         assert len(choose(db)) == 1

@@ -16,8 +16,8 @@ from probing.core.sentences.pairs import Cell
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.accuracy_changes import changes, group_means, turned_sentences
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone, where_gone_shares
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.planted_relatives import BASE, COLA, CONTROL, FATE, LAST, LAYERS, LOST, MODELS, SEED_2, SEED_3, SQUAD, SST_2, PlantedModel
 from tests.sentences_planted import (
     BIGRAM,
@@ -226,7 +226,6 @@ def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> 
     """A store of the base and of CoLA on two tasks, with the rows of a table that are kept."""
     runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA) for task in (BIGRAM, COORDINATION)]
     plant_sentence_runs(folder / "runs", runs, lambda table, rows: [row for row in rows if kept(table, row)])
-    build_database([folder / "runs"], folder / "database")
     return folder / "database"
 
 
@@ -268,8 +267,7 @@ def test_readings_of_earlier_versions_are_kept_and_not_asked_for(db: Database, t
         more = [row | {"reading": "aligned"} for row in rows if row.get("reading") == FROZEN]
         return rows + (more if table in ("sentence_scores", "sentence_pairs") else [])
 
-    build_database([plant_sentence_runs(tmp_path / "runs", runs, older)], tmp_path / "database")
-    with open_database(tmp_path / "database") as with_older:
+    with open_database(plant_sentence_runs(tmp_path / "runs", runs, older)) as with_older:
         assert with_older.query("SELECT count(*) AS n FROM sentence_scores WHERE reading = 'aligned'")["n"].item()
         pd.testing.assert_frame_equal(where_gone(with_older, [COLA.name]), where_gone(db, [COLA.name], tasks=[BIGRAM.name]))
         assert set(accuracies(with_older, readings=None)["reading"]) == set(READINGS)

@@ -10,8 +10,7 @@ from probing.figures.forgetting.prevention import prevention_points
 from probing.figures.forgetting.time_course import event_bars, kept_map, over_training, rank_map
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2
 from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series, states
 
@@ -19,8 +18,7 @@ from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series, st
 @pytest.fixture(scope="module")
 def db(tmp_path_factory):
     root = tmp_path_factory.mktemp("series")
-    build_database([plant_series(root / "runs", SERIES + PREVENTED)], root / "db")
-    with open_database(root / "db") as found:
+    with open_database(plant_series(root / "runs", SERIES + PREVENTED)) as found:
         yield found
 
 

@@ -13,8 +13,7 @@ from probing.reports.fine_tuning.evidence import ENTROPY, evidence
 from probing.reports.sentences.accuracy import accuracies
 from probing.reports.sentences.property_places import where_gone
 from probing.reports.whole_runs import whole_runs
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.changes_planted import change_config, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, plant_sentence_runs
@@ -56,8 +55,7 @@ def test_a_later_run_with_fewer_readings_does_not_hide_the_fates(tmp_path):
         return [one for one in rows if one["reading"] == OWN]
 
     plant_sentence_runs(tmp_path / "runs", [Described(BASE, BIGRAM), Described(COLA, BIGRAM), few], only_own)
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as db:
+    with open_database(tmp_path / "runs") as db:
         assert (where_gone(db)["fate"] != "").any()
         assert set(accuracies(db, [COLA.name], readings=None)["reading"]) == set(READINGS)
 
@@ -89,8 +87,7 @@ def test_a_later_run_without_perplexity_does_not_hide_it(tmp_path):
         return [one | ({"blocks": 0} if table == "change_runs" else {}) for one in again(run_id, **less)(table, rows)]
 
     plant_changes(tmp_path / "runs" / "later", [COLA], change)
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as db:
+    with open_database(tmp_path / "runs") as db:
         assert len(perplexities(db, [COLA.name]))
 
 
@@ -101,8 +98,7 @@ def other_text(tmp_path):
     config = json.loads(change_config(COLA)) | {"sentences_sha256": "mine", "blocks_sha256": "mine"}
     change = again(fingerprint_of(canonical_json(config)), sentences_sha256="mine", blocks_sha256="mine")
     plant_changes(tmp_path / "runs" / "own", [COLA], change)
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as db:
+    with open_database(tmp_path / "runs") as db:
         yield db
 
 

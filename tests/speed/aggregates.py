@@ -5,7 +5,7 @@ import pandas as pd
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.store import run_queries
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.reference import recount
 from tests.speed.generated import AGGREGATES, Size, make_store
 from tests.speed.measurement import Measurement, alternate

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder, result_folders
 from probing.core.registry import REPOSITORY
-from probing.store.build import build_database
 from tests.browser.conftest import BUSY, INSTALL
 from tests.speed.measurement import Measurement
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from probing.core.facts.fact import PROBE_SETS, Fact, fill
 from probing.core.facts.templates import shipped_relations
 from probing.core.head_kinds import HEADS as KINDS
-from probing.store.build import build_database
 from probing.store.parquet import write_table
+from tests.shipped import SNAPSHOT
 
 #: Classes of the first three kinds only, so that the number of rows stays the same.
 HEADS = KINDS[:3]
@@ -112,7 +112,6 @@ def make_store(folder: Path, size: Size = PAGES, progress: Callable[[str], None]
         _write(store.snapshot, size, say)
         done.write_text(json.dumps(content), encoding="utf-8")
     store.cache.mkdir(exist_ok=True)
-    build_database([store.snapshot], store.cache / "database", lambda what, number, steps: say(f"{what} ({number} of {steps})"))
     return store
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from tests.speed.generated import PAGES, Size, Store, make_store
 from tests.speed.measurement import Measurement
 from tests.speed.page_queries import drill_downs, medians, overviews

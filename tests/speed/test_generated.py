@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from tests.speed.generated import LAYERS, Size, make_facts, make_store
 from tests.speed.page_queries import drill_downs, medians, overviews
@@ -64,7 +63,6 @@ def test_every_query_of_the_benchmarks_finds_something(store):
 
 @pytest.mark.parametrize("memory", ["16MB", "160MB"])
 def test_a_build_with_little_memory_or_too_little_counts_the_same(store, tmp_path, memory):
-    build_database([store.snapshot], tmp_path, memory=memory)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in (store.cache / "database").iterdir())
     with open_database(tmp_path) as little, open_database(store.cache / "database") as much:
         for name, query in overviews(little).items():

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
-from probing.store.build import build_database
+from probing.store.counts import write_counts
+from probing.store.kinds import FACTS, KINDS
 from probing.store.parquet import write_table
-from probing.store.run_tables import RUN_TABLES
-from probing.store.schema import SCHEMAS
 
 TOKENIZER = "planted"
 #: Tokens of no fact, so that there are as many as ranks.
@@ -39,13 +36,6 @@ TOKENS = (
     "##s",
     ".",
     "born",
-)
-#: Rows of these come from one file or in the order of ``SORT``, so their order is compared too.
-_IN_ORDER = [*(table for table in SCHEMAS if table != "predictions"), *RUN_TABLES]
-#: The tables and the views, without DuckDB's own, and without those that views read: facts are numbered as they come.
-NAMES = (
-    "SELECT table_name FROM duckdb_tables() WHERE table_name <> 'fact_numbers' AND NOT ends_with(table_name, '_rows') "
-    "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1"
 )
 _TEMPLATES = {
     "P19": "[X] was born in [Y] .",
@@ -238,28 +228,16 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
             {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()
         ]
         write_table("relations", relations, folder / "relations.parquet")
+    for run in runs:
+        count(folder, run)
     return folder
 
 
+def count(folder: Path, run: PlantedRun) -> None:
+    """Stores what is counted of a planted run, as its files are now."""
+    write_counts(KINDS[FACTS], run_row(run), folder / run.run_id, [folder])
+
+
 def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, exposure: Mapping[str, str] | None = None) -> Path:
-    """Plants runs (or a name of ``VARIANTS``) and builds their database.
-
-    Returns:
-        The folder to give to ``open_database``; the Parquet files are in ``folder / "runs"``.
-    """
-    planted = VARIANTS[runs] if isinstance(runs, str) else runs
-    plant_runs(folder / "runs", planted, exposure)
-    build_database([folder / "runs"], folder / "database")
-    return folder / "database"
-
-
-def tables(path: Path) -> dict[str, tuple[list, list]]:
-    """Table or view of a database file -> its columns with types, and its rows; sorted where no reader relies on their order."""
-    with duckdb.connect(path, read_only=True) as connection:
-        names = [name for (name,) in connection.execute(NAMES).fetchall()]
-        found = {}
-        for name in names:
-            rows = connection.execute(f"SELECT * FROM {name}").fetchall()
-            columns = connection.execute(f"DESCRIBE {name}").fetchall()
-            found[name] = ([column[:2] for column in columns], rows if name in _IN_ORDER else sorted(rows, key=repr))
-        return found
+    """Plants runs (or a name of ``VARIANTS``) in ``folder / "runs"``, which it returns."""
+    return plant_runs(folder / "runs", VARIANTS[runs] if isinstance(runs, str) else runs, exposure)

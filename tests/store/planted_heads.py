@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probing.core.facts.fact import Fact, fill
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, plant_runs, run_row
@@ -94,8 +93,7 @@ def plant_counts(folder: Path, runs: Sequence[PlantedRun], scratch: Path) -> Pat
         runs: the runs.
         scratch: a folder for what they are counted from.
     """
-    build_database([plant_runs(scratch / "full", runs)], scratch / "database")
-    with open_database(scratch / "database") as db:
+    with open_database(plant_runs(scratch / "full", runs)) as db:
         for run in runs:
             for table in KEPT:
                 rows = counts_of(db, table, run.run_id).to_dict("records")

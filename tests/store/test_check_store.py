@@ -10,7 +10,7 @@ import pytest
 
 from probing.store import run_queries
 from probing.store.check import check_store, fingerprint_problem
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import read_table, write_table
 from tests.store.planted import ONE_MODEL, SEVERAL, TOKENS, VARIANTS, plant_runs, plant_store, prediction_rows, run_row, token_rows
 

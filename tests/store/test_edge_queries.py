@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from probing.core.edges.traces import AMBIGUOUS
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.edges import queries
 from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, tasks_of_texts, traces
 from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, own_too, plant_edge_runs, plant_edges, planted_part, run_rows
@@ -143,8 +143,7 @@ def test_the_tasks_of_a_text_are_those_whose_data_have_it(db: Database):
 
 def test_our_own_sentences_have_traces_and_change_no_score(db: Database, tmp_path):
     plant_edge_runs(tmp_path / "runs", SHOWN, change=own_too)
-    build_database([tmp_path / "runs"], tmp_path / "database")
-    with open_database(tmp_path / "database") as own:
+    with open_database(tmp_path / "runs") as own:
         assert {tuple(row) for row in queries.traced_parts(own).query("part == 'own'").to_numpy()} == {
             (run.run_id, "own") for run in SHOWN if run.task is not ROLES
         }

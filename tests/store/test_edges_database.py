@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.edges_planted import PARTS, POS, ROLES, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
 from tests.store.planted import ONE_MODEL, plant_runs, tables
 
@@ -82,7 +82,6 @@ def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path, caplog: 
     caplog.set_level(logging.DEBUG)
     again = PlantedEdgeRun(task=SRL)
     source = plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun(task=POS), PlantedEdgeRun(task=POS, seed=1), again])
-    build_database([source], tmp_path / "db")
 
     def unseen(table: str, rows: list) -> list:
         return [row | {"seen": False} for row in rows] if table == "edge_targets" else rows
@@ -108,8 +107,7 @@ def test_runs_that_cannot_be_counted_are_left_out_and_named_and_all_others_are_s
     named = {run.run_id for run in bad}
     source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), [good])
     plant_edge_runs(source, bad, overflowing)
-    build_database([source], tmp_path / "db")
-    with open_database(tmp_path / "db") as database:
+    with open_database(source) as database:
         assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {good.run_id}
         left_out = run_queries.left_out_files(database)
         assert sorted(Path(name).name for name in left_out["name"]) == sorted(f"edge_runs-{run_id}.parquet" for run_id in named)
@@ -120,7 +118,6 @@ def test_runs_that_cannot_be_counted_are_left_out_and_named_and_all_others_are_s
     # of the first build.
     caplog.set_level(logging.DEBUG)
     plant_edge_runs(source, [PlantedEdgeRun(model="other-bert", task=POS, layers=7)])
-    build_database([source], tmp_path / "db")
     assert "is built in full" not in caplog.text
     assert all(run_id in caplog.text for run_id in named)
     plant_edge_runs(source, bad)
@@ -176,7 +173,7 @@ def test_runs_that_are_not_whole_are_left_out(tmp_path: Path, caplog: pytest.Log
     source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), [whole])
     for run, change in damaged.items():
         plant_edge_runs(source, [run], change)
-    with open_database(build_database([source], tmp_path / "db").parent) as database:
+    with open_database(source) as database:
         assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {whole.run_id}
         for table in ("runs_of_edges", "edge_sentence_counts", "edge_traces"):
             assert set(database.query(f"SELECT run_id FROM {table}")["run_id"]) == {whole.run_id}

@@ -3,7 +3,7 @@
 import pytest
 
 from probing.core.facts.fact import Fact
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.knowledge.one_fact import commonest_answer, example_facts, notable_facts
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 

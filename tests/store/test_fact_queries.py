@@ -12,8 +12,8 @@ import pytest
 
 from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.store.build import build_database
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
 from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts, null_examples
 from probing.store.parquet import write_table
@@ -195,7 +195,7 @@ def test_ranks_for_another_subject_may_be_missing(db: Database):
 def test_a_token_that_the_vocabulary_lacks_is_shown_by_its_id(tmp_path: Path):
     source = plant_runs(tmp_path / "runs", [RUN])
     write_table("vocabulary", [token_rows(TOKENS)[6]], source / "vocabulary-planted.parquet")
-    with open_database(build_database([source], tmp_path / "db").parent) as db:
+    with open_database(source) as db:
         tokens = fact_predictions(db, FACTS[1].fact_id, [RUN.run_id])["tokens"].iloc[-1]
     assert set(tokens) - {f"#{i}" for i in range(len(TOKENS))} == {"paris"}
 
@@ -231,12 +231,11 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_sw
     rows = [row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")} for row in prediction_rows(run)]
     plant_runs(tmp_path / "runs", [run])
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
-    build_database([tmp_path / "runs"], tmp_path / "database")
     borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
     of_fact = defaultdict(list)
     for row in rows:
         of_fact[row["fact_id"]].append(row)
-    with open_database(tmp_path / "database") as database:
+    with open_database(tmp_path / "runs") as database:
         examples = {k: null_examples(database, run.run_id, k) for k in (1, 10)}
         assert null_examples(database, "nothing").empty
     for k, found in examples.items():

@@ -10,7 +10,8 @@ import pytest
 
 from probing.core.facts.fact import contains_words
 from probing.store import run_queries
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from tests.store.planted import SEVERAL, PlantedRun, plant_store, planted_exposure, planted_facts, prediction_rows
 
 FILTERS: list[tuple[tuple[str, ...] | None, bool | None]] = [

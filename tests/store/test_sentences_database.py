@@ -8,9 +8,8 @@ import pytest
 
 from probing.core.provenance import fingerprint_of
 from probing.core.sentences.example import FIRST, MEAN, OWN
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.run_queries import stored_models
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
@@ -95,8 +94,7 @@ def test_damage_of_a_run_is_named_and_what_is_not_whole_is_left_out(tmp_path: Pa
         ids[name] = run.run_id
         plant_sentence_runs(source, [run], lambda found, rows, table=table, change=change: change(rows) if found == table else rows)
     problems = check_store([source])
-    build_database([source], tmp_path / "db")
-    with open_database(tmp_path / "db") as database:
+    with open_database(source) as database:
         shown = set(database.query("SELECT run_id FROM runs_of_sentences")["run_id"])
     assert FEW[0].run_id in shown
     for name, (_, _, said, left_out) in DAMAGE.items():
@@ -151,8 +149,7 @@ def test_damage_of_changes_is_named_and_what_is_not_whole_is_left_out(tmp_path: 
         ids[name] = change_run_id(model)
         plant_changes(source, [model], lambda found, rows, table=table, change=change: change(rows) if found == table else rows)
     problems = check_store([source])
-    build_database([source], tmp_path / "db")
-    with open_database(tmp_path / "db") as database:
+    with open_database(source) as database:
         shown = set(database.query("SELECT run_id FROM runs_of_changes")["run_id"])
     assert change_run_id(BASE) in shown
     for name, (_, _, said, left_out) in CHANGE_DAMAGE.items():
@@ -170,8 +167,7 @@ def test_the_planted_store_has_no_problem(tmp_path: Path):
 def test_without_answers_counts_alone_are_no_problem_and_are_reported(tmp_path: Path):
     source = plant_sentence_runs(tmp_path / "runs", FEW, lambda table, rows: [] if table == "sentence_predictions" else rows)
     assert check_store([source]) == []
-    build_database([source], tmp_path / "db")
-    with open_database(tmp_path / "db") as database:
+    with open_database(source) as database:
         assert len(database.query("SELECT * FROM runs_of_sentences")) == len(FEW)
 
 

@@ -9,9 +9,9 @@ import pytest
 from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.store import run_queries
-from probing.store.build import build_database
 from probing.store.check import check_store
-from probing.store.database import Database, open_database
+from probing.store.database import Database
+from probing.store.opening import open_database
 from probing.store.knowledge.kept_counts import counts_of
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, plant_runs, prediction_rows
@@ -45,8 +45,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def db(both: Path):
-    build_database([both], both.parent / "database")
-    with open_database(both.parent / "database") as database:
+    with open_database(both) as database:
         yield database
 
 
@@ -113,13 +112,11 @@ def test_matched_and_swapped_shares_are_of_the_same_facts(db: Database):
 def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both: Path, db: Database, tmp_path: Path):
     alone = tmp_path / "runs"
     plant_runs(alone, [COMPACT])
-    build_database([alone], tmp_path / "database")
     with open_database(tmp_path / "database") as without:
         assert precision(without, [COMPACT.run_id])["swapped"].isna().all()
         assert total(without, [COMPACT.run_id])[["inner_n", "inner_own", "inner_swapped", "inner_p"]].isna().all(axis=None)
     plant_counts(alone, db)
     # The database that is there grows by the counts.
-    build_database([alone], tmp_path / "database")
     with open_database(tmp_path / "database") as grown:
         for report in (precision, total):
             mine, full = (report(where, [run.run_id]) for where, run in ((grown, COMPACT), (db, FULL)))
@@ -136,7 +133,6 @@ def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path
     plant_runs(folder, [FULL])
     rows = counts_of(db, "swapped_counts", FULL.run_id).assign(swapped_1=0, both_1=0)
     write_table("swapped_counts", rows.to_dict("records"), folder / "swapped_counts-wrong.parquet")
-    build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         assert precision(database, [FULL.run_id]).equals(precision(db, [FULL.run_id]))
 
@@ -155,7 +151,6 @@ def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_pat
     for number, (table, change, _) in enumerate(cases):
         row = counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")[0]
         write_table(table, [row | change], folder / f"{table}-{number}.parquet")
-    build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         left_out = run_queries.left_out_files(database)["why"]
     problems = check_store([folder])
@@ -173,12 +168,10 @@ def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_show
         row | {"n": 64_000_000} for row in counts_of(db, "swapped_counts", FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")
     ]
     write_table("swapped_counts", many, folder / "swapped_counts-a.parquet")
-    build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         assert precision(database, [COMPACT.run_id])["swapped"].isna().all()
         assert total(database, [COMPACT.run_id])["inner_n"].notna().all()
     (folder / "swapped_runs-a.parquet").unlink()
-    build_database([folder], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         assert total(database, [COMPACT.run_id])["inner_n"].isna().all()
 
@@ -188,7 +181,6 @@ def test_a_task_score_that_is_no_share_is_refused(tmp_path: Path):
     values = {"above": 1.5, "below": -1.2, "none": float("nan")}
     for name, value in values.items():
         write_table("tasks", [row | {"model": name, "value": value}], tmp_path / "runs" / f"tasks-{name}.parquet")
-    build_database([tmp_path / "runs"], tmp_path / "database")
     with open_database(tmp_path / "database") as database:
         assert database.query("SELECT * FROM tasks").empty
         reasons = run_queries.left_out_files(database)["why"]

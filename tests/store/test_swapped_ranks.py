@@ -8,8 +8,7 @@ import pytest
 from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.reports.knowledge.precision import precision, precision_by_relation
-from probing.store.build import build_database
-from probing.store.database import open_database
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, lender_rows, plant_runs, prediction_rows
 
@@ -31,7 +30,6 @@ def stored(db, run: PlantedRun) -> dict[tuple[str, int], int | None]:
 
 @pytest.fixture()
 def db(tmp_path: Path):
-    build_database([plant(tmp_path / "runs")], tmp_path / "db")
     with open_database(tmp_path / "db") as database:
         yield database
 
@@ -45,7 +43,6 @@ def test_a_named_lender_that_is_missing_or_has_the_answer_gives_no_baseline(tmp_
     source, rows = plant(tmp_path / "runs"), lender_rows(RUN)
     wrong = next(one for one in FACTS if one.fact_id != rows[1]["fact_id"] and one.object == FACTS[1].object)
     write_table("lenders", [rows[1] | {"lender_id": wrong.fact_id}, *rows[2:]], source / RUN.run_id / f"lenders-{RUN.run_id}.parquet")
-    build_database([source], tmp_path / "db")
     with open_database(tmp_path / "db") as db:
         empty = {fact_id for (fact_id, _), rank in stored(db, RUN).items() if rank is None}
     assert empty == {rows[0]["fact_id"], rows[1]["fact_id"]}

@@ -3,7 +3,6 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.store.build import build_database
 from tests.planted_relatives import COLA
 from tests.series_planted import PREVENTED, SERIES, plant_series
 
@@ -11,7 +10,6 @@ from tests.series_planted import PREVENTED, SERIES, plant_series
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     root = tmp_path_factory.mktemp("panels")
-    build_database([plant_series(root / "runs", SERIES + PREVENTED)], root / "db")
     return root / "db"
 
 
@@ -20,7 +18,7 @@ def _page(folder: str, panel: str, model: str) -> None:
 
     import streamlit as st
 
-    from probing.store.database import open_database
+    from probing.store.opening import open_database
     from probing.ui.forgetting import prevention, time_course
     from probing.ui.widgets.export import Stamp
 

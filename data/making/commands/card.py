@@ -61,7 +61,7 @@ def _print_family(model: str) -> None:
     from probing.core.paths import result_folders
     from probing.store.opening import open_database
 
-    with open_database(result_folders()) as db:
+    with open_database(*result_folders()) as db:
         for line in family_lines(db, model):
             typer.echo(line)
 

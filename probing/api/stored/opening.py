@@ -24,7 +24,7 @@ class OpenResults:
     def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None):
         with in_a_notebook():
             given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
-            self._database = open_database(_usual_sources() if given is None else _with_results(given))
+            self._database = open_database(*(_usual_sources() if given is None else _with_results(given)))
         self._finalizer = weakref.finalize(self, self._database.close)
 
     @property

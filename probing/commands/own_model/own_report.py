@@ -18,7 +18,7 @@ def own_report(request: OwnReportRequest) -> None:
     from probing.reports.own_model.result import result_of
     from probing.store.opening import open_database
 
-    with open_database(result_folders()) as db:
+    with open_database(*result_folders()) as db:
         found = result_of(db, request.model, request.facts, request.k)
     out = request.out or Path(f"{name_in_files(request.model)}-{request.facts}.html")
     figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)

@@ -135,7 +135,7 @@ def _shipped_runs(folder: Path) -> frozenset[tuple[str, str, str]]:
 
 def _tables(plan: Plan, say: Say) -> None:
     heads, templates = plan.request.heads, "lama" if Path(plan.request.facts, "relations.jsonl").is_file() else "default"
-    with open_database(result_folders()) as db:
+    with open_database(*result_folders()) as db:
         probed = choose(db, plan.models, heads, templates=templates)
         if missing := set(plan.models) - set(probed["model"]):
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")

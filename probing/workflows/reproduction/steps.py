@@ -67,7 +67,7 @@ def compare(plan: Plan, say: Say) -> None:
         StoreError: if nothing of the base is stored.
     """
     base, paper = plan.family.base, plan.procedure.paper
-    with open_database(result_folders()) as db:
+    with open_database(*result_folders()) as db:
         if base not in paper.subjects(db):
             raise StoreError(f"no {paper.needs} of {base} are stored; make them with: {plan.again}")
         tables = paper.to_write(db, base)

@@ -1,0 +1,5 @@
+"""Where the results that ship with the repository are."""
+
+from probing.core.registry import REPOSITORY
+
+SNAPSHOT = REPOSITORY / "data" / "snapshot"
