@@ -116,16 +116,17 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[S
     by_source = {file.source: [other.path for other in files if other.source == file.source] for file in files}
     if TABLES[table].per == "run_id":
         # A run has all its rows below one folder, if not in one file.
-        parts, of = [f"SELECT DISTINCT run_id FROM {read_files(paths)}" for paths in by_source.values()], "run_id"
+        key, parts = "run_id", list(by_source.values())
     else:
-        parts, of = [f"SELECT {key} FROM {read_files([path])}" for path in paths], key
-    shared = f"SELECT 1 FROM ({' UNION ALL '.join(parts)}) GROUP BY {of} HAVING count(*) > 1 LIMIT 1"
+        parts = [[path] for path in paths]
+    rows = " UNION ALL ".join(f"SELECT DISTINCT {key} FROM {read_files(part)}" for part in parts)
+    shared = f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
     if len(parts) < 2 or not connection.execute(shared).fetchall():
         _create_view(connection, table, paths)
         return
-    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    parts = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
-    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({parts}) ORDER BY {key}, _file, {columns}")
+    columns, key = ", ".join(f'"{name}"' for name in SCHEMAS[table].names), ", ".join(KEYS[table])
+    rows = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
+    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}")
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path]) -> None:
