@@ -1,7 +1,7 @@
 """What is wrong with a store: every problem in words, none repaired."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,14 +56,23 @@ def check_store(folders: Sequence[Path]) -> list[str]:
 
 
 def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Mapping[str, pa.Table]) -> Iterator[str]:
-    """Counts runs again from their rows, one file after the other: the tables whose rows are others."""
+    """Counts runs again from their rows, those of the same files together: the tables whose rows are others."""
     if kind.counts is None or kind.runs not in together:
         return
     counted_from, *beside = kind.counted_from
-    for file, _ in read[counted_from]:
-        rows = read_table(file.path, counted_from)
-        for run_id in pc.unique(rows.column("run_id")).to_pylist():
-            of_run = {name: _of_run(found, run_id) for name, found in together.items() if "run_id" in found.column_names}
+    files: dict[str, dict[str, SourceFile]] = {}
+    for file, light_rows in read[counted_from]:
+        for run_id in pc.unique(light_rows.column("run_id")).to_pylist():
+            of_first = files.setdefault(run_id, {})
+            if all(other.source == file.source for other in of_first.values()):
+                of_first.setdefault(file.sha256, file)
+    runs_of: dict[tuple[Path, ...], list[str]] = {}
+    for run_id, found in files.items():
+        runs_of.setdefault(tuple(file.path for file in found.values()), []).append(run_id)
+    for paths, run_ids in runs_of.items():
+        rows = pa.concat_tables([read_table(path, counted_from) for path in paths])
+        for run_id in run_ids:
+            of_run = {name: _of_run(table, run_id) for name, table in together.items() if "run_id" in table.column_names}
             if not len(of_run[kind.runs]):
                 continue
             given = {name: together[name] for name in beside if name in together} | of_run | {counted_from: _of_run(rows, run_id)}
@@ -122,7 +131,7 @@ def _copies(read: Sequence[_Read]) -> list[str]:
     ]
 
 
-def _together(read: Iterable[_Read]) -> pa.Table:
+def _together(read: Sequence[_Read]) -> pa.Table:
     """The rows that count: a run from the first source that has it, equal files once."""
     source_of: dict[str, int] = {}
     seen: set[str] = set()
@@ -131,7 +140,7 @@ def _together(read: Iterable[_Read]) -> pa.Table:
         if file.sha256 in seen:
             continue
         seen.add(file.sha256)
-        if file.table == "predictions":
+        if TABLES[file.table].per == "run_id":
             taken = [run for run in pc.unique(rows.column("run_id")).to_pylist() if source_of.setdefault(run, file.source) == file.source]
             rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string())))
         parts.append(rows)

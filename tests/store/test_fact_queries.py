@@ -13,9 +13,9 @@ import pytest
 from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
 from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts, null_examples
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.reference.knowledge import null_kind
 from tests.store.planted import (

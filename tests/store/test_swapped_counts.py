@@ -11,8 +11,8 @@ from probing.reports.knowledge.total import total
 from probing.store import run_queries
 from probing.store.check import check_store
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.knowledge.kept_counts import counts_of
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.store.planted import PlantedRun, plant_runs, prediction_rows
 
