@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
+from probing.store.counts import counted
 from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
 from probing.store.parquet import as_stored, read_table
 from probing.store.rules.asking import light
@@ -76,7 +77,11 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
             if not len(of_run[kind.runs]):
                 continue
             given = {name: together[name] for name in beside if name in together} | of_run | {counted_from: _of_run(rows, run_id)}
-            counts = kind.counts(given)
+            try:
+                counts = counted(kind, given)
+            except StoreError as error:
+                yield str(error)
+                continue
             if wrong := [name for name, found in counts.items() if name not in of_run or not as_stored(name, of_run[name]).equals(found)]:
                 yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
 

@@ -98,7 +98,9 @@ class Database:
             try:
                 return self._asked(opened, sql, dict(parameters or {}), seconds, of)
             except duckdb.Error as error:
-                damaged = {} if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in str(error) else damaged_files(opened.files, str(error), sql)
+                damaged = (
+                    {} if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in str(error) else damaged_files(opened.files, str(error), sql)
+                )
                 if not damaged:
                     raise StoreError(f"cannot query the results: {error}; `python -m probing check` looks at every file") from error
                 self._leave_out(opened, damaged)
@@ -112,9 +114,7 @@ class Database:
                 self._without |= damaged
                 self._opened = self._open_without(self._without)
 
-    def _asked(
-        self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None
-    ) -> pd.DataFrame:
+    def _asked(self, opened: Opened, sql: str, parameters: dict[str, Any], seconds: float, of: Collection[str] | None) -> pd.DataFrame:
         # A connection shared by threads gives wrong answers silently; even the making of cursors is kept apart.
         with self._lock:
             cursor = opened.connection.cursor()
