@@ -94,8 +94,8 @@ RULES = (
     ),
     Rule(
         f"""SELECT c.run_id AS id, c.name FROM (
-                SELECT run_id, 'swapped_counts' AS name, max(n) AS n FROM (SELECT run_id, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer)
-                GROUP BY run_id
+                SELECT run_id, 'swapped_counts' AS name, max(n) AS n
+                FROM (SELECT run_id, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer) GROUP BY run_id
                 UNION ALL SELECT run_id, 'inner_counts', max(n) FROM (SELECT run_id, sum(n) AS n FROM inner_counts GROUP BY run_id, k)
                 GROUP BY run_id
             ) c JOIN {ASKED} r USING (run_id) WHERE c.n > r.n_probed""",

@@ -40,11 +40,10 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
     """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
-    from probing.store.knowledge.swapped_ranks import names_swapped
-
-    facts = stored_configuration(row["config"])["facts_sha256"]
+    configuration = stored_configuration(row["config"])
+    facts = configuration["facts_sha256"]
     names = [f"facts-{facts[:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
-    lenders = [f"lenders-{row['run_id']}"] if names_swapped(row["config"]) else []
+    lenders = [f"lenders-{row['run_id']}"] if configuration.get("lenders") else []
     return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
 
 
