@@ -163,7 +163,7 @@ def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs
     for table, files in opened.of_run.items():
         if re.search(rf"\b{table}\b", sql):
             paths = [files[run_id] for run_id in dict.fromkeys(runs) if run_id in files]
-            rows = f"SELECT * FROM {read_files(paths)}" if paths else f"SELECT * FROM main.{table} LIMIT 0"
+            rows = f"SELECT * FROM {read_files(paths)}" if paths else f"SELECT * FROM memory.main.{table} LIMIT 0"
             cursor.execute(f"CREATE TEMP VIEW {table} AS {rows}")
 
 
