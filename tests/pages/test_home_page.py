@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from probing.store.opening import open_database
 from probing.core.facts.fact import Fact
+from probing.store.opening import open_database
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, numbers_in, words
 from tests.pages.planted_family import FAMILY
@@ -171,20 +171,16 @@ def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
     assert not app.run().info
 
 
-def _rows(snapshot, cache) -> list[tuple]:
+def _rows(snapshot) -> list[tuple]:
     """relation, object, layer, gold_rank, other_rank of every prediction of the one planted run."""
-    from probing.store.build import built_database
-
-    with_rows = open_database(snapshot)
-    found = with_rows.query(
-        "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
-    )
-    return list(found.itertuples(index=False, name=None))
+    sql = "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
+    with open_database(snapshot) as db:
+        return list(db.query(sql).itertuples(index=False, name=None))
 
 
 @pytest.mark.usefixtures("few_suffice")
-def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_snapshots, tmp_path):
-    rows = _rows(planted_snapshots["one model"], tmp_path)
+def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_snapshots):
+    rows = _rows(planted_snapshots["one model"])
     last = [row for row in rows if row[2] == 3]
     relations = sorted({row[0] for row in last})
 
