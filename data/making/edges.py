@@ -10,7 +10,7 @@ from probing.core.paths import cache_folder, snapshot_folder
 from probing.models.edges.files import FILE, SHIPPED, probes_folder, read_probes
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
-from probing.workflows.edges.gather import gather_probes, gather_results
+from probing.workflows.edges.gather import count_again, gather_probes, gather_results
 from probing.workflows.edges.own_sentences import SENTENCES, OwnRequest, ask_own_sentences
 from probing.workflows.gather import has_runs
 from probing.workflows.output import Say
@@ -78,7 +78,7 @@ def gather(say: Say = print) -> list[Path]:
         if read_probes(folder / FILE).weights != weights:
             shutil.rmtree(folder)
     files += gather_probes(probes, trained, SHIPPED / MODEL, say)
-    if not any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
-        return files
-    own = OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads", tasks=trained)
-    return files + ask_own_sentences(own, say)
+    if any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
+        own = OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads", tasks=trained)
+        files += ask_own_sentences(own, say)
+    return files + count_again(snapshot_folder())

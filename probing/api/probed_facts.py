@@ -24,8 +24,8 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
+from probing.store.opening import open_database
 from probing.workflows.knowledge.probe import ProbedSet, probe_sets
 from probing.workflows.knowledge.stored_run import run_files, run_row
 from probing.workflows.requests.knowledge import ProbeRequest

@@ -46,7 +46,7 @@ class NoOwnHead(HeadError):
 
 
 class StoreError(ProbingError):
-    """A Parquet file or a database is missing, truncated, foreign or of an older version."""
+    """A Parquet file is missing, truncated, foreign or of an older version."""
 
 
 class SchemaVersionError(StoreError):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from probing.core.errors import StoreError
 from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
 from probing.store.parquet import as_stored, read_table
-from probing.store.rules.asking import light
+from probing.store.rules.asking import LIGHT, light
 from probing.store.schema import KEYS, SCHEMAS, TABLES
 from probing.store.sources import SourceFile, find_files
 
@@ -56,19 +56,20 @@ def check_store(folders: Sequence[Path]) -> list[str]:
 
 
 def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Mapping[str, pa.Table]) -> Iterator[str]:
-    """Counts runs again from their rows, one file after the other: the tables whose rows are others."""
+    """Counts every run again from its rows: the tables whose rows are others."""
     if kind.counts is None or kind.runs not in together:
         return
-    counted_from, *beside = kind.counted_from
-    for file, _ in read[counted_from]:
-        rows = read_table(file.path, counted_from)
-        for run_id in pc.unique(rows.column("run_id")).to_pylist():
-            of_run = {name: _of_run(found, run_id) for name, found in together.items() if "run_id" in found.column_names}
-            if not len(of_run[kind.runs]):
-                continue
-            given = {name: together[name] for name in beside if name in together} | of_run | {counted_from: _of_run(rows, run_id)}
+    for run_id in pc.unique(together[kind.runs].column("run_id")).to_pylist():
+        given = {name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()}
+        if LIGHT in kind.counted_from:
+            # Only one run's best tokens are held at a time.
+            given[LIGHT] = next(
+                (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem), SCHEMAS[LIGHT].empty_table()
+            )
+        if len(given.get(kind.counted_from[0], ())):
             counts = kind.counts(given)
-            if wrong := [name for name, found in counts.items() if name not in of_run or not as_stored(name, of_run[name]).equals(found)]:
+            wrong = [name for name, rows in counts.items() if name not in given or not as_stored(name, given[name]).equals(rows)]
+            if wrong:
                 yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
 
 

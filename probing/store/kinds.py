@@ -119,7 +119,7 @@ class Kind:
         return list(unsigned.values()) + [f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned]
 
     def runs_in(self, db: Database) -> pd.DataFrame:
-        """Its complete runs in a database; see ``listed``."""
+        """Its runs; see ``listed``."""
         if self.listed:
             return self.listed(db)
         return db.query(f"SELECT * FROM runs_of_{self.name} ORDER BY {', '.join(SORT[self.runs])}")

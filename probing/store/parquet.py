@@ -181,6 +181,8 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
     try:
         found = pq.read_metadata(path)
         names = found.schema.to_arrow_schema().names
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} has vanished; expected the table {table_name!r} as Parquet") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"cannot read {path} ({path.stat().st_size} bytes): {error}; expected a Parquet file. It is truncated or no Parquet: "

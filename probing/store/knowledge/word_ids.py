@@ -22,7 +22,9 @@ def load_words(connection: duckdb.DuckDBPyConnection) -> None:
     places: dict[tuple, int] = defaultdict(lambda: _SPACE * len(places))
     found: set[int] = set()
     starts: dict[str, list] = {"fact_id": [], "subject_start": [], "relation_start": [], "prompt_start": []}
-    rows = connection.execute("SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts SEMI JOIN known USING (fact_id)").fetchall()
+    rows = connection.execute(
+        "SELECT fact_id, probe_set, relation, subject, object, prompt FROM facts SEMI JOIN known USING (fact_id)"
+    ).fetchall()
     for fact_id, probe_set, relation, subject, answer, prompt in rows:
         # Facts without a subject are distinguished by their prompt.
         of_subject = places[probe_set, relation, "subject", subject or prompt]

@@ -134,19 +134,6 @@ TABLES = (
         per="run_id",
     ),
     col.Table(
-        "swapped_runs",
-        "The run in which a compact run's counts with swapped subjects were made, by versions 0.4 to 0.7.",
-        "run_id",
-        (
-            col.RUN_ID,
-            col.text("counted_by", "fingerprint of that run"),
-            col.text("config", "its configuration"),
-            col.text("device", "the device that it was computed on").or_empty(),
-            col.text("created", "when, in UTC").or_empty(),
-        ),
-        per="run_id",
-    ),
-    col.Table(
         "swapped_counts",
         "Of the facts of a layer that have a swapped subject, how many are known.",
         f"{_OF_COUNTS_KEY} layer",

@@ -40,11 +40,10 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
     """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
-    from probing.store.knowledge.swapped_ranks import names_swapped
-
-    facts = stored_configuration(row["config"])["facts_sha256"]
-    names = [f"facts-{facts[:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
-    lenders = [f"lenders-{row['run_id']}"] if names_swapped(row["config"]) else []
+    made = stored_configuration(row["config"])
+    names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
+    # A compact run has no swapped subjects.
+    lenders = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
     return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
 
 
