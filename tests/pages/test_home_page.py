@@ -13,8 +13,7 @@ from probing.store.opening import open_database
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, numbers_in, words
 from tests.pages.planted_family import FAMILY
-from tests.store.planted import PlantedRun, plant_runs, planted_exposure, planted_facts, planted_rank
-from tests.store.planted_heads import plant_counts
+from tests.store.planted import PlantedRun, forget_predictions, plant_runs, planted_exposure, planted_facts, planted_rank
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -231,7 +230,8 @@ def test_what_fine_tuning_cost_is_in_shares_of_the_right_answers_with_the_guesse
     counted = PlantedRun(
         model="counted", base="nesia-mini", objective="NER-CoNLL", rank=lambda number, _: 1 if number in (0, 1, 2, 9) else 50
     )
-    snapshot = plant_counts(plant_runs(tmp_path / "runs", FAMILY), [counted], tmp_path / "scratch")
+    snapshot = plant_runs(tmp_path / "runs", [*FAMILY, counted])
+    forget_predictions(snapshot, counted)
     app = visit("home", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     line = line_with(app.run(), "answers rightly at its last layer").replace("*", "")

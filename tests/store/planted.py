@@ -257,6 +257,12 @@ def count(folder: Path, run: PlantedRun) -> None:
     write_counts(KINDS[FACTS], run_row(run), folder / run.run_id, [folder])
 
 
+def forget_predictions(folder: Path, run: PlantedRun) -> None:
+    """Leaves of a planted run only the counts that the snapshot has of runs without predictions."""
+    for table in ("predictions", "lenders", "known", "answer_counts", "answer_clusters"):
+        (folder / run.run_id / f"{table}-{run.run_id}.parquet").unlink(missing_ok=True)
+
+
 def plant_store(folder: Path, runs: Sequence[PlantedRun] | str = ONE_MODEL, exposure: Mapping[str, str] | None = None) -> Path:
     """Plants runs (or a name of ``VARIANTS``) in ``folder / "runs"``, which it returns."""
     return plant_runs(folder / "runs", VARIANTS[runs] if isinstance(runs, str) else runs, exposure)

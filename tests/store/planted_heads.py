@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from probing.core.facts.fact import Fact, fill
-from probing.store.opening import open_database
-from probing.store.knowledge.kept_counts import KEPT, counts_of
 from probing.store.parquet import write_table
-from tests.store.planted import PlantedRun, plant_runs, run_row
+from tests.store.planted import PlantedRun, forget_predictions, plant_runs
 
 _TEMPLATE = "The capital of [X] is [Y] ."
 #: Facts enough for intervals that lie apart. Every third is answered alike for a swapped subject (``prediction_rows``).
@@ -85,27 +83,9 @@ def plant_training(folder: Path, rows: Sequence[dict] | None = None) -> Path:
     return folder
 
 
-def plant_counts(folder: Path, runs: Sequence[PlantedRun], scratch: Path) -> Path:
-    """Writes counts of the runs, without their predictions, into a folder that has their facts.
-
-    Args:
-        folder: of results.
-        runs: the runs.
-        scratch: a folder for what they are counted from.
-    """
-    with open_database(plant_runs(scratch / "full", runs)) as db:
-        for run in runs:
-            for table in KEPT:
-                rows = counts_of(db, table, run.run_id).to_dict("records")
-                write_table(table, rows, folder / f"{table}-{run.run_id}.parquet")
-            write_table("counted_runs", [run_row(run)], folder / f"counted_runs-{run.run_id}.parquet")
-    return folder
-
-
 def plant_heads(folder: Path, counted: Sequence[tuple[str, str]] = ()) -> Path:
     """The whole family with its head training; the named (model, head) as counts only."""
-    alone = [headed(*one) for one in counted]
-    plant_runs(folder, [run for run in RUNS if run not in alone and (run.model, run.head) not in counted])
-    if alone:
-        plant_counts(folder, alone, folder.with_name(f"{folder.name}-scratch"))
+    plant_runs(folder, RUNS)
+    for one in counted:
+        forget_predictions(folder, headed(*one))
     return plant_training(folder)
