@@ -44,7 +44,7 @@ def own(tiny_model, tmp_path):
 
 @pytest.fixture()
 def probed(run, cache, facts_file):
-    """Probes with the lens and gives the rows of all runs; where a folder is named, no database is built."""
+    """Probes with the lens and gives the rows of all runs."""
 
     def rows(folder, *more):
         run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", *more)

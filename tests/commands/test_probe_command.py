@@ -96,7 +96,7 @@ def test_the_swapped_rank_is_the_rank_at_the_stored_lenders_prompt(run, cache, t
             logits = model(**ids).logits[0, ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)].numpy()
         gold = tokenizer.convert_tokens_to_ids(fact["object"].lower())
         assert last.loc[fact_id, "other_rank"] == int(np.sum(logits >= logits[gold]))
-    # The database keeps these ranks, and lenders that were lost are stored again.
+    # What is counted of these ranks is as stored, and lenders that were lost are stored again.
     assert "ok  runs" in run("check").output
     next((cache / "runs").glob("lenders-*.parquet")).unlink()
     assert "exists already" in run("probe", "--model", tiny_model, "--facts", tmp_path / "lama", "--head", "logit_lens", "--float64").output
