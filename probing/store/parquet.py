@@ -1,8 +1,9 @@
 """Parquet files: written completely or not at all, read only if they are ours."""
 
 import itertools
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from probing.core.errors import ImpossibleValuesError, NewerVersionError, Schema
 from probing.core.files.atomic import atomic_file
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
+_log = logging.getLogger(__name__)
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
 # Fact ids are hashes: every row group stores them again in its dictionary, so few large groups make smaller files.
@@ -76,6 +78,18 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         if small:
             writer.add_key_value_metadata(marks)
     return path
+
+
+def write_differing(table_name: str, rows: Any, path: Path, say: Callable[[str], None] = _log.warning) -> Path:
+    """As ``write_table``, unless the file has these rows; one that cannot be read is reported and written again."""
+    try:
+        if path.is_file() and read_table(path, table_name).equals(as_stored(table_name, rows)):
+            return path
+    except NewerVersionError:
+        raise
+    except StoreError as error:
+        say(f"  {error}; it is made again")
+    return write_table(table_name, rows, path)
 
 
 def as_stored(table_name: str, rows: Any) -> pa.Table:
