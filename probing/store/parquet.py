@@ -19,8 +19,8 @@ from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 _log = logging.getLogger(__name__)
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
-# Fact ids are hashes: every row group stores them again in its dictionary, so few large groups make smaller files.
-_ROWS_PER_GROUP = 1_048_576
+# A question on one run or one fact reads only the groups whose smallest and largest values can hold it; lists are read group by group.
+_ROWS_PER_GROUP = 20_480
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
 #: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are known.
