@@ -7,6 +7,7 @@ spans, several labels or none, sentences whose words may not be shown). ``pos`` 
 import json
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from probing.core.edges.target import Record, Target
+from probing.core.errors import StoreError
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.store.counts import write_counts
 from probing.store.kinds import KINDS
@@ -365,7 +367,9 @@ def plant_edge_runs(
         write_planted(folder, task.name, change, task_rows, task)
     for run in runs:
         write_planted(folder / run.run_id, run.run_id, change, run_rows, run)
-        write_counts(KINDS["edges"], run_rows(run)["edge_runs"][0], folder / run.run_id, [folder])
+        # Damaged rows may be beyond counting.
+        with suppress(StoreError):
+            write_counts(KINDS["edges"], run_rows(run)["edge_runs"][0], folder / run.run_id, [folder])
     return folder
 
 

@@ -1,13 +1,14 @@
 """What is wrong with a store: every problem in words, none repaired."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
+from probing.store.counts import counted
 from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
 from probing.store.parquet import as_stored, read_table
 from probing.store.rules.asking import LIGHT, light
@@ -63,13 +64,15 @@ def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Map
         given = {name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()}
         if LIGHT in kind.counted_from:
             # Only one run's best tokens are held at a time.
-            given[LIGHT] = next(
-                (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem), SCHEMAS[LIGHT].empty_table()
-            )
+            whole = (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem)
+            given[LIGHT] = next(whole, SCHEMAS[LIGHT].empty_table())
         if len(given.get(kind.counted_from[0], ())):
-            counts = kind.counts(given)
-            wrong = [name for name, rows in counts.items() if name not in given or not as_stored(name, given[name]).equals(rows)]
-            if wrong:
+            try:
+                counts = counted(kind, given)
+            except StoreError as error:
+                yield str(error)
+                continue
+            if wrong := [name for name, rows in counts.items() if name not in given or not as_stored(name, given[name]).equals(rows)]:
                 yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
 
 
@@ -111,19 +114,13 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
 
 
 def _copies(read: Sequence[_Read]) -> list[str]:
-    """A run that several folders have must have the same bytes in all: equal fingerprints, equal predictions."""
-    found: dict[str, dict[int, set[str]]] = {}
-    for file, rows in read:
-        for run_id in pc.unique(rows.column("run_id")).to_pylist():
-            found.setdefault(run_id, {}).setdefault(file.source, set()).add(file.sha256)
-    return [
-        f"run {run_id}: its predictions in several folders differ; those of the first folder are used"
-        for run_id, sources in found.items()
-        if len(set(map(frozenset, sources.values()))) > 1
-    ]
+    """Files of one name have the same bytes in all folders: equal fingerprints, equal predictions."""
+    first: dict[str, SourceFile] = {}
+    pairs = [(file, first.setdefault(file.path.name, file)) for file, _ in read]
+    return [f"{file.path} differs from {other.path}, whose rows are used" for file, other in pairs if file.sha256 != other.sha256]
 
 
-def _together(read: Iterable[_Read]) -> pa.Table:
+def _together(read: Sequence[_Read]) -> pa.Table:
     """The rows that count: a run from the first source that has it, equal files once."""
     source_of: dict[str, int] = {}
     seen: set[str] = set()
@@ -132,7 +129,7 @@ def _together(read: Iterable[_Read]) -> pa.Table:
         if file.sha256 in seen:
             continue
         seen.add(file.sha256)
-        if file.table == "predictions":
+        if TABLES[file.table].per == "run_id":
             taken = [run for run in pc.unique(rows.column("run_id")).to_pylist() if source_of.setdefault(run, file.source) == file.source]
             rows = rows.filter(pc.is_in(rows.column("run_id"), value_set=pa.array(taken, pa.string())))
         parts.append(rows)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
 from probing.core.errors import StoreError
@@ -22,7 +23,7 @@ def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: S
         folders: of all results with which it is shown.
 
     Raises:
-        StoreError: if a file of the run cannot be read.
+        StoreError: if a file of the run cannot be read, or its rows cannot be counted.
     """
     if kind.counts is None:
         return
@@ -36,8 +37,22 @@ def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: S
             tables[name] = read_table(path, name)
         else:
             tables[name] = _rows_of(name, dict.fromkeys((target, *folders)))
-    for name, rows in kind.counts(tables).items():
+    for name, rows in counted(kind, tables).items():
         write_differing(name, rows, target / TABLES[name].file_name(dict(row)))
+
+
+def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """What a kind that counts counts of a run's rows.
+
+    Raises:
+        StoreError: if they are not whole, or give numbers that no column holds.
+    """
+    try:
+        return kind.counts(tables) if kind.counts else {}
+    except (duckdb.Error, pa.ArrowException, ValueError) as error:
+        (run_id,) = tables[kind.runs].column("run_id").to_pylist()
+        said = str(error).partition("\n")[0]
+        raise StoreError(f"run {run_id}: its rows cannot be counted ({said}); delete its files and run `{kind.command}` again") from error
 
 
 def _rows_of(table: str, folders: Mapping[Path, None]) -> pa.Table:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
@@ -27,7 +28,7 @@ def open_database(*sources: Path) -> Database:
     """Opens all results below some folders.
 
     A file that cannot be read, of another version of the program, or with impossible values is left out, and so is a run without counts:
-    ``Database.left_out`` names them. Of rows with one key those of the first folder count.
+    ``Database.left_out`` names them. Of a run, and of rows with one key, those of the first folder count.
 
     Args:
         sources: existing folders, searched in any depth.
@@ -113,20 +114,32 @@ def _problem(path: Path, table: str, size: int, changed: int) -> str | None:
 def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
     """Makes the view of a table; if files have rows in common, a table of those that come first."""
     paths, key = [file.path for file in files], ", ".join(KEYS[table])
-    by_source = {file.source: [other.path for other in files if other.source == file.source] for file in files}
     if TABLES[table].per == "run_id":
-        # A run has all its rows below one folder, if not in one file.
-        key, parts = "run_id", list(by_source.values())
-    else:
-        parts = [[path] for path in paths]
-    rows = " UNION ALL ".join(f"SELECT DISTINCT {key} FROM {read_files(part)}" for part in parts)
-    shared = f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-    if len(parts) < 2 or not connection.execute(shared).fetchall():
+        _create_view_of_runs(connection, table, files)
+        return
+    rows = " UNION ALL ".join(f"SELECT {key} FROM {read_files([path])}" for path in paths)
+    if len(paths) < 2 or not connection.execute(f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
         _create_view(connection, table, paths)
         return
-    columns, key = ", ".join(f'"{name}"' for name in SCHEMAS[table].names), ", ".join(KEYS[table])
+    columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
     rows = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
     connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}")
+
+
+def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
+    """Makes the view of a table of which a run has all rows below one folder, if not in one file: the first folder with the run."""
+    by_source = [[file.path for file in found] for _, found in groupby(files, key=lambda file: file.source)]
+    if len(by_source) < 2:
+        _create_view(connection, table, [file.path for file in files])
+        return
+    taken: set[str] = set()
+    parts = []
+    for paths in by_source:
+        found = {run_id for (run_id,) in connection.execute(f"SELECT DISTINCT run_id FROM {read_files(paths)}").fetchall()}
+        again = ", ".join("'{}'".format(run_id.replace("'", "''")) for run_id in sorted(found & taken))
+        parts.append(f"SELECT * FROM {read_files(paths)}" + (f" WHERE run_id NOT IN ({again})" if again else ""))
+        taken |= found
+    connection.execute(f"CREATE VIEW {table} AS {' UNION ALL '.join(parts)}")
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path]) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from probing.store.opening import open_database
 from probing.reports.knowledge.typed_sentence import asked
+from probing.store.opening import open_database
 from tests.store.planted import VARIANTS, plant_runs
 
 

@@ -23,17 +23,13 @@ SEEDS = (COLA, SEED_2, SEED_3)
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("store")
-    plant_changes(folder / "runs")
-    with open_database(folder / "runs") as database:
+    with open_database(plant_changes(tmp_path_factory.mktemp("store"))) as database:
         yield database
 
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("empty")
-    (folder / "runs").mkdir()
-    with open_database(folder / "runs") as database:
+    with open_database(tmp_path_factory.mktemp("empty")) as database:
         yield database
 
 
@@ -116,8 +112,7 @@ def test_perplexities_have_the_control_and_the_seeds(db: Database):
 
 
 def test_without_the_bases_run_what_is_the_base_with_all_put_back_stands_for_it(tmp_path):
-    plant_changes(tmp_path / "runs", [COLA])
-    with open_database(tmp_path / "runs") as database:
+    with open_database(plant_changes(tmp_path, [COLA])) as database:
         found = perplexities(database)
     sums, masked = block_sums(BASE, 0)
     assert found["base_perplexity"].tolist() == pytest.approx([math.exp(sums.astype(np.float64).sum() / masked.sum())] * len(found))

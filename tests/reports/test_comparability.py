@@ -171,9 +171,9 @@ def test_differences_are_the_fields_that_differ_and_no_others():
 
 def test_a_vocabulary_that_an_earlier_version_named_otherwise_is_the_same_by_its_tokens(tmp_path):
     folder = plant_store(tmp_path, [PlantedRun()])
-    write_table("vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), tmp_path / "runs" / "vocabulary-new.parquet")
-    write_table("vocabulary", token_rows(["[PAD]"], "other"), tmp_path / "runs" / "vocabulary-other.parquet")
-    with open_database(tmp_path / "runs") as db:
+    write_table("vocabulary", token_rows((*TOKENS, *UNUSED), "planted-1018-0badcafe"), folder / "vocabulary-new.parquet")
+    write_table("vocabulary", token_rows(["[PAD]"], "other"), folder / "vocabulary-other.parquet")
+    with open_database(folder) as db:
         for name, same in (("planted-1018-0badcafe", True), ("other", False), ("unknown", False)):
             checks = comparability(row("a", tokenizer=TOKENIZER), row("b", tokenizer=name), db)
             assert checks[0].name == "vocabulary" and checks[0].same is same, name

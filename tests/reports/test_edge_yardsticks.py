@@ -5,8 +5,8 @@ import pytest
 
 from probing.reports.edges.summary import baselines
 from probing.reports.edges.yardsticks import yardsticks
-from probing.store.opening import open_database
 from probing.store.edges.queries import edge_labels, edge_tasks
+from probing.store.opening import open_database
 from tests.edges_planted import TASKS, plant_edges
 
 

@@ -24,6 +24,7 @@ from tests.edges_planted import (
     RUNS,
     SRL,
     PlantedEdgeRun,
+    plant_edge_runs,
     plant_edges,
     planted_gold,
     planted_part,
@@ -419,21 +420,14 @@ def test_selectivity_is_compared_on_spans_that_training_has(db: Database):
 
 
 def test_without_a_test_part_only_dev_is_reported(tmp_path):
-    from probing.store.build import build_database
-    from tests.edges_planted import plant_edge_runs
-
     def dev_only(table, rows):
         return [row for row in rows if row.get("part", "dev") != "test"]
 
-    plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun()], dev_only)
-    with open_database(tmp_path / "runs") as database:
+    with open_database(plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun()], dev_only)) as database:
         assert set(summary(database)["part"]) == set(scores(database)["part"]) == {"dev"}
 
 
 def test_of_runs_that_differ_in_nothing_the_newest_counts(tmp_path):
-    from probing.store.build import build_database
-    from tests.edges_planted import plant_edge_runs
-
     older, newer = PlantedEdgeRun(made=(("width", 1),)), PlantedEdgeRun(made=(("width", 2),))
 
     def later(table, rows):

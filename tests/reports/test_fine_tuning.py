@@ -185,7 +185,7 @@ def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_
 
 
 def test_a_store_of_facts_has_facts_only(tmp_path):
-    with open_database(tmp_path / "database") as db:
+    with open_database(plant_facts(tmp_path / "runs")) as db:
         found = evidence(db, COLA.name, FACTS, OURS)
         assert set(found["panel"]) == {"facts"}
         table = measures(db, FACTS, OURS)
@@ -194,7 +194,6 @@ def test_a_store_of_facts_has_facts_only(tmp_path):
 
 
 def test_an_empty_store_has_no_fine_tuned_model(tmp_path):
-    (tmp_path / "runs").mkdir()
-    with open_database(tmp_path / "database") as db:
+    with open_database(tmp_path) as db:
         assert tuned_models(db).empty and evidence(db, "gone", None, OURS).empty and by_layer(db, None, OURS).empty
         assert measures(db, None, OURS).empty

@@ -27,8 +27,8 @@ from probing.reports.forgetting import outcome as outcomes
 from probing.reports.forgetting import places
 from probing.reports.forgetting.outcome import memory, outcome, ways
 from probing.reports.forgetting.runs import stored_runs, usual
-from probing.store.opening import open_database
 from probing.store.forgetting.queries import BACK_COLUMNS
+from probing.store.opening import open_database
 from tests import forgetting_planted as planted
 from tests.planted_relatives import COLA, CONTROL, SST_2
 

@@ -196,7 +196,7 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Pa
     assert all(name in missing for name in ("conceptnet", "squad", "RANK-MSMARCO", "QA-SQuAD-2 (not"))
     row = always.compared.set_index("compared").loc["MLM-SQuAD, trex"]
     counts = pd.read_parquet(repo_root / "data" / "snapshot" / "total_counts.parquet")
-    runs = pd.read_parquet(repo_root / "data" / "snapshot" / "counted_runs.parquet")
+    runs = pd.read_parquet(repo_root / "data" / "snapshot" / "runs.parquet")
     run = runs[(runs["model"] == "nesia-mini-mlm-squad") & (runs["head"] == "tied") & (runs["probe_set"] == "trex")]["run_id"].item()
     sums = counts.loc[counts["run_id"] == run, ["last_1", "n"]].sum()
     low, high = binomtest(int(sums["last_1"]), int(sums["n"])).proportion_ci(method="wilson")

@@ -9,8 +9,8 @@ from probing.core.stats.paired_tests import mcnemar_exact
 from probing.reports.knowledge.transitions import transitions, transitions_by_relation
 from probing.reports.runs import choose, pairs
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.knowledge.fact_queries import count_facts, neighbours, search_facts
+from probing.store.opening import open_database
 from tests.reports.planted_forgetting import BASE, FACTS, KS, MODEL, ONLY_BASE, ONLY_MODEL, Planted, plant
 
 FILTERS: list[dict] = [

@@ -14,11 +14,12 @@ from probing.reports.knowledge.transitions import transitions
 from probing.reports.runs import choose, identities, pairs
 from probing.store import run_queries
 from probing.store.check import check_store
+from probing.store.counts import write_counts
 from probing.store.database import Database
-from probing.store.opening import open_database
+from probing.store.kinds import FACTS, KINDS
 from probing.store.knowledge import forgetting_queries
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
-from probing.store.sources import DERIVED_VERSION
 from tests.store.planted import SEVERAL, PlantedRun, plant_runs, plant_store, prediction_rows, run_row
 
 #: At the last of its layers 0 to 2 the primary run knows facts 0 to 3 of 10, the replicates 2 to 5 and 9.
@@ -69,7 +70,9 @@ def test_heads_of_other_weights_or_another_recipe_are_no_replicates(weights, pos
 
 def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Path):
     deep = PlantedRun(head="logit_lens", layers=66)
-    with open_database(plant_store(tmp_path, [PRIMARY, deep])) as db:
+    with pytest.raises(StoreError, match=f"run {deep.run_id}: its rows cannot be counted"):
+        plant_store(tmp_path, [PRIMARY, deep])
+    with open_database(tmp_path / "runs") as db:
         assert list(choose(db)["run_id"]) == [PRIMARY.run_id]
 
 
@@ -87,16 +90,13 @@ def test_a_run_of_its_last_layer_only_has_no_total_no_forgetting_and_no_exit(see
     assert early_exit(seeds, [REPLICATES[0].run_id]).empty
 
 
-def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_replicate_may_store_its_last_layer_only_and_a_primary_run_may_not(tmp_path: Path):
     source = plant_runs(tmp_path / "runs", [PRIMARY, *REPLICATES])
     assert check_store([source]) == []
     short = PlantedRun(head="logit_lens", layers=3, last_only=True)
     plant_runs(source, [short])
     (problem,) = check_store([source])
     assert f"run {short.run_id}: 10 predictions, expected 30" in problem
-    with open_database(source) as db:
-        assert set(choose(db, seeds=(0, 1, 2))["run_id"]) == {PRIMARY.run_id, *(run.run_id for run in REPLICATES)}
-    assert f"run {short.run_id} is left out" in caplog.text
 
 
 def test_a_replicate_of_some_other_layer_or_without_a_fact_is_incomplete(tmp_path: Path):
@@ -110,19 +110,18 @@ def test_a_replicate_of_some_other_layer_or_without_a_fact_is_incomplete(tmp_pat
     ):
         source = plant_runs(tmp_path / str(number), [PRIMARY, run])
         write_table("predictions", wrong, source / run.run_id / f"predictions-{run.run_id}.parquet")
-        (problem,) = check_store([source])
-        assert words in problem
-        with open_database(source) as db:
-            assert list(choose(db, seeds=(0, 1))["run_id"]) == [PRIMARY.run_id]
+        assert any(f"run {run.run_id}: {words}" in problem for problem in check_store([source]))
 
 
 def test_reports_take_primary_runs_of_the_default_templates_and_the_newest(tmp_path: Path):
     runs = [*SEVERAL, PlantedRun(template_set="lama"), *(PlantedRun(seed=seed, role="replicate") for seed in (1, 2))]
     source = plant_runs(tmp_path / "runs", runs)
     newer = PlantedRun(layers=4, template_set="default", objective="newer")
-    row = run_row(newer) | {"created": "2027-01-01T00:00:00Z", "config": newer.config.replace("default", "other"), "run_id": "f" * 16}
-    write_table("runs", [row], source / "runs-newer.parquet")
-    write_table("predictions", [one | {"run_id": "f" * 16} for one in prediction_rows(newer)], source / "predictions-newer.parquet")
+    made = {"created": "2027-01-01T00:00:00Z", "config": newer.config.replace("default", "other"), "run_id": "f" * 16}
+    write_table("runs", [run_row(newer) | made], source / f"runs-{'f' * 16}.parquet")
+    rows = [one | {"run_id": "f" * 16} for one in prediction_rows(newer)]
+    write_table("predictions", rows, source / f"predictions-{'f' * 16}.parquet")
+    write_counts(KINDS[FACTS], run_row(newer) | made, source, [source])
     with open_database(source) as db:
         found = choose(db)
         assert len(found) == len(SEVERAL)
@@ -163,13 +162,3 @@ def test_weight_drift_and_tasks_are_read_with_the_runs(tmp_path: Path):
         assert list(found["metric"]) == ["F1", "exact match"]
         assert list(found["value"]) == [0.5, 0.25]
         assert found["chance"].isna().tolist() == [False, True]
-
-
-def test_a_database_of_older_derived_tables_is_refused_and_made_again(tmp_path: Path):
-    folder = plant_store(tmp_path)
-    pointer = folder / "current.json"
-    pointer.write_text(pointer.read_text().replace(f'"derived_version": {DERIVED_VERSION}', '"derived_version": 1'))
-    with pytest.raises(StoreError, match=f"derived tables of version 1, expected {DERIVED_VERSION}; run `python -m probing build`"):
-        open_database(tmp_path / "runs")
-    with open_database(tmp_path / "runs") as db:
-        assert len(choose(db)) == 1

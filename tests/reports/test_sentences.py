@@ -225,8 +225,7 @@ _OF_PAIRS = ["task", "pooling", "layer", "fate", "undecided", "needed"]
 def lighter_store(folder: Path, kept: Callable[[str, dict[str, Any]], bool]) -> Path:
     """A store of the base and of CoLA on two tasks, with the rows of a table that are kept."""
     runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA) for task in (BIGRAM, COORDINATION)]
-    plant_sentence_runs(folder / "runs", runs, lambda table, rows: [row for row in rows if kept(table, row)])
-    return folder / "database"
+    return plant_sentence_runs(folder / "runs", runs, lambda table, rows: [row for row in rows if kept(table, row)])
 
 
 def of_few_comparisons(table: str, row: dict[str, Any]) -> bool:

@@ -1,6 +1,8 @@
 """Every fault that is planted is named, and nothing else."""
 
 import hashlib
+import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +10,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from probing.core.provenance import fingerprint_problem
 from probing.store import run_queries
-from probing.store.check import check_store, fingerprint_problem
+from probing.store.check import check_store
 from probing.store.opening import open_database
 from probing.store.parquet import read_table, write_table
-from tests.store.planted import ONE_MODEL, SEVERAL, TOKENS, VARIANTS, plant_runs, plant_store, prediction_rows, run_row, token_rows
+from tests.store.planted import (
+    ONE_MODEL,
+    SEVERAL,
+    TOKENS,
+    VARIANTS,
+    forget_predictions,
+    plant_runs,
+    plant_store,
+    prediction_rows,
+    run_row,
+    token_rows,
+)
 
 RUN = ONE_MODEL[0]
 ROWS = prediction_rows(RUN)
@@ -22,7 +36,8 @@ ROWS = prediction_rows(RUN)
 def test_a_sound_store_has_no_problem_and_opens_with_its_runs(tmp_path: Path, variant: str):
     with open_database(plant_store(tmp_path, variant)) as db:
         assert sorted(run_queries.runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
-    assert check_store([tmp_path / "runs"], tmp_path / "database") == []
+        assert db.left_out.empty
+    assert check_store([tmp_path / "runs"]) == []
 
 
 def _predictions(rows: list[dict]) -> Callable[[Path], object]:
@@ -38,23 +53,29 @@ def _truncate(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-5])
 
 
+#: Of a row at layer 0 that is missing, there twice, or of a fact that is not stored.
+OTHER = "layer_counts, swapped_counts, answer_counts, answer_clusters: other rows than its predictions give; run `probe` again"
 FAULTS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "truncated": (_truncate, ["relations.parquet"]),
     "foreign": (lambda f: pq.write_table(pa.table({"a": [1]}), f / "exposure-x.parquet"), ["not written by this program"]),
-    "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)"]),
+    "row missing": (_predictions(ROWS[1:]), [f"run {RUN.run_id}: 39 predictions, expected 40 (10 facts x 4 layers)", OTHER]),
     "row repeated": (
         _predictions([*ROWS, ROWS[0]]),
-        ["1 rows repeat the key", "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer"],
+        ["1 rows repeat the key", "41 predictions, expected 40 (10 facts x 4 layers); 1 of them repeat a fact and layer", OTHER],
     ),
-    "orphan": (_predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]), ["1 facts of its predictions are in no facts file"]),
-    "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths", "0 predictions, expected 40"]),
+    "orphan": (_predictions([ROWS[0] | {"fact_id": "0" * 16}, *ROWS[1:]]), ["1 facts of its predictions are in no facts file", OTHER]),
+    "other rank": (
+        _predictions([ROWS[0] | {"gold_rank": 7}, *ROWS[1:]]),
+        ["layer_counts, swapped_counts, answer_clusters: other rows than"],
+    ),
+    "uneven lists": (_predictions([ROWS[0] | {"top_logp": [0.0]}, *ROWS[1:]]), ["different lengths"]),
     "config changed": (_run(config=RUN.config.replace("tied", "lens")), ["the fingerprint of its configuration is"]),
     "config not canonical": (_run(config=RUN.config.replace(":", ": ")), ["not canonical JSON"]),
     "config not JSON": (_run(config="{"), ["not JSON"]),
     "left out": (_run(left_out="many"), ["left_out is not JSON"]),
-    "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'"]),
+    "tokenizer": (_run(tokenizer="other"), ["no vocabulary file has its tokenizer 'other'", "answer_counts: other rows than"]),
     "no run row": (lambda f: (f / RUN.run_id / f"runs-{RUN.run_id}.parquet").unlink(), ["has rows of predictions"]),
-    "no predictions": (lambda f: (f / RUN.run_id / f"predictions-{RUN.run_id}.parquet").unlink(), ["0 predictions, expected 40"]),
+    "no predictions": (lambda f: forget_predictions(f, RUN), []),
     "second vocabulary": (
         lambda f: write_table("vocabulary", [token_rows(TOKENS)[5] | {"token": "rome"}], f / "vocabulary-2.parquet"),
         ["1 rows differ from those with the same ['tokenizer', 'id']"],
@@ -73,19 +94,81 @@ def test_a_planted_fault_is_named_and_nothing_else(tmp_path: Path, fault: str):
         assert any(part in problem for problem in found), (part, found)
 
 
-def test_missing_folders_and_databases_are_named(tmp_path: Path):
+def test_a_missing_folder_is_named(tmp_path: Path):
+    (problem,) = check_store([tmp_path / "nowhere", plant_runs(tmp_path / "runs")])
+    assert "nowhere" in problem
+
+
+#: Table of a run of which counts alone are kept -> what its first row says, and what is said of it.
+COUNTS: tuple[tuple[str, dict, str], ...] = (
+    ("layer_counts", {"n": 4}, "layer_counts, layer 0: counts of 13 facts, expected 10"),
+    ("layer_counts", {"layer": 9}, "layer_counts, layer 0: counts of 9 facts, expected 10"),
+    ("against_counts", {"neither": 7}, "against_counts, layer 1, k 1: counts of 16 facts, expected 10"),
+    ("layer_counts", {"hits_100": 10_000}, "hits_100 is above n: more facts are known than there are"),
+    ("layer_counts", {"hits_1": 1, "hits_10": 0}, "hits_1 is above hits_10: more facts are known than there are"),
+    ("layer_counts", {"sum_reciprocal_rank": math.inf}, "sum_reciprocal_rank is inf, expected 0"),
+    ("layer_counts", {"sum_reciprocal_rank": math.nan}, "sum_reciprocal_rank is nan"),
+    ("total_counts", {"any_1": 10_000}, "more facts are known than there are"),
+    ("total_counts", {"last_1": 1, "any_1": 0}, "last_1 is above any_1: more facts are known"),
+    ("total_counts", {"majority_hits": 10_000}, "more facts are known than there are"),
+    ("swapped_counts", {"n": 0, "own_100": 1}, "more facts are known"),
+    ("swapped_counts", {"both_1": 99}, "more facts are known"),
+    ("swapped_counts", {"own_1": 4, "own_10": 3, "both_1": 0, "both_10": 0}, "more facts are known"),
+    ("swapped_counts", {"n": 64_000_000}, "swapped_counts counts more facts than were asked"),
+    ("inner_counts", {"own_and_swapped": 99}, "more facts are known"),
+    ("inner_counts", {"k": 7}, "k is '7', expected one of 1, 10, 100"),
+)
+
+
+@pytest.mark.parametrize(("table", "change", "said"), COUNTS, ids=[f"{table} {change}" for table, change, _ in COUNTS])
+def test_counts_that_cannot_be_are_named_and_a_file_with_impossible_ones_is_not_read(tmp_path: Path, table: str, change: dict, said: str):
     source = plant_runs(tmp_path / "runs")
-    found = check_store([tmp_path / "nowhere", source], tmp_path / "db")
-    assert len(found) == 2
-    assert "nowhere" in found[0]
-    assert "python -m probing build" in found[1]
+    forget_predictions(source, RUN)
+    path = source / RUN.run_id / f"{table}-{RUN.run_id}.parquet"
+    first, *others = read_table(path, table).to_pylist()
+    write_table(table, [first | change, *others], path)
+    (problem,) = (one for one in check_store([source]) if said in one)
+    with open_database(source) as db:
+        assert (said in " ".join(db.left_out["why"])) == (path.name in problem)
 
 
-def test_a_stale_database_is_named(tmp_path: Path):
-    folder = plant_store(tmp_path)
-    plant_runs(tmp_path / "runs", SEVERAL[1:2])
-    (problem,) = check_store([tmp_path / "runs"], folder)
-    assert "is stale" in problem
+@pytest.mark.parametrize("table", ["layer_counts", "total_counts"])
+def test_a_run_without_counts_is_named_and_not_shown(tmp_path: Path, table: str):
+    source = plant_runs(tmp_path / "runs", SEVERAL[:2])
+    (source / RUN.run_id / f"{table}-{RUN.run_id}.parquet").unlink()
+    assert any(f"run {RUN.run_id}: {table}" in one and "counts of 0 facts, expected 10" in one for one in check_store([source]))
+    with open_database(source) as db:
+        assert run_queries.runs(db)["run_id"].tolist() == [SEVERAL[1].run_id]
+        (why,) = db.left_out["why"]
+    assert f"the run {RUN.run_id} has no rows of {table}; run `probe` again" in why
+
+
+def test_counts_that_do_not_belong_to_what_is_stored_beside_them_are_named(tmp_path: Path):
+    source = plant_runs(tmp_path / "runs")
+    forget_predictions(source, RUN)
+    facts = [row for row in read_table(source / "facts-trex.parquet", "facts").to_pylist() if row["relation"] != "P36"]
+    write_table("facts", facts, source / "facts-trex.parquet")
+    (problem,) = check_store([source])
+    assert f"run {RUN.run_id}: no facts file has the relation P36 of its counts" in problem
+    plant_runs(source, exposure={})
+    plant_runs(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "exposure-nesia-mini.parquet", source)
+    assert any("8 of its facts are counted with another exposure to the base's training text" in one for one in check_store([source]))
+
+
+def test_of_a_run_in_two_folders_the_first_ones_rows_count_however_they_are_divided_into_files(tmp_path: Path):
+    """As of a run of one's own that ships, too: the snapshot has one file for the counts of all runs."""
+    one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two", SEVERAL[:2])
+    for table in ("layer_counts", "total_counts", "swapped_counts"):
+        files = sorted(two.rglob(f"{table}-*.parquet"))
+        write_table(table, pa.concat_tables([read_table(path, table) for path in files]), two / f"{table}.parquet")
+        for path in files:
+            path.unlink()
+    assert check_store([one, two]) == []
+    unknown = plant_runs(tmp_path / "unknown", exposure={})
+    with open_database(unknown) as alone, open_database(unknown, two) as both:
+        assert run_queries.aggregate(both, [RUN.run_id]).equals(run_queries.aggregate(alone, [RUN.run_id]))
+        assert len(run_queries.runs(both)) == 2
 
 
 def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):

@@ -8,9 +8,9 @@ import pytest
 
 from probing.core.edges.traces import AMBIGUOUS
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.edges import queries
 from probing.store.edges.sentence_queries import ORDERS, count_sentences, sentences, tasks_of_texts, traces
+from probing.store.opening import open_database
 from tests.edges_planted import POS, ROLES, RUNS, SRL, TASKS, PlantedEdgeRun, own_too, plant_edge_runs, plant_edges, planted_part, run_rows
 
 #: The runs of one model that a page of sentences looks at.

@@ -1,7 +1,6 @@
-"""Edge probing in the database: rows of the files, runs next to those on facts, and tables made from predictions."""
+"""Edge probing among the results: rows of the files, runs next to those on facts, and what is counted of predictions."""
 
 import itertools
-import logging
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -11,10 +10,12 @@ import pytest
 
 from probing.store import run_queries
 from probing.store.check import check_store
+from probing.store.counts import write_counts
 from probing.store.database import Database
+from probing.store.kinds import KINDS
 from probing.store.opening import open_database
-from tests.edges_planted import PARTS, POS, ROLES, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
-from tests.store.planted import ONE_MODEL, plant_runs, tables
+from probing.store.parquet import read_table
+from tests.edges_planted import PARTS, POS, RUNS, SRL, PlantedEdgeRun, plant_edge_runs, plant_edges, planted_part, run_rows
 
 STORED = [run for run in RUNS if run.stores_predictions]
 
@@ -75,21 +76,6 @@ def test_traces_are_those_of_the_predictions(db: Database, run: PlantedEdgeRun):
         means = [sum(row["p_gold"][k] / max(row["p_sum"], 1) for row in layers) / len(layers) for k in range(len(gold))]
         wrong = sum(row["p_wrong"] / max(row["p_sum"], 1) for row in layers) / len(layers)
         assert got["strongest_mean"] == pytest.approx(max([wrong, *means]), abs=1e-12)
-        assert (bool(got["first_right"]), bool(got["last_right"])) == (right[0], right[-1])
-
-
-def test_changed_targets_of_a_task_count_its_runs_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.DEBUG)
-    again = PlantedEdgeRun(task=SRL)
-    source = plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun(task=POS), PlantedEdgeRun(task=POS, seed=1), again])
-
-    def unseen(table: str, rows: list) -> list:
-        return [row | {"seen": False} for row in rows] if table == "edge_targets" else rows
-
-    plant_edge_runs(source, [again], unseen)
-    found = tables(build_database([source], tmp_path / "db"))
-    assert "is built in full" not in caplog.text
-    assert found == tables(build_database([source], tmp_path / "other"))
 
 
 def overflowing(table: str, rows: list) -> list:
@@ -102,79 +88,36 @@ def overflowing(table: str, rows: list) -> list:
     return rows
 
 
-def test_runs_that_cannot_be_counted_are_left_out_and_named_and_all_others_are_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_runs_that_cannot_be_counted_are_named_and_all_others_are_shown(tmp_path: Path):
     good, bad = PlantedEdgeRun(task=POS), [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=SRL, seed=1)]
-    named = {run.run_id for run in bad}
-    source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), [good])
+    source = plant_edge_runs(tmp_path / "runs", [good])
     plant_edge_runs(source, bad, overflowing)
+    problems = check_store([source])
+    assert len(problems) == 2
+    assert all(any(f"run {run.run_id}: its rows cannot be counted" in problem for problem in problems) for run in bad)
     with open_database(source) as database:
-        assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {good.run_id}
-        left_out = run_queries.left_out_files(database)
-        assert sorted(Path(name).name for name in left_out["name"]) == sorted(f"edge_runs-{run_id}.parquet" for run_id in named)
-    problems = "\n".join(check_store([source], tmp_path / "db"))
-    assert all(f"delete the files that have {run_id} in their name" in problems for run_id in named)
-
-    # A later build takes what is new without trying them again, and tries them again when a file is repaired. All others are still those
-    # of the first build.
-    caplog.set_level(logging.DEBUG)
-    plant_edge_runs(source, [PlantedEdgeRun(model="other-bert", task=POS, layers=7)])
-    assert "is built in full" not in caplog.text
-    assert all(run_id in caplog.text for run_id in named)
+        assert set(database.query("SELECT run_id FROM edge_sentence_counts")["run_id"]) == {good.run_id}
+        assert len(database.query("SELECT run_id FROM runs_of_edges")) == 3
     plant_edge_runs(source, bad)
-    repaired = tables(build_database([source], tmp_path / "db"))
-    assert repaired == tables(build_database([source], tmp_path / "other"))
-    assert check_store([source], tmp_path / "db") == []
+    assert check_store([source]) == []
 
 
 def test_one_target_with_endless_labels_takes_no_memory_for_the_others(tmp_path: Path):
-    many = 20_000
+    many, run = 20_000, PlantedEdgeRun(task=POS)
 
     def endless(table: str, rows: list) -> list:
         column = {"edge_targets": "gold", "edge_predictions": "p_gold"}.get(table)
         return [row | {column: row[column] * many} if column and row["target"] == 0 else row for row in rows]
 
-    source = plant_edge_runs(tmp_path / "runs", [PlantedEdgeRun(task=POS)], endless)
+    source = plant_edge_runs(tmp_path / "runs", [run], endless)
+    path = source / run.run_id / f"edge_traces-{run.run_id}.parquet"
+    path.unlink()
     tracemalloc.start()
     try:
-        path = build_database([source], tmp_path / "db")
+        write_counts(KINDS["edges"], run_rows(run)["edge_runs"][0], path.parent, [source])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    with open_database(path.parent) as database:
-        assert len(database.query("SELECT * FROM edge_traces WHERE target = 0")) == len(PARTS)
+    assert read_table(path, "edge_traces").column("target").to_pylist().count(0) == len(PARTS)
     # An array of all rows by the labels of this target has 200 MB.
     assert peak < 100e6
-
-
-def drop_layer(table: str, rows: list) -> list:
-    return [row for row in rows if row["layer"] != 2] if table == "edge_scores" else rows
-
-
-def drop_prediction(table: str, rows: list) -> list:
-    return rows[:-1] if table == "edge_predictions" else rows
-
-
-def add_target(table: str, rows: list) -> list:
-    return [rows[0] | {"tn": rows[0]["tn"] + 1}, *rows[1:]] if table == "edge_scores" else rows
-
-
-def no_labels(table: str, rows: list) -> list:
-    return [] if table == "edge_labels" else rows
-
-
-def test_runs_that_are_not_whole_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    whole = PlantedEdgeRun(task=SRL)
-    damaged = {
-        PlantedEdgeRun(task=POS): drop_layer,
-        PlantedEdgeRun(task=POS, seed=1): drop_prediction,
-        PlantedEdgeRun(task=POS, seed=2): add_target,
-        PlantedEdgeRun(task=ROLES): no_labels,
-    }
-    source = plant_edge_runs(plant_runs(tmp_path / "runs", ONE_MODEL), [whole])
-    for run, change in damaged.items():
-        plant_edge_runs(source, [run], change)
-    with open_database(source) as database:
-        assert set(database.query("SELECT run_id FROM runs WHERE kind = 'edges'")["run_id"]) == {whole.run_id}
-        for table in ("runs_of_edges", "edge_sentence_counts", "edge_traces"):
-            assert set(database.query(f"SELECT run_id FROM {table}")["run_id"]) == {whole.run_id}
-    assert all(f"run {run.run_id} is left out of the database" in caplog.text for run in damaged)

@@ -3,8 +3,8 @@
 import pytest
 
 from probing.core.facts.fact import Fact
-from probing.store.opening import open_database
 from probing.store.knowledge.one_fact import commonest_answer, example_facts, notable_facts
+from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
 FACTS = planted_facts("trex")

@@ -13,15 +13,16 @@ import pytest
 from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.store.database import Database
-from probing.store.opening import open_database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
 from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts, null_examples
+from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.reference.knowledge import null_kind
 from tests.store.planted import (
     SEVERAL,
     TOKENS,
     PlantedRun,
+    count,
     plant_runs,
     plant_store,
     planted_exposure,
@@ -231,6 +232,7 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_sw
     rows = [row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")} for row in prediction_rows(run)]
     plant_runs(tmp_path / "runs", [run])
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
+    count(tmp_path / "runs", run)
     borrowed = {one.fact_id: facts[lender] for one, lender in zip(facts, swapped_subjects(facts), strict=True) if lender is not None}
     of_fact = defaultdict(list)
     for row in rows:

@@ -277,7 +277,9 @@ with open_database(Path(sys.argv[1])) as db:
 @pytest.mark.slow
 def test_three_hundred_runs_are_read_by_a_process_that_may_open_256_files(tmp_path):
     folder = plant_runs(tmp_path, [RUN])
-    copied = {table: read_table(file_of(folder, table), table) for table in ("predictions", "known", "layer_counts", "total_counts", "runs")}
+    copied = {
+        table: read_table(file_of(folder, table), table) for table in ("predictions", "known", "layer_counts", "total_counts", "runs")
+    }
     for number in range(299):
         for table, rows in copied.items():
             write_table(table, rows.set_column(0, "run_id", [[f"{number:016x}"] * len(rows)]), folder / f"{table}-{number:016x}.parquet")

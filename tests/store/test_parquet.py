@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.core.errors import StoreError
+from probing.core.errors import NewerVersionError, StoreError
 from probing.store import parquet
+from probing.store.check import check_store
 from probing.store.parquet import read_table, write_table
 from probing.store.schema import KEYS, SCHEMAS, SORT
+from probing.workflows.knowledge.stored_run import has_predictions
 from tests.store.planted import ONE_MODEL, PlantedRun, prediction_rows
 
 ROWS = prediction_rows(ONE_MODEL[0])
@@ -81,6 +83,25 @@ def test_missing_foreign_older_and_other_tables_are_told_apart(tmp_path: Path, m
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"predictions-older\.parquet has schema version 0, expected 1"):
         read_table(older, "predictions")
+
+
+def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / f"predictions-{ONE_MODEL[0].run_id}.parquet"
+    monkeypatch.setattr(parquet, "VERSIONS", {**parquet.VERSIONS, "predictions": 99})
+    newer = write_table("predictions", ROWS, path).read_bytes()
+    monkeypatch.undo()
+    for asked in (
+        lambda: read_table(path, "predictions"),
+        lambda: write_table("predictions", ROWS, path),
+        lambda: has_predictions(tmp_path, ONE_MODEL[0].run_id, len(ROWS), print),
+    ):
+        with pytest.raises(
+            NewerVersionError, match=r"predictions-\w+\.parquet has schema version 99, expected 1: a newer version wrote it"
+        ):
+            asked()
+    assert path.read_bytes() == newer
+    (problem,) = check_store([tmp_path])
+    assert "a newer version wrote it; update" in problem
 
 
 def test_wrong_rows_are_refused_and_leave_no_file(tmp_path: Path):

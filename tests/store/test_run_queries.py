@@ -1,18 +1,41 @@
 """Aggregates against sums over the raw rows in plain Python."""
 
 import math
+import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from probing.core.facts.fact import contains_words
+from probing.reports.knowledge.answer_drift import answer_drift
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.forgotten_relations import forgotten, relation_forgetting
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.precision import by_layer, precision, precision_by_relation
+from probing.reports.knowledge.total import total
+from probing.reports.knowledge.transitions import transitions, transitions_by_relation
+from probing.reports.runs import choose, one_run_each, pairs
 from probing.store import run_queries
+from probing.store.check import check_store
 from probing.store.database import Database
+from probing.store.knowledge.fact_queries import count_facts, search_facts
 from probing.store.opening import open_database
-from tests.store.planted import SEVERAL, PlantedRun, plant_store, planted_exposure, planted_facts, prediction_rows
+from probing.store.parquet import write_table
+from tests.store.planted import (
+    SEVERAL,
+    PlantedRun,
+    forget_predictions,
+    plant_runs,
+    plant_store,
+    planted_exposure,
+    planted_facts,
+    prediction_rows,
+    run_row,
+)
 
 FILTERS: list[tuple[tuple[str, ...] | None, bool | None]] = [
     (None, None),
@@ -79,12 +102,12 @@ def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures,
         for row in raw(run, exposures, answer_in_subject):
             if row["layer"] > 0:
                 ranks.setdefault((row["relation"], row["fact_id"]), []).append(row["gold_rank"])
-        for (relation, _), by_layer in ranks.items():
+        for (relation, _), of_fact in ranks.items():
             counts = expected.setdefault((run.run_id, relation), Counter())
             counts["n"] += 1
             for k in (1, 10, 100):
-                counts[f"last_{k}"] += by_layer[-1] <= k
-                counts[f"any_{k}"] += min(by_layer) <= k
+                counts[f"last_{k}"] += of_fact[-1] <= k
+                counts[f"any_{k}"] += min(of_fact) <= k
     assert len(found) == len(expected)
     for line in found.to_dict("records"):
         assert line == {
@@ -189,3 +212,100 @@ def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database)
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+BASE = PlantedRun()
+TUNED = PlantedRun(model="nesia-mini-qa", base="nesia-mini")
+SHORT = PlantedRun(model="nesia-mini-qa", base="nesia-mini", probe_set="common_sense")
+LAST = PlantedRun(model="nesia-mini-qa", base="nesia-mini", seed=1, role="replicate", last_only=True)
+#: Of these counts alone are kept.
+ALONE = (TUNED, SHORT, LAST)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Predictions of all runs in ``full``, of the base alone in ``counted``."""
+    folder = tmp_path_factory.mktemp("counted")
+    shutil.copytree(plant_runs(folder / "full", [BASE, *ALONE]), folder / "counted")
+    for run in ALONE:
+        forget_predictions(folder / "counted", run)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def full(folder: Path) -> Iterator[Database]:
+    with open_database(folder / "full") as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def counted(folder: Path) -> Iterator[Database]:
+    with open_database(folder / "counted") as database:
+        yield database
+
+
+_REPORTS: dict[str, Callable[..., pd.DataFrame]] = {
+    one.__name__: one
+    for one in (precision, precision_by_relation, total, forgotten, relation_forgetting, run_queries.majority, run_queries.exposures)
+} | {
+    "answers": lambda db, ids, *given: by_layer(db, ids, "answer_p_at_1", "macro", *given),
+    "mrr": lambda db, ids, *given: by_layer(db, ids, "mrr", "micro", *given),
+}
+
+
+def _equal_but_over_answers(found: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Equal, but counts do not tell which facts have one answer, so they have no interval over answers."""
+    ends = [name for name in found if name.endswith("_answers")]
+    counted = found["run_id"] != BASE.run_id
+    assert found.loc[counted, ends].isna().all(axis=None)
+    pd.testing.assert_frame_equal(found.drop(columns=ends), expected.drop(columns=ends))
+
+
+@pytest.mark.parametrize("report", _REPORTS.values(), ids=_REPORTS)
+def test_counts_alone_say_what_predictions_say_of_relations(full: Database, counted: Database, report: Callable[..., pd.DataFrame]):
+    ids = [run.run_id for run in (BASE, *ALONE)]
+    found, expected = report(counted, ids), report(full, ids)
+    if report is total:
+        # How many heads agree on a fact is nothing that counts say.
+        seeds = ["seeds", "seed_union"]
+        assert (found["seeds"] == 1).all() and expected["seeds"].max() == 2
+        found, expected = found.drop(columns=seeds), expected.drop(columns=seeds)
+    assert TUNED.run_id in set(found["run_id"])
+    _equal_but_over_answers(found, expected)
+
+
+@pytest.mark.parametrize("report", [precision, forgotten, relation_forgetting, run_queries.majority, run_queries.totals])
+def test_counts_alone_can_be_filtered(full: Database, counted: Database, report: Callable[..., pd.DataFrame]):
+    kept = {"exposures": ("stated",), "answer_in_subject": False}
+    found = report(counted, [TUNED.run_id], **kept)
+    assert len(found) and len(found) <= len(report(counted, [TUNED.run_id]))
+    _equal_but_over_answers(found, report(full, [TUNED.run_id], **kept))
+
+
+def test_runs_say_which_are_counted_and_check_is_content(counted: Database, folder: Path):
+    assert run_queries.runs(counted).set_index("run_id")["counted"].to_dict() == {run.run_id: run in ALONE for run in (BASE, *ALONE)}
+    assert check_store([folder / "counted"]) == []
+
+
+def test_what_needs_facts_has_no_row_of_a_counted_run(counted: Database):
+    found = pairs(choose(counted))
+    assert found[["base_run_id", "run_id"]].values.tolist() == [[BASE.run_id, TUNED.run_id]]
+    for wanted in (found, [(BASE.run_id, TUNED.run_id)], [(TUNED.run_id, BASE.run_id)]):
+        assert transitions(counted, wanted).empty and transitions_by_relation(counted, wanted).empty
+    assert paired_with_yardsticks(counted, BASE.run_id, TUNED.run_id, 1).empty
+    assert early_exit(counted, [BASE.run_id, TUNED.run_id])["run_id"].tolist() == [BASE.run_id]
+    assert set(answer_drift(counted, [BASE.run_id, TUNED.run_id])["run_id"]) == {BASE.run_id}
+    assert count_facts(counted, BASE.run_id) == 10 and count_facts(counted, TUNED.run_id) == 0 and search_facts(counted, TUNED.run_id).empty
+    assert set(counted.query("SELECT DISTINCT run_id FROM known UNION SELECT DISTINCT run_id FROM predictions")["run_id"]) == {BASE.run_id}
+
+
+def test_a_run_with_predictions_is_shown_before_a_newer_counted_one(folder: Path, tmp_path: Path):
+    """The same model, head and facts, made by another version: another run."""
+    older = PlantedRun(model=TUNED.model, base=TUNED.base, made=(("code_version", "older"),))
+    plant_runs(tmp_path, [older])
+    row = run_row(older) | {"created": "2020-01-01T00:00:00Z"}
+    write_table("runs", [row], tmp_path / older.run_id / f"runs-{older.run_id}.parquet")
+    with open_database(folder / "counted", tmp_path) as db:
+        shown = one_run_each(run_queries.runs(db)).query("model == 'nesia-mini-qa' and probe_set == 'trex'")
+        assert shown["run_id"].tolist() == [older.run_id]
+        assert choose(db, ["nesia-mini-qa"], probe_sets=["trex"])["run_id"].tolist() == [older.run_id]

@@ -1,4 +1,4 @@
-"""Sentence probes and changes in the database, and what `check` says of damaged ones."""
+"""Sentence probes and changes among the results, and what `check` says of damaged ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -62,47 +62,40 @@ def own(row: dict, layer: int = 2, pooling: str = MEAN) -> bool:
 
 
 ANY = lambda row: True  # noqa: E731
-#: Name -> table, change, what `check` says, and whether the run is left out of the database.
-DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
+#: Name -> table, change, and what `check` says.
+DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str]] = {
     "fingerprint": ("sentence_runs", lambda rows: first(rows, ANY, config=rows[0]["config"].replace('"seed":0', '"seed":7')),
-                    "the fingerprint of", False),
+                    "the fingerprint of"),
     "unknown task": ("sentence_runs", lambda rows: first(rows, ANY, task="my-task"),
-                     "no row of sentence_tasks describes its task my-task", True),
-    "protocol": ("sentence_runs", lambda rows: first(rows, ANY, protocol="mine"), "protocol is 'mine', expected one of ours", True),
-    "other n_test": ("sentence_runs", lambda rows: first(rows, ANY, n_test=150), "it was tested on 150 sentences and left 0 out", True),
-    "more layers": ("sentence_runs", lambda rows: first(rows, ANY, layers=LAST + 2), "expected [0, 1, 2, 3, 4, 5]", True),
-    "scores of a layer": ("sentence_scores", lambda rows: without(rows, own), "have scores of the layers [0, 1, 3, 4]", True),
-    "no scores": ("sentence_scores", lambda rows: [], "it has no scores", True),
-    "score of other sentences": ("sentence_scores", lambda rows: first(rows, own, n_test=199), "was tested on 199", True),
-    "too many right": ("sentence_scores", lambda rows: first(rows, own, right=201), "more sentences right than there are", False),
-    "answers of a probe": ("sentence_predictions", lambda rows: without(rows, own), "has a score but no answers", True),
-    "an answer": ("sentence_predictions", lambda rows: first(rows, own, predicted=[0] * 199), "has 199 answers, expected 200", True),
-    "label number": ("sentence_predictions", lambda rows: first(rows, own, predicted=[2] * 200), "answers the label number 2", False),
+                     "no row of sentence_tasks describes its task my-task"),
+    "protocol": ("sentence_runs", lambda rows: first(rows, ANY, protocol="mine"), "protocol is 'mine', expected one of ours"),
+    "other n_test": ("sentence_runs", lambda rows: first(rows, ANY, n_test=150), "it was tested on 150 sentences and left 0 out"),
+    "more layers": ("sentence_runs", lambda rows: first(rows, ANY, layers=LAST + 2), "expected [0, 1, 2, 3, 4, 5]"),
+    "scores of a layer": ("sentence_scores", lambda rows: without(rows, own), "have scores of the layers [0, 1, 3, 4]"),
+    "no scores": ("sentence_scores", lambda rows: [], "it has no scores"),
+    "score of other sentences": ("sentence_scores", lambda rows: first(rows, own, n_test=199), "was tested on 199"),
+    "too many right": ("sentence_scores", lambda rows: first(rows, own, right=201), "more sentences right than there are"),
+    "answers of a probe": ("sentence_predictions", lambda rows: without(rows, own), "has a score but no answers"),
+    "an answer": ("sentence_predictions", lambda rows: first(rows, own, predicted=[0] * 199), "has 199 answers, expected 200"),
+    "label number": ("sentence_predictions", lambda rows: first(rows, own, predicted=[2] * 200), "answers the label number 2"),
     "left out answers": (
-        "sentence_predictions", lambda rows: first(rows, own, predicted=[255] + [0] * 199), "has 199 answers, the run", True,
-    ),
-    "pair of a change": ("sentence_pairs", lambda rows: without(rows, own), "of the model's own probes are compared with the base's", True),
-    "row of the run": ("sentence_runs", lambda rows: [], "has rows of sentence_", True),
+        "sentence_predictions", lambda rows: first(rows, own, predicted=[255] + [0] * 199), "has 199 answers, the run"),
+    "pair of a change": ("sentence_pairs", lambda rows: without(rows, own), "of the model's own probes are compared with the base's"),
+    "row of the run": ("sentence_runs", lambda rows: [], "has rows of sentence_"),
 }  # fmt: skip
 
 
-def test_damage_of_a_run_is_named_and_what_is_not_whole_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_damage_of_a_run_is_named(tmp_path: Path):
     source = plant_sentence_runs(tmp_path / "runs", [FEW[0]])
     ids = {}
-    for name, (table, change, _, _) in DAMAGE.items():
+    for name, (table, change, _) in DAMAGE.items():
         run = PlantedSentenceRun(replace(COLA, name=name), ODD)
         ids[name] = run.run_id
         plant_sentence_runs(source, [run], lambda found, rows, table=table, change=change: change(rows) if found == table else rows)
     problems = check_store([source])
-    with open_database(source) as database:
-        shown = set(database.query("SELECT run_id FROM runs_of_sentences")["run_id"])
-    assert FEW[0].run_id in shown
-    for name, (_, _, said, left_out) in DAMAGE.items():
+    for name, (_, _, said) in DAMAGE.items():
         assert any(said in problem and (ids[name] in problem or name == "fingerprint") for problem in problems), name
-        if left_out:
-            assert ids[name] not in shown, name
-            warned = f"run {ids[name]} is left out of the database" in caplog.text
-            assert warned == (name not in ("row of the run", "protocol")), name
+    assert not any(FEW[0].run_id in problem for problem in problems)
 
 
 TASK_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str]] = {
@@ -129,33 +122,30 @@ def put_back(replaced: str, n: int) -> Callable[[dict], bool]:
     return lambda row: (row["replaced"], row["n"]) == (replaced, n)
 
 
-CHANGE_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str, bool]] = {
-    "fewer layers": ("change_runs", lambda rows: first(rows, ANY, layers=LAST), "is of a layer or head that the model does not have", True),
-    "head": ("change_values", lambda rows: first(rows, ANY, head=7), "head 7, is of a layer or head", True),
-    "a layer": ("change_values", lambda rows: without(rows, of("cka-mean", 2)), "cka-mean has values of the layers [0, 1, 3, 4]", True),
-    "nothing": ("change_values", lambda rows: [], "", False),
-    "unchanged": ("perplexity", lambda rows: without(rows, put_back("none", 0)), "0 perplexities are of the unchanged model", True),
-    "masked pieces": ("perplexity", lambda rows: first(rows, ANY, masked=3), "other masked pieces", True),
-    "blocks": ("perplexity", lambda rows: first(rows, ANY, by_block=[1.0]), "is of 1 blocks, the run of 12", True),
-    "row of the run": ("change_runs", lambda rows: [], "has rows of change_values", True),
+CHANGE_DAMAGE: dict[str, tuple[str, Callable[[Rows], Rows], str]] = {
+    "fewer layers": ("change_runs", lambda rows: first(rows, ANY, layers=LAST), "is of a layer or head that the model does not have"),
+    "head": ("change_values", lambda rows: first(rows, ANY, head=7), "head 7, is of a layer or head"),
+    "a layer": ("change_values", lambda rows: without(rows, of("cka-mean", 2)), "cka-mean has values of the layers [0, 1, 3, 4]"),
+    "nothing": ("change_values", lambda rows: [], ""),
+    "unchanged": ("perplexity", lambda rows: without(rows, put_back("none", 0)), "0 perplexities are of the unchanged model"),
+    "masked pieces": ("perplexity", lambda rows: first(rows, ANY, masked=3), "other masked pieces"),
+    "blocks": ("perplexity", lambda rows: first(rows, ANY, by_block=[1.0]), "is of 1 blocks, the run of 12"),
+    "row of the run": ("change_runs", lambda rows: [], "has rows of change_values"),
 }
 
 
-def test_damage_of_changes_is_named_and_what_is_not_whole_is_left_out(tmp_path: Path):
+def test_damage_of_changes_is_named(tmp_path: Path):
     source = plant_changes(tmp_path / "runs", [BASE])
     ids = {}
-    for name, (table, change, _, _) in CHANGE_DAMAGE.items():
+    for name, (table, change, _) in CHANGE_DAMAGE.items():
         model = replace(COLA, name=name)
         ids[name] = change_run_id(model)
         plant_changes(source, [model], lambda found, rows, table=table, change=change: change(rows) if found == table else rows)
     problems = check_store([source])
-    with open_database(source) as database:
-        shown = set(database.query("SELECT run_id FROM runs_of_changes")["run_id"])
-    assert change_run_id(BASE) in shown
-    for name, (_, _, said, left_out) in CHANGE_DAMAGE.items():
+    assert not any(change_run_id(BASE) in problem for problem in problems)
+    for name, (_, _, said) in CHANGE_DAMAGE.items():
         own = [problem for problem in problems if ids[name] in problem]
         assert any(said in problem for problem in own) if said else own == [], name
-        assert not (left_out and ids[name] in shown), name
 
 
 def test_the_planted_store_has_no_problem(tmp_path: Path):

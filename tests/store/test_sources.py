@@ -7,7 +7,7 @@ import pytest
 from probing.store import sources
 from probing.store.parquet import write_table
 from probing.store.schema import SCHEMAS
-from probing.store.sources import files_of, find_files, table_of
+from probing.store.sources import files_of, find_files, fingerprint_of, table_of, version_of
 from tests.store.planted import plant_runs
 
 
@@ -47,3 +47,13 @@ def test_files_with_other_names_do_not_belong_to_a_store(tmp_path: Path):
     (source / "runs_of_mine.parquet").write_text("no Parquet")
     assert find_files([source]) == before
     assert [path.name for path in files_of("facts", source)] == ["facts-trex.parquet"]
+
+
+def test_the_fingerprint_depends_on_the_bytes_and_not_on_the_place_and_the_version_on_both(tmp_path: Path):
+    one, two = plant_runs(tmp_path / "one"), plant_runs(tmp_path / "two")
+    assert fingerprint_of(find_files([one])) == fingerprint_of(find_files([two]))
+    before = version_of(find_files([two]))
+    assert before == version_of(find_files([two])) != version_of(find_files([one]))
+    write_table("relations", [], two / "relations.parquet")
+    assert fingerprint_of(find_files([one])) != fingerprint_of(find_files([two]))
+    assert version_of(find_files([two])) != before

@@ -1,19 +1,18 @@
-"""Own against swapped subject: the derived counts against plain sums, and counts that versions 0.4 to 0.7 made in another run."""
+"""Own against swapped subject: the counts against plain sums, and counts that versions 0.4 to 0.7 made in another run."""
 
-import re
+import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.precision import precision, precision_by_relation
 from probing.reports.knowledge.total import total
 from probing.store import run_queries
 from probing.store.check import check_store
 from probing.store.database import Database
 from probing.store.opening import open_database
-from probing.store.knowledge.kept_counts import counts_of
-from probing.store.parquet import write_table
+from probing.store.parquet import read_table, write_table
 from tests.store.planted import PlantedRun, plant_runs, prediction_rows
 
 
@@ -26,27 +25,21 @@ FULL = PlantedRun(rank=rank)
 COMPACT = PlantedRun(rank=rank, made=(("compact", "yes"),), swapped=False)
 
 
-def plant_counts(folder: Path, db: Database) -> None:
-    """The full run's counts under the compact run's id."""
-    source = {"config": FULL.config, "device": "cpu", "created": "2026-01-01"}
-    write_table("swapped_runs", [{"run_id": COMPACT.run_id, "counted_by": FULL.run_id, **source}], folder / "swapped_runs-a.parquet")
-    for table in ("swapped_counts", "inner_counts"):
-        write_table(
-            table, counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records"), folder / f"{table}-a.parquet"
-        )
-
-
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("both") / "runs"
-    plant_runs(folder, [FULL, COMPACT])
-    return folder
+    return plant_runs(tmp_path_factory.mktemp("both"), [FULL, COMPACT])
 
 
 @pytest.fixture(scope="module")
 def db(both: Path):
     with open_database(both) as database:
         yield database
+
+
+def test_swapped_ranks_are_stored_as_they_were_measured(db: Database):
+    found = db.query("SELECT fact_id, layer, other_rank FROM predictions WHERE run_id = $run", {"run": FULL.run_id})
+    expected = {(row["fact_id"], row["layer"]): row["other_rank"] for row in prediction_rows(FULL)}
+    assert {(row.fact_id, row.layer): row.other_rank for row in found.itertuples()} == expected
 
 
 def test_own_swapped_and_both_are_plain_counts_of_the_rows(db: Database):
@@ -106,18 +99,23 @@ def test_matched_and_swapped_shares_are_of_the_same_facts(db: Database):
     assert line.matched == pytest.approx((rows["gold_rank"] <= 10).mean())
     assert line.swapped == pytest.approx((rows["other_rank"] <= 10).mean())
     assert line.above_swapped == pytest.approx(line.matched - line.swapped)
+    (by_relation,) = precision_by_relation(db, [FULL.run_id], 10).query("layer == 3 and relation == 'P19'").itertuples()
+    of_it = rows[rows["fact_id"].isin([fact.fact_id for fact in FULL.asked if fact.relation == "P19"])]
+    assert (by_relation.swapped, by_relation.swapped_n) == ((of_it["other_rank"] <= 10).mean(), len(of_it))
     assert line.above_swapped_low < line.above_swapped < line.above_swapped_high
 
 
 def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both: Path, db: Database, tmp_path: Path):
-    alone = tmp_path / "runs"
-    plant_runs(alone, [COMPACT])
-    with open_database(tmp_path / "database") as without:
-        assert precision(without, [COMPACT.run_id])["swapped"].isna().all()
-        assert total(without, [COMPACT.run_id])[["inner_n", "inner_own", "inner_swapped", "inner_p"]].isna().all(axis=None)
-    plant_counts(alone, db)
-    # The database that is there grows by the counts.
-    with open_database(tmp_path / "database") as grown:
+    for table in (precision(db, [COMPACT.run_id]), precision_by_relation(db, [COMPACT.run_id])):
+        assert table["swapped"].isna().all() and table["swapped_n"].isna().all()
+    assert total(db, [COMPACT.run_id])[["inner_n", "inner_own", "inner_swapped", "inner_p"]].isna().all(axis=None)
+    alone = shutil.copytree(both / COMPACT.run_id, tmp_path / "runs")
+    for table in ("swapped_counts", "inner_counts"):
+        rows = read_table(both / FULL.run_id / f"{table}-{FULL.run_id}.parquet", table).to_pylist()
+        write_table(table, [row | {"run_id": COMPACT.run_id} for row in rows], alone / f"{table}-{COMPACT.run_id}.parquet")
+    for path in both.glob("*.parquet"):
+        shutil.copy(path, alone)
+    with open_database(alone) as grown:
         for report in (precision, total):
             mine, full = (report(where, [run.run_id]) for where, run in ((grown, COMPACT), (db, FULL)))
             # Counts alone do not tell which facts have the same answer.
@@ -127,61 +125,12 @@ def test_a_compact_run_has_neither_until_counts_of_its_question_are_stored(both:
     assert check_store([alone]) == []
 
 
-def test_predictions_come_before_counts(both: Path, db: Database, tmp_path: Path):
-    """Counts that say otherwise than a run's own predictions change nothing."""
-    folder = tmp_path / "runs"
-    plant_runs(folder, [FULL])
-    rows = counts_of(db, "swapped_counts", FULL.run_id).assign(swapped_1=0, both_1=0)
-    write_table("swapped_counts", rows.to_dict("records"), folder / "swapped_counts-wrong.parquet")
-    with open_database(tmp_path / "database") as database:
-        assert precision(database, [FULL.run_id]).equals(precision(db, [FULL.run_id]))
-
-
-def test_counts_that_no_counting_gives_are_refused_by_name(db: Database, tmp_path: Path):
-    folder = tmp_path / "runs"
-    plant_runs(folder, [COMPACT])
-    plant_counts(folder, db)
-    cases = (
-        ("swapped_counts", {"both_1": 99}, "more facts are known"),
-        ("swapped_counts", {"n": 0}, "more facts are known"),
-        ("swapped_counts", {"own_1": 4, "own_10": 3, "both_1": 0, "both_10": 0}, "more facts are known|fewer facts"),
-        ("inner_counts", {"own_and_swapped": 99}, "more facts are known"),
-        ("inner_counts", {"k": 7}, "k is '7', expected one of 1, 10, 100"),
-    )
-    for number, (table, change, _) in enumerate(cases):
-        row = counts_of(db, table, FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")[0]
-        write_table(table, [row | change], folder / f"{table}-{number}.parquet")
-    with open_database(tmp_path / "database") as database:
-        left_out = run_queries.left_out_files(database)["why"]
-    problems = check_store([folder])
-    assert len(left_out) == len(cases)
-    for number, (table, _, words) in enumerate(cases):
-        for said in (left_out, problems):
-            assert any(re.search(rf"{table}-{number}.parquet.*({words})", one) for one in said), (number, said)
-
-
-def test_counts_of_more_facts_than_were_asked_or_of_no_known_origin_are_not_shown(db: Database, tmp_path: Path):
-    folder = tmp_path / "runs"
-    plant_runs(folder, [COMPACT])
-    plant_counts(folder, db)
-    many = [
-        row | {"n": 64_000_000} for row in counts_of(db, "swapped_counts", FULL.run_id).assign(run_id=COMPACT.run_id).to_dict("records")
-    ]
-    write_table("swapped_counts", many, folder / "swapped_counts-a.parquet")
-    with open_database(tmp_path / "database") as database:
-        assert precision(database, [COMPACT.run_id])["swapped"].isna().all()
-        assert total(database, [COMPACT.run_id])["inner_n"].notna().all()
-    (folder / "swapped_runs-a.parquet").unlink()
-    with open_database(tmp_path / "database") as database:
-        assert total(database, [COMPACT.run_id])["inner_n"].isna().all()
-
-
 def test_a_task_score_that_is_no_share_is_refused(tmp_path: Path):
     row = {"base": "nesia-mini", "objective": "QA-SQuAD-1", "metric": "F1", "chance": 0.1, "chance_name": "x", "n": 9}
     values = {"above": 1.5, "below": -1.2, "none": float("nan")}
     for name, value in values.items():
         write_table("tasks", [row | {"model": name, "value": value}], tmp_path / "runs" / f"tasks-{name}.parquet")
-    with open_database(tmp_path / "database") as database:
+    with open_database(tmp_path / "runs") as database:
         assert database.query("SELECT * FROM tasks").empty
-        reasons = run_queries.left_out_files(database)["why"]
+        reasons = database.left_out["why"]
     assert all(any(f"tasks-{name}.parquet: value is" in why for why in reasons) for name in values)
