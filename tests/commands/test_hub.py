@@ -255,12 +255,12 @@ def test_runs_that_an_earlier_version_pushed_without_counts_are_counted_by_the_p
     assert len(counts) == len(COUNTS) and {name: (other / "runs" / name).read_bytes() for name in counts} == counts
 
 
-@pytest.mark.parametrize("table", ["known", "layer_counts", "inner_counts", "answer_clusters"])
+@pytest.mark.parametrize("table", ["known", "layer_counts", "total_counts", "answer_clusters"])
 def test_counts_that_the_predictions_do_not_give_are_refused_though_their_sum_is_right(table, run, at, lent, tmp_path):
     (path,) = lent.rglob(f"{table}-*.parquet")
     first, *others = read_table(path, table).to_pylist()
-    name = {"known": "known_layers", "layer_counts": "sum_reciprocal_rank", "inner_counts": "n"}.get(table, "hits_1_total")
-    write_table(table, [first | {name: first[name] + 1}, *others], path)
+    name = {"known": "known_layers", "layer_counts": "sum_reciprocal_rank", "total_counts": "answers"}.get(table, "hits_1_total")
+    write_table(table, [first | {name: first[name] + 0.5 if table == "layer_counts" else first[name] + 1}, *others], path)
     rewrite(lent, f"data/{path.name}")
     other = at(tmp_path / "other")
     with pytest.raises(HubError, match=f"{table}: other rows than its predictions give; .* nothing was taken"):

@@ -225,8 +225,9 @@ def test_a_second_tokenizer_of_the_same_name_and_size_has_a_vocabulary_of_its_ow
     before = first.read_bytes()
     other = _with_turned_tokens(tiny_model, tmp_path / "elsewhere" / tiny_model.name)
     # The name is free again when the first model's run is deleted.
-    for table in ("runs", "predictions", "lenders"):
-        next((cache / "runs").glob(f"{table}-*")).unlink()
+    (run_id,) = (path.stem.removeprefix("runs-") for path in (cache / "runs").glob("runs-*"))
+    for path in (cache / "runs").glob(f"*-{run_id}.parquet"):
+        path.unlink()
     run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens")
     assert first.read_bytes() == before
     names = {path.name.removeprefix("vocabulary-").removesuffix(".parquet") for path in (cache / "runs").glob("vocabulary-*")}

@@ -143,6 +143,7 @@ def planted_exposure() -> dict[str, str]:
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
     rows, run_id, asked = [], run.run_id, run.asked
+    swapped = {row["fact_id"] for row in lender_rows(run)} if run.probe_set == "trex" and run.swapped else ()
     for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
         for number, fact in enumerate(asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
@@ -158,7 +159,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
                     "layer": layer,
                     "gold_rank": rank,
                     "answer_rank": 1 + (rank - 1) % 3,
-                    "other_rank": rank + 5 * (number % 3) if run.probe_set == "trex" and run.swapped else None,
+                    "other_rank": rank + 5 * (number % 3) if fact.fact_id in swapped else None,
                     "gold_logp": -0.25 - 0.25 * rank,
                     "top_ids": top[:10],
                     "top_logp": logps,

@@ -36,11 +36,12 @@ SCANS = {
         f"SELECT run_id, '{name}' AS name, {_group(name)}, sum({total})::BIGINT AS n FROM {name} GROUP BY ALL"
         for name, (_, total) in COUNTS.items()
     ),
+    # Of a run with predictions and no counts, whoever can counts them.
     "wanted_groups": f"""
         WITH counted AS (
             SELECT run_id, n_probed, layers::INTEGER - 1 AS last, if(role = 'replicate' AND 1 = (SELECT count(*) FROM groups g
                 WHERE g.run_id = r.run_id AND name = 'layer_counts'), layers::INTEGER - 1, 0) AS first
-            FROM {ASKED} r
+            FROM {ASKED} r WHERE run_id IN (SELECT run_id FROM groups) OR run_id NOT IN (SELECT run_id FROM per_run)
         )
         SELECT run_id, n_probed AS n, 'layer_counts' AS name, unnest(range(first, last + 1))::INTEGER AS layer, 0 AS k FROM counted
         UNION ALL SELECT run_id, n_probed, 'total_counts', 0, 0 FROM counted
