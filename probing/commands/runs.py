@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from probing.core.errors import SchemaVersionError
+from probing.core.errors import StoreError
 from probing.core.paths import result_folders
 from probing.core.provenance import LOCAL, stored_configuration
 from probing.store.parquet import read_table
@@ -30,7 +30,7 @@ def runs(
         for path in (path for place in folders for path in files_of(table, place)):
             try:
                 found = [row for row in read_table(path, table).to_pylist() if row["run_id"] not in asked]
-            except SchemaVersionError as error:
+            except StoreError as error:
                 typer.echo(f"skipped: {error}", err=True)
                 continue
             # Columns on facts are empty for runs of other kinds.

@@ -49,10 +49,6 @@ class StoreError(ProbingError):
     """A Parquet file is missing, truncated, foreign or of an older version."""
 
 
-class SchemaVersionError(StoreError):
-    """A results file was written by another version of the program."""
-
-
 class NewerVersionError(StoreError):
     """A results file was written by a newer version of the program; it is neither read nor replaced."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probing.core.errors import NewerVersionError, SchemaVersionError, StoreError
+from probing.core.errors import NewerVersionError, StoreError
 from probing.core.files.atomic import atomic_file
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
@@ -212,7 +212,7 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
         wanted = f"expected {VERSIONS[table_name]}; make it again with this version of the program"
         if re.fullmatch("[0-9]{1,9}", said) and int(said) > VERSIONS[table_name]:
             raise NewerVersionError(f"{path} has schema version {said}, expected {VERSIONS[table_name]}: a newer version wrote it; update")
-        raise SchemaVersionError(f"{path} has schema version {said}, {wanted}")
+        raise StoreError(f"{path} has schema version {said}, {wanted}")
     if names != expected:
         raise StoreError(f"{path} has the columns {names}, expected {expected}; make it again with this version of the program")
     return found

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.core.errors import FactsError, HubError, ModelError, SchemaVersionError
+from probing.core.errors import FactsError, HubError, ModelError, StoreError
 from probing.core.forgetting.memory import NO_TEST
 from probing.core.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, REWORDED
 from probing.store.check import check_store
@@ -128,7 +128,7 @@ def test_a_missing_row_or_one_of_an_older_version_is_made_again_with_equal_bytes
     (old,) = files_of("forgetting_facts", asked / "runs")
     table = pq.read_table(old)
     pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"probing.schema_version": b"1"}), old)
-    with pytest.raises(SchemaVersionError, match=rf"{old.name} has schema version 1, expected 2; make it again"):
+    with pytest.raises(StoreError, match=rf"{old.name} has schema version 1, expected 2; make it again"):
         read_table(old, "forgetting_facts")
     assert any(old.name in problem for problem in check_store([asked / "runs"]))
     recovered(run, folders, asked)

@@ -23,8 +23,7 @@ class OpenResults:
 
     def __init__(self, folders: "Sequence[Path | str] | Path | str | None" = None):
         with in_a_notebook():
-            given = None if folders is None else _folders("folders", [folders] if isinstance(folders, str | Path) else folders)
-            self._database = open_database(*(_usual_sources() if given is None else _with_results(given)))
+            self._database = open_database(*(_usual_sources() if folders is None else _folders(folders)))
         self._finalizer = weakref.finalize(self, self._database.close)
 
     @property
@@ -108,31 +107,21 @@ def _named(models: pd.DataFrame) -> dict[str, list[str]]:
     return {name.replace("_", " "): list(dict.fromkeys(one for names in models[name] for one in names)) for name in LISTS}
 
 
-def _folders(name: str, given: Any) -> list[Path]:
-    """An argument that names folders.
+def _folders(given: Any) -> list[Path]:
+    """The argument ``folders``, if each of them holds results.
 
     Raises:
-        OptionError: if it does not.
+        OptionError: if it names no folder.
+        StoreError: naming the folder that holds none.
     """
-    values = list(given) if isinstance(given, Iterable) else [given]
+    values = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
     if not values:
-        raise OptionError(f"got an empty list for {name}; name at least one folder, or leave {name} out to open the usual results")
+        raise OptionError("got an empty list for folders; name at least one folder, or leave folders out to open the usual results")
     if wrong := [one for one in values if not isinstance(one, str | Path) or not str(one)]:
-        raise OptionError(f"got {in_short(wrong[0])} for {name}; expected the path of a folder")
-    return [Path(readable(name, str(one))) for one in values]
-
-
-def _with_results(folders: list[Path]) -> list[Path]:
-    """The folders, if each holds results.
-
-    Raises:
-        StoreError: naming the folder that does not.
-    """
-    for folder in folders:
-        if not folder.is_dir():
-            raise StoreError(f"no folder {folder}; expected one with files such as predictions-<run>.parquet")
-        if not holds_results(folder):
-            raise StoreError(f"no results in {folder}; expected files such as predictions-<run>.parquet, at any depth")
+        raise OptionError(f"got {in_short(wrong[0])} for folders; expected the path of a folder")
+    folders = [Path(readable("folders", str(one))) for one in values]
+    if empty := [folder for folder in folders if folder.is_dir() and not holds_results(folder)]:
+        raise StoreError(f"no results in {empty[0]}; expected files such as predictions-<run>.parquet, at any depth")
     return folders
 
 

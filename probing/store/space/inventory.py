@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from probing.core.errors import SchemaVersionError, StoreError
+from probing.core.errors import StoreError
 from probing.core.paths import cache_folder, runs_folder
 from probing.store.kinds import RUNS_OF_FILES
 from probing.store.parquet import read_table
@@ -84,7 +84,7 @@ def _rows() -> list[tuple[dict, Path]]:
         for path in files_of(table, folder) if folder.is_dir() else ():
             try:
                 found += [(row, path) for row in read_table(path, table).to_pylist()]
-            except SchemaVersionError:
+            except StoreError:
                 continue
     return found
 

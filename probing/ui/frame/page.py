@@ -262,22 +262,10 @@ def require(view: View, there: bool, what: Markdown, command: str) -> None:
 
 
 def there_or_said(there: bool, what: Markdown, command: str) -> bool:
-    """Whether the page's kind of results is stored; if not, shows the command that makes them, or the error of the stored ones.
-
-    Args:
-        there: whether the results are stored; the page was opened with ``needs_results=False``.
-        what: the missing results, as a sentence.
-        command: the command that makes them.
-    """
-    if there:
-        return True
-    try:
-        page_reads.open_results()
-    except StoreError as error:
-        blocks.problem(error)
-    else:
+    """Whether the page's kind of results is stored; if not, shows what is missing, as a sentence, and the command that makes it."""
+    if not there:
         blocks.missing(what, command)
-    return False
+    return there
 
 
 def _controls(view: View) -> None:
