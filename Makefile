@@ -18,7 +18,7 @@ help:
 	@echo "make docs    writes the tables of docs/heads.md, docs/forgetting.md and the model card again from the shipped results"
 	@echo "make sums    writes data/SHA256SUMS, the checksums of what ships, again"
 	@echo "make format  ruff's formatter"
-	@echo "make check   verify data, runs and database"
+	@echo "make check   verify data and runs"
 	@echo "make clean   delete .venv and all files that the program can make again; models, heads, runs and downloads stay"
 
 $(VENV)/pyvenv.cfg:
@@ -41,7 +41,6 @@ family: setup
 	HF_HUB_OFFLINE=1 $(BIN)/python -m probing family
 
 app: setup
-	$(BIN)/python -m probing build
 	$(BIN)/python -m probing.ui
 
 # Each file is compiled once, and not again by every process that a test starts. tests/conftest.py orders the files.

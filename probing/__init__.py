@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from probing.workflows.forgetting.callback import ForgettingCallback
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "results"]
-__version__ = "0.12.0"
+__version__ = "0.13.0"
 
 
 def __getattr__(name: str) -> Any:
@@ -82,21 +82,17 @@ def load(
     return open_model(model, head, tokenizer=tokenizer, base=base, device=device, name=name, revision=revision)
 
 
-def results(folders: "Sequence[Path | str] | Path | str | None" = None, database: "Path | str | None" = None) -> "Results":
+def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Results":
     """Opens stored results; by default those that the pages read.
 
-    The first call builds a database, which takes about a minute for the shipped results. A later call adds new runs to it in less time.
-    A bar shows the progress.
-
     Args:
-        folders: folders of results; None takes the shipped snapshot and the folder ``runs`` of the cache.
-        database: folder of the database, which is built if it is missing; the folder must hold no other files. None takes the usual one.
+        folders: folders of results; None takes the folder ``runs`` of the cache and the shipped snapshot.
 
     Returns:
         The results: every report is a method that gives a DataFrame, and ``plot`` has the figure for the same arguments.
 
     Raises:
-        StoreError: if a folder holds no results, a file in it cannot be used, or the folder of the database holds other files.
+        StoreError: if a folder holds no results.
         OptionError: for an argument that names no folder.
 
     >>> import probing
@@ -106,4 +102,4 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None, database
     """
     from probing.api.results import open_results
 
-    return open_results(folders, database)
+    return open_results(folders)

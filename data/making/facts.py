@@ -1,40 +1,53 @@
 """The shipped predictions: fact by fact for few models, counts for all others."""
 
-import tempfile
+import json
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.making.plan import fact_by_fact, full_runs
 from probing.core.files.atomic import atomic_copy
 from probing.core.paths import snapshot_folder
 from probing.store.kinds import FACTS, KINDS
-from probing.store.parquet import read_table
-from probing.store.sources import files_of
-from probing.workflows.gather import gather_tables
+from probing.store.opening import OF_RUN
+from probing.store.parquet import read_table, write_table
+from probing.store.sources import files_of, table_of
+from probing.workflows.model_records import add_rows
 from probing.workflows.output import Say
-from probing.workflows.share.counted_runs import keep_counts
+
+#: Runs whose configurations agree in these probed the same heads with the same facts; the first counts.
+QUESTION = ("weights", "head", "head_recipe", "seed", "probe_set", "template_set", "facts_sha256", "dtype")
+#: Tables with the rows of a run that ship in one file for all.
+_COUNTS = [table.name for table in KINDS[FACTS].tables if table.per == "run_id" and table.name not in (*OF_RUN, "runs")]
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores the predictions and counts of all runs in the snapshot.
+    """Stores predictions and counts of all runs in the snapshot; of most only the counts.
 
     Raises:
         StoreError: if a file cannot be read.
     """
-    target, files, counted = snapshot_folder(), [], []
+    target, files = snapshot_folder(), []
+    counted: dict[tuple, dict] = {}
     for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):
         rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
-        if rows and all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in rows):
-            files += [atomic_copy(path, target / path.name) for path in sorted(folder.glob("*.parquet"))]
-        elif rows:
-            counted.append(folder)
-    if not counted:
-        return files
-    ours = [table.name for table in KINDS[FACTS].tables if table.name.endswith(("_counts", "counted_runs"))]
-    with tempfile.TemporaryDirectory(prefix="nesia-counts-") as name:
-        counts = Path(name)
-        keep_counts(counted, counts, say)
-        files += gather_tables(counts, target, "counted_runs", ours, {}, say, by_model=False)
-        for path in sorted(counts.glob("*.parquet")):
-            if not path.name.startswith(tuple(f"{name}-" for name in ours)) and not (target / path.name).is_file():
+        whole = bool(rows) and all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in rows)
+        for row in () if whole else rows:
+            counted.setdefault(tuple(json.loads(row["config"]).get(name) for name in QUESTION), row)
+        kept = _COUNTS if whole else (*_COUNTS, *OF_RUN, "runs")
+        for path in sorted(path for path in folder.glob("*.parquet") if table_of(path) not in kept):
+            if table_of(path) == "head_training":
+                # Heads of several seeds are in one file.
+                add_rows("head_training", read_table(path, "head_training").to_pylist(), target / path.name, say)
+                files.append(target / path.name)
+            else:
                 files.append(atomic_copy(path, target / path.name))
+    by_fact = {path.stem.rpartition("-")[2] for path in files_of("predictions", target)}
+    ids = pa.array(by_fact | {row["run_id"] for row in counted.values()})
+    for name in _COUNTS:
+        rows = pa.concat_tables([read_table(path, name) for path in files_of(name, full_runs())])
+        files.append(write_table(name, rows.filter(pc.is_in(rows.column("run_id"), ids)), target / f"{name}.parquet"))
+    files.append(write_table("runs", list(counted.values()), target / "runs.parquet"))
+    say(f"{len(by_fact)} runs fact by fact, {len(counted)} as counts")
     return files

@@ -24,10 +24,9 @@ from probing.reports.knowledge.precision import precision
 from probing.reports.knowledge.total import total
 from probing.reports.shown_baselines import shown_baselines
 from probing.store.database import Database
+from probing.store.knowledge.predictions import answers_of_runs
 from probing.store.opening import open_database
-from probing.store.knowledge.predictions import ANSWER_COLUMNS, answers_of_run
 from probing.workflows.knowledge.probe import ProbedSet, probe_sets
-from probing.workflows.knowledge.stored_run import run_files, run_row
 from probing.workflows.requests.knowledge import ProbeRequest
 
 if TYPE_CHECKING:
@@ -75,11 +74,7 @@ class Probed(Shown):
             subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
             ``top_probability``. Layer 0 is the embeddings.
         """
-        parts = []
-        for run_id in self.run_ids:
-            predictions, facts, vocabulary, *_ = run_files(self.folder, run_row(self.folder, run_id))
-            parts.append(answers_of_run(predictions, facts, vocabulary))
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=ANSWER_COLUMNS)
+        return answers_of_runs(self._database, self.run_ids)
 
     @property
     def left_out(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""``probing check``: verifies data, runs and database."""
+"""``probing check``: verifies data and runs."""
 
 from pathlib import Path
 from typing import Annotated

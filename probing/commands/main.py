@@ -42,7 +42,7 @@ _FIRST = {
     "probe": Command(
         "probing.commands.probe", "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes."
     ),
-    "build": Command("probing.commands.build", "Build the database from Parquet runs; does nothing if it is up to date."),
+    "build": Command("probing.commands.build", "Nothing to build: pages and reports read the result files themselves."),
 }
 _LAST = {
     "own": Command(

@@ -46,7 +46,7 @@ class NoOwnHead(HeadError):
 
 
 class StoreError(ProbingError):
-    """A Parquet file or a database is missing, truncated, foreign or of an older version."""
+    """A Parquet file is missing, truncated, foreign or of an older version."""
 
 
 class SchemaVersionError(StoreError):
@@ -55,10 +55,6 @@ class SchemaVersionError(StoreError):
 
 class NewerVersionError(StoreError):
     """A results file was written by a newer version of the program; it is neither read nor replaced."""
-
-
-class ImpossibleValuesError(StoreError):
-    """A results file holds a value that no counting gives."""
 
 
 class CacheError(StoreError):

@@ -11,7 +11,7 @@ from probing.core.errors import StoreError
 from probing.store.counts import counted
 from probing.store.kinds import KINDS, RUNS_OF_FILES, Kind
 from probing.store.parquet import as_stored, read_table
-from probing.store.rules.asking import light
+from probing.store.rules.asking import LIGHT, light
 from probing.store.schema import KEYS, SCHEMAS, TABLES
 from probing.store.sources import SourceFile, find_files
 
@@ -57,32 +57,22 @@ def check_store(folders: Sequence[Path]) -> list[str]:
 
 
 def _other_counts(kind: Kind, read: Mapping[str, Sequence[_Read]], together: Mapping[str, pa.Table]) -> Iterator[str]:
-    """Counts runs again from their rows, those of the same files together: the tables whose rows are others."""
+    """Counts every run again from its rows: the tables whose rows are others."""
     if kind.counts is None or kind.runs not in together:
         return
-    counted_from, *beside = kind.counted_from
-    files: dict[str, dict[str, SourceFile]] = {}
-    for file, light_rows in read[counted_from]:
-        for run_id in pc.unique(light_rows.column("run_id")).to_pylist():
-            of_first = files.setdefault(run_id, {})
-            if all(other.source == file.source for other in of_first.values()):
-                of_first.setdefault(file.sha256, file)
-    runs_of: dict[tuple[Path, ...], list[str]] = {}
-    for run_id, found in files.items():
-        runs_of.setdefault(tuple(file.path for file in found.values()), []).append(run_id)
-    for paths, run_ids in runs_of.items():
-        rows = pa.concat_tables([read_table(path, counted_from) for path in paths])
-        for run_id in run_ids:
-            of_run = {name: _of_run(table, run_id) for name, table in together.items() if "run_id" in table.column_names}
-            if not len(of_run[kind.runs]):
-                continue
-            given = {name: together[name] for name in beside if name in together} | of_run | {counted_from: _of_run(rows, run_id)}
+    for run_id in pc.unique(together[kind.runs].column("run_id")).to_pylist():
+        given = {name: _of_run(rows, run_id) if "run_id" in rows.column_names else rows for name, rows in together.items()}
+        if LIGHT in kind.counted_from:
+            # Only one run's best tokens are held at a time.
+            whole = (read_table(file.path, LIGHT) for file, _ in read[LIGHT] if run_id in file.path.stem)
+            given[LIGHT] = next(whole, SCHEMAS[LIGHT].empty_table())
+        if len(given.get(kind.counted_from[0], ())):
             try:
                 counts = counted(kind, given)
             except StoreError as error:
                 yield str(error)
                 continue
-            if wrong := [name for name, found in counts.items() if name not in of_run or not as_stored(name, of_run[name]).equals(found)]:
+            if wrong := [name for name, rows in counts.items() if name not in given or not as_stored(name, given[name]).equals(rows)]:
                 yield f"run {run_id}: {', '.join(wrong)}: other rows than its predictions give; run `{kind.command}` again"
 
 
@@ -124,16 +114,10 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
 
 
 def _copies(read: Sequence[_Read]) -> list[str]:
-    """A run that several folders have must have the same bytes in all: equal fingerprints, equal predictions."""
-    found: dict[str, dict[int, set[str]]] = {}
-    for file, rows in read:
-        for run_id in pc.unique(rows.column("run_id")).to_pylist():
-            found.setdefault(run_id, {}).setdefault(file.source, set()).add(file.sha256)
-    return [
-        f"run {run_id}: its predictions in several folders differ; those of the first folder are used"
-        for run_id, sources in found.items()
-        if len(set(map(frozenset, sources.values()))) > 1
-    ]
+    """Files of one name have the same bytes in all folders: equal fingerprints, equal predictions."""
+    first: dict[str, SourceFile] = {}
+    pairs = [(file, first.setdefault(file.path.name, file)) for file, _ in read]
+    return [f"{file.path} differs from {other.path}, whose rows are used" for file, other in pairs if file.sha256 != other.sha256]
 
 
 def _together(read: Sequence[_Read]) -> pa.Table:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from probing.core.errors import StoreError
 from probing.store.kinds import Kind
-from probing.store.parquet import as_stored, read_table, write_table
+from probing.store.parquet import as_stored, read_table, write_differing
 from probing.store.schema import SCHEMAS, TABLES
 from probing.store.sources import files_of
 
@@ -38,13 +38,7 @@ def write_counts(kind: Kind, row: Mapping[str, object], target: Path, folders: S
         else:
             tables[name] = _rows_of(name, dict.fromkeys((target, *folders)))
     for name, rows in counted(kind, tables).items():
-        path = target / TABLES[name].file_name(dict(row))
-        try:
-            same = path.is_file() and read_table(path, name).equals(rows)
-        except StoreError:
-            same = False
-        if not same:
-            write_table(name, rows, path)
+        write_differing(name, rows, target / TABLES[name].file_name(dict(row)))
 
 
 def counted(kind: Kind, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

@@ -30,6 +30,8 @@ THREADS = min(4, os.cpu_count() or 1, int(_WANTED) if _WANTED.isdecimal() and in
 #: The machine's fault, not that of a file.
 _OF_THE_MACHINE = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 _TOO_MANY = "Too many open files"
+#: How often a question is asked while files that it needs are replaced or turn out to be damaged.
+TRIES = 10
 
 
 @dataclass(frozen=True)
@@ -93,22 +95,18 @@ class Database:
         Raises:
             StoreError: if it takes too long, or cannot be answered.
         """
-        while True:
+        for _ in range(TRIES):
             opened = self._opened
             try:
                 return self._asked(opened, sql, dict(parameters or {}), seconds, of)
             except duckdb.Error as error:
-                damaged = (
-                    {} if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in str(error) else damaged_files(opened.files, str(error), sql)
-                )
-                if not damaged:
-                    raise StoreError(f"cannot query the results: {error}; `python -m probing check` looks at every file") from error
-                self._leave_out(opened, damaged)
+                self._leave_out(opened, damaged_files(opened.files, error, sql))
+        raise StoreError("the files of results change while they are read; try again")
 
     def _leave_out(self, opened: Opened, damaged: Mapping[Path, str]) -> None:
         with self._lock:
             # If several threads meet the damage, the first one opens the results again.
-            if self._opened is opened:
+            if damaged and self._opened is opened:
                 for why in damaged.values():
                     _log.warning("%s", why)
                 self._without |= damaged
@@ -167,16 +165,28 @@ def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs
             cursor.execute(f"CREATE TEMP VIEW {table} AS {rows}")
 
 
-def damaged_files(files: Sequence[SourceFile], said: str, sql: str | None = None) -> dict[Path, str]:
-    """Which files are the reason for an error, and why: those that it names or the statement asks for, and that cannot be read."""
+def damaged_files(files: Sequence[SourceFile], error: duckdb.Error, sql: str | None = None) -> dict[Path, str]:
+    """The files that are the reason for an error, and why; none if one was missing or being replaced, and is there now.
+
+    Args:
+        files: that are open.
+        error: of DuckDB.
+        sql: the statement; None if the files were being opened.
+
+    Raises:
+        StoreError: if no file is the reason.
+    """
+    said = str(error)
     named = [file for file in files if str(file.path) in said]
     asked = [file for file in files if sql is None or re.search(rf"\b{file.table}\b", sql)]
     found = {}
-    for file in named or asked:
+    for file in () if isinstance(error, _OF_THE_MACHINE) or _TOO_MANY in said else named or asked:
         try:
             read_table(file.path, file.table)
-        except StoreError as error:
-            found[file.path] = str(error)
+        except StoreError as problem:
+            found[file.path] = str(problem)
+    if not found and not named:
+        raise StoreError(f"cannot query the results: {said}; `python -m probing check` looks at every file") from error
     return found
 
 

@@ -12,7 +12,7 @@ from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.core.provenance import Provenance, fingerprint_problem
 from probing.store.database import Database
 from probing.store.rules.asking import Rule, ask, asked_runs, in_memory, rules_of_rows
-from probing.store.schema import SORT, TABLES
+from probing.store.schema import TABLES
 from probing.store.tables.columns import Table
 
 #: The kind of runs on facts, whose queries name the runs that they read.
@@ -65,8 +65,7 @@ class Kind:
         counts: gives the rows of further tables that are counted of a run's; None: nothing is.
         counted_from: the tables that it needs besides the run's row.
         needs: the tables that have rows of every run; a run without is left out.
-        listed: gives its runs with the columns of their files and of their provenance, in the order of lists; None: in that of
-            their table.
+        listed: gives its runs with the columns of their files and of their provenance, in the order of lists.
         open_tasks: built-in task -> whether its licence allows results to hold the sentences; a user's own task is none of them.
     """
 
@@ -79,13 +78,13 @@ class Kind:
     command: str
     title: str
     line: str
+    listed: Callable[[Database], pd.DataFrame]
     about: str | None = ""
     card: Card | None = None
     names: str = "-[A-Za-z0-9._-]+"
     counts: Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]] | None = None
     counted_from: Sequence[str] = ()
     needs: Sequence[str] = ()
-    listed: Callable[[Database], pd.DataFrame] | None = None
     open_tasks: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -110,19 +109,13 @@ class Kind:
         names = [table.name for table in self.tables]
         if not any(len(rows) for name, rows in tables.items() if name in names):
             return []
-        signed = _pairs(tables.get(self.runs), "run_id", "config")
-        unsigned = {run_id: problem for run_id, config in signed if (problem := fingerprint_problem(run_id, config))}
+        runs = tables[self.runs].select(["run_id", "config"]).to_pylist() if self.runs in tables else []
+        unsigned = {run["run_id"]: problem for run in runs if (problem := fingerprint_problem(**run))}
         with in_memory(tables, names) as connection:
             asked_runs(connection, f"SELECT * FROM {self.runs}")
             found = ask(connection, self.rules, self.scans)
         again = f"delete its files and run `{self.command}` again"
         return list(unsigned.values()) + [f"run {run_id}: {words}; {again}" for run_id, words in found.items() if run_id not in unsigned]
-
-    def runs_in(self, db: Database) -> pd.DataFrame:
-        """Its complete runs in a database; see ``listed``."""
-        if self.listed:
-            return self.listed(db)
-        return db.query(f"SELECT * FROM runs_of_{self.name} ORDER BY {', '.join(SORT[self.runs])}")
 
     def said(self, row: Mapping[str, Any]) -> str:
         """What a line about a run says of it, without its id and model."""
@@ -137,10 +130,6 @@ class Kind:
             "only": ", only counts" if row.get("counted") else "",
         }
         return self.line.format(**{**row, **words})
-
-
-def _pairs(rows: pa.Table | None, *columns: str) -> list[tuple]:
-    return [] if rows is None else list(zip(*(rows.column(name).to_pylist() for name in columns), strict=True))
 
 
 def kinds_of(what: str) -> list[Kind]:

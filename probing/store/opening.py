@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from probing.core.errors import StoreError
-from probing.store.database import THREADS, Database, Opened, damaged_files, read_files
+from probing.store.database import THREADS, TRIES, Database, Opened, damaged_files, read_files
 from probing.store.kinds import KINDS, Kind
 from probing.store.parquet import check_values, read_table
 from probing.store.run_tables import create_run_tables
@@ -45,14 +45,12 @@ def open_files(sources: Sequence[Path], files: Sequence[SourceFile]) -> Database
 
 
 def _opened(sources: Sequence[Path], files: Sequence[SourceFile], without: Mapping[Path, str]) -> Opened:
-    while True:
+    for _ in range(TRIES):
         try:
             return _opened_without(sources, files, without)
         except duckdb.Error as error:
-            damaged = damaged_files(files, str(error))
-            if not damaged:
-                raise StoreError(f"cannot open the results: {error}; `python -m probing check` looks at every file") from error
-            without = {**without, **damaged}
+            without = {**without, **damaged_files(files, error)}
+    raise StoreError("the files of results change while they are opened; try again")
 
 
 def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], without: Mapping[Path, str]) -> Opened:
@@ -69,7 +67,7 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
         if first is file or (file.size, file.sha256) != (first.size, first.sha256):
             by_table[file.table].append(file)
     connection = _connected(sources)
-    rows = {kind.name: _runs_of(kind, by_table) for kind in KINDS.values()}
+    rows = {kind.name: _runs_of(kind, by_table[kind.runs], left_out) for kind in KINDS.values()}
     for table, found in by_table.items():
         if table not in OF_RUN and table not in {kind.runs for kind in KINDS.values()}:
             _create(connection, table, found)
@@ -119,13 +117,13 @@ def _create(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[S
     if TABLES[table].per == "run_id":
         _create_view_of_runs(connection, table, files)
         return
-    parts = " UNION ALL ".join(f"SELECT {key} FROM {read_files([path])}" for path in paths)
-    if len(paths) < 2 or not connection.execute(f"SELECT 1 FROM ({parts}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
+    rows = " UNION ALL ".join(f"SELECT {key} FROM {read_files([path])}" for path in paths)
+    if len(paths) < 2 or not connection.execute(f"SELECT 1 FROM ({rows}) GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall():
         _create_view(connection, table, paths)
         return
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[table].names)
-    parts = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
-    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({parts}) ORDER BY {key}, _file, {columns}")
+    rows = " UNION ALL ".join(f"SELECT *, {number} AS _file FROM {read_files([path])}" for number, path in enumerate(paths))
+    connection.execute(f"CREATE TABLE {table} AS SELECT DISTINCT ON ({key}) {columns} FROM ({rows}) ORDER BY {key}, _file, {columns}")
 
 
 def _create_view_of_runs(connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[SourceFile]) -> None:
@@ -149,10 +147,15 @@ def _create_view(connection: duckdb.DuckDBPyConnection, table: str, paths: Seque
     connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {read_files(paths)}" if paths else empty)
 
 
-def _runs_of(kind: Kind, by_table: Mapping[str, Sequence[SourceFile]]) -> pa.Table:
+def _runs_of(kind: Kind, files: Sequence[SourceFile], left_out: dict[str, str]) -> pa.Table:
     """The rows of the runs of a kind; of several with one id the first."""
-    found = [read_table(file.path, kind.runs) for file in by_table[kind.runs]]
-    rows = pa.concat_tables([SCHEMAS[kind.runs].empty_table(), *found])
+    found = [SCHEMAS[kind.runs].empty_table()]
+    for file in files:
+        try:
+            found.append(read_table(file.path, kind.runs))
+        except StoreError as error:
+            left_out[file.name] = str(error)
+    rows = pa.concat_tables(found)
     first: dict[str, int] = {}
     for place, run_id in enumerate(rows.column("run_id").to_pylist()):
         first.setdefault(run_id, place)

@@ -34,11 +34,6 @@ def followed_only(db: Database) -> frozenset[str]:
     return frozenset(db.query(f"{of_series} UNION SELECT model FROM forgetting_runs WHERE planted > 0")["model"])
 
 
-def stored_run_ids(db: Database) -> list[str]:
-    """The ids of all runs of any kind."""
-    return list(db.query("SELECT run_id FROM runs ORDER BY run_id")["run_id"])
-
-
 def left_out_files(db: Database) -> pd.DataFrame:
     """The results files that are not read, because they are damaged or of another version: name (below its source), why."""
     return db.left_out

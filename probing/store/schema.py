@@ -9,8 +9,6 @@ import pyarrow as pa
 from probing.core.capabilities.registry import CAPABILITIES, Declared, load
 from probing.store.tables.columns import SQL_TYPES, Table
 
-#: Raised when a table gets another version; earlier versions of the program refuse its files by name.
-SCHEMA_VERSION = 2
 #: Table name -> its declaration.
 TABLES = Declared[Table](lambda: {table.name: table for capability in CAPABILITIES.values() for table in load(capability.kind).tables})
 #: Table name -> its columns in order.

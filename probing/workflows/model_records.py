@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,15 +121,13 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
 
 def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
     """Adds rows to a stored file and replaces those with the same keys; a damaged file is made again."""
-    from probing.store.parquet import as_stored, read_table, write_table
+    from probing.store.parquet import read_table, write_differing
     from probing.store.schema import KEYS
 
+    # Two processes that read a file at once would each drop the other's rows.
     with exclusive_lock(cache_folder() / "locks" / f"{table}.lock"):
-        stored = None
-        try:
-            stored = read_table(path, table) if path.is_file() else None
-        except ProbingError as error:
-            say(f"  {error}; it is made again")
-        both = {tuple(row[name] for name in KEYS[table]): row for row in (*(stored.to_pylist() if stored else ()), *rows)}
-        if stored is None or not stored.equals(as_stored(table, list(both.values()))):
-            write_table(table, list(both.values()), path)
+        stored: list[dict] = []
+        with suppress(ProbingError):
+            stored = read_table(path, table).to_pylist()
+        both = {tuple(row[name] for name in KEYS[table]): row for row in (*stored, *rows)}
+        write_differing(table, list(both.values()), path, say)

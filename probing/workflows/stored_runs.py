@@ -23,7 +23,7 @@ from probing.models.encoders.load import Encoder
 from probing.models.runtime.torch_settings import number_format, set_threads, thread_count
 from probing.store.counts import write_counts
 from probing.store.kinds import KINDS, RUNS_OF_FILES
-from probing.store.parquet import as_stored, read_table, write_table
+from probing.store.parquet import read_table, write_table
 from probing.store.sources import files_of
 from probing.workflows.executors import Who, executor, same_path
 from probing.workflows.model_records import refuse_taken_name
@@ -226,19 +226,3 @@ class RunFiles:
 def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a dataclass from JSON, in which tuples are lists."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-
-
-def write_differing(tables: Mapping[Path, tuple[str, Sequence[Mapping[str, Any]]]]) -> list[Path]:
-    """Writes tables that are missing or differ, and returns all their files.
-
-    Args:
-        tables: file -> name and rows of its table.
-    """
-    for path, (table, rows) in tables.items():
-        try:
-            there = path.is_file() and read_table(path, table).equals(as_stored(table, rows))
-        except ProbingError:
-            there = False
-        if not there:
-            write_table(table, rows, path)
-    return list(tables)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from probing.api.results import Results
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
@@ -16,8 +15,3 @@ def plant_all(root: Path) -> Path:
     plant_forgetting(root / "snapshot" / "forgetting")
     plant_series(root / "snapshot" / "series", SERIES + PREVENTED)
     return root / "snapshot"
-
-
-def opened(snapshot: Path, root: Path) -> Results:
-    """The results of the snapshot, in a database below ``root``."""
-    return Results(snapshot, root / "database")

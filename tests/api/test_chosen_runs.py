@@ -19,7 +19,7 @@ RUNS = (
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     root = tmp_path_factory.mktemp("chosen")
-    with Results(plant_runs(root / "runs", RUNS), root / "database") as found:
+    with Results(plant_runs(root / "runs", RUNS)) as found:
         yield found
 
 

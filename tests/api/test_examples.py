@@ -11,18 +11,11 @@ from tests.test_architecture import PACKAGE
 
 FILES = sorted(path.relative_to(PACKAGE.parent).with_suffix("") for path in (PACKAGE / "api").rglob("*.py") if path.stem != "__init__")
 MODULES = ["probing", "probing.ui.page_figures", "probing.ui.widgets.paper.calls", *(".".join(path.parts) for path in FILES)]
-#: Modules whose examples store runs, which the tables of other examples would show.
-PROBES = ("probing.api.model", "probing.api.probed_facts")
-
-
-@pytest.fixture()
-def shipped_results(tmp_path, monkeypatch, name):
-    """A cache with the shipped results; examples that probe have one of their own."""
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_the_examples_of_a_module_run(name, shipped_results):
+def test_the_examples_of_a_module_run(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert found.failed == 0
 

@@ -49,7 +49,7 @@ def test_the_notebook_is_valid_small_and_without_outputs(notebook, repo_root):
 
 @pytest.fixture(scope="module")
 def found(notebook, repo_root, tmp_path_factory):
-    """Output of the last cell after a separate kernel has run all others, with no network and a cache that has the database only."""
+    """Output of the last cell after a separate kernel has run all others, with no network and an empty cache."""
     folder = tmp_path_factory.mktemp("notebook")
     cache = folder / "cache"
     settings = {

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from probing.api.results import Results
 from probing.core.errors import FigureError, OptionError, StoreError
-from tests.api.stored_results import opened, plant_all
+from tests.api.stored_results import plant_all
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, CONTROL, SST_2
 
@@ -25,8 +26,8 @@ def snapshot(root):
 
 
 @pytest.fixture(scope="module")
-def results(snapshot, root):
-    with opened(snapshot, root / "cache") as found:
+def results(snapshot):
+    with Results(snapshot) as found:
         yield found
 
 

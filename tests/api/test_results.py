@@ -16,7 +16,7 @@ from probing.core.forgetting.ways import MOVED
 from probing.reports.table_text import objects
 from probing.store.kinds import KINDS
 from probing.store.knowledge.fact_queries import search_facts
-from tests.api.stored_results import opened, plant_all
+from tests.api.stored_results import plant_all
 from tests.planted_relatives import BASE, COLA, CONTROL
 from tests.store.planted import PlantedRun, plant_runs
 
@@ -32,8 +32,8 @@ def snapshot(root):
 
 
 @pytest.fixture(scope="module")
-def results(snapshot, root):
-    with opened(snapshot, root) as found:
+def results(snapshot):
+    with Results(snapshot) as found:
         yield found
 
 
@@ -204,13 +204,13 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert results.fingerprint in shown and f"<td>{COLA.name}</td>" in shown
 
 
-def test_results_close_at_the_end_of_the_block_and_by_themselves(snapshot, root):
-    with opened(snapshot, root) as found:
+def test_results_close_at_the_end_of_the_block_and_by_themselves(snapshot):
+    with Results(snapshot) as found:
         database = found.database
     assert repr(found) == "Results(closed)" and "closed" in found._repr_html_()
     with pytest.raises(StoreError, match=r"these results are closed; open them again with probing\.results\(\)"):
         found.curve()
-    found = opened(snapshot, root)
+    found = Results(snapshot)
     database = found.database
     del found
     gc.collect()
@@ -218,13 +218,13 @@ def test_results_close_at_the_end_of_the_block_and_by_themselves(snapshot, root)
         database.query("SELECT 1")
 
 
-def test_other_folders_have_a_database_of_their_own_that_is_kept(tmp_path, monkeypatch):
+def test_the_named_folders_are_opened_instead_of_the_usual_ones(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(plant_runs(tmp_path / "usual", [PlantedRun()])))
     other = plant_runs(tmp_path / "other", [PlantedRun(model="other-bert")])
     with open_results() as usual, open_results([other]) as found, open_results(str(other)) as again:
         assert set(usual.curve()["model"]) == {"nesia-mini"} and set(found.curve()["model"]) == {"other-bert"}
-        assert found.database.path == again.database.path and usual.database.path.parent == tmp_path / "cache" / "database"
+        assert found.fingerprint == again.fingerprint != usual.fingerprint
     with pytest.raises(StoreError, match="no folder"):
         open_results(tmp_path / "nowhere")
 
@@ -260,18 +260,6 @@ def test_a_folder_without_results_is_refused(tmp_path, monkeypatch):
     (tmp_path / "cache" / "runs").mkdir(parents=True)
     with pytest.raises(StoreError, match=r"no results: neither .* holds any; clone the repository"):
         open_results()
-    assert not (tmp_path / "cache" / "databases").exists()
-
-
-def test_a_database_is_built_only_in_a_folder_of_its_own(tmp_path):
-    runs, folder = plant_runs(tmp_path / "runs", [PlantedRun()]), tmp_path / "my-bert"
-    folder.mkdir()
-    (folder / "config.json").touch()
-    with pytest.raises(StoreError, match=r"cannot build a database in .*my-bert, which holds other files, such as config\.json"):
-        open_results(runs, folder)
-    assert [path.name for path in folder.iterdir()] == ["config.json"]
-    for _ in range(2):
-        open_results(runs, tmp_path / "new").close()
 
 
 @pytest.mark.parametrize(
@@ -281,8 +269,6 @@ def test_a_database_is_built_only_in_a_folder_of_its_own(tmp_path):
         (([],), "got an empty list for folders; name at least one folder"),
         (("",), "got '' for folders"),
         ((["runs", 5],), "got 5 for folders"),
-        (("runs", ""), "got '' for database"),
-        (("runs", 5), "got 5 for database"),
     ],
 )
 def test_folders_that_are_no_paths_are_refused(tmp_path, monkeypatch, given, words):
@@ -290,16 +276,6 @@ def test_folders_that_are_no_paths_are_refused(tmp_path, monkeypatch, given, wor
     plant_runs(tmp_path / "runs", [PlantedRun()])
     with pytest.raises(OptionError, match=words):
         open_results(*given)
-
-
-def test_a_bar_shows_that_the_database_is_built(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("probing.store.build.build_database", build_database)
-    runs = plant_runs(tmp_path / "runs", [PlantedRun()])
-    open_results(runs, tmp_path / "database").close()
-    out, err = capfd.readouterr()
-    assert "building the database of results: 100%" in err and not out
-    open_results(runs, tmp_path / "database").close()
-    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -361,6 +337,5 @@ def test_whatever_is_given_is_used_or_refused_in_words(results, odd):
                     except TypeError as error:
                         assert "missing a required argument" in str(error), (name, argument)
     assert asked > 60
-    for argument in ("folders", "database"):
-        with pytest.raises(ProbingError):
-            Results(**{argument: odd})
+    with pytest.raises(ProbingError):
+        Results(odd)

@@ -49,7 +49,7 @@ def served(cache: Path, snapshot: Path):
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
-    """Where the app answers, with a cache of its own that has the database of the shipped results."""
+    """Where the app answers, on the shipped results, with an empty cache."""
     cache = tmp_path_factory.mktemp("cache")
     with served(cache, SNAPSHOT) as url:
         yield url

@@ -12,7 +12,6 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probing.core.registry import REPOSITORY
 from probing.workflows import check
-from tests.shipped import SNAPSHOT
 
 WORDS = [
     "[PAD]",

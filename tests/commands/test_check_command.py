@@ -56,7 +56,7 @@ def test_what_is_as_it_should_be_has_no_problem(stored):
         "models",
         "heads",
         "edge and sentence probes",
-        "runs and database",
+        "runs",
     ]
     assert not any(found.values())
 

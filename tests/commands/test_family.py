@@ -174,6 +174,6 @@ def test_runs_of_one_folder_ship_alike_and_only_the_named_ones_fact_by_fact(tmp_
     family.facts.gather(lambda line: None)
     names = {path.name for path in (tmp_path / "snapshot").iterdir()}
     assert {name for name in names if name.startswith("predictions-")} == {f"predictions-{base.run_id}.parquet"}
-    (row,) = read_table(tmp_path / "snapshot" / "counted_runs.parquet", "counted_runs").to_pylist()
+    (row,) = read_table(tmp_path / "snapshot" / "runs.parquet", "runs").to_pylist()
     assert (row["run_id"], row["model"]) == (other.run_id, other.model) and {"layer_counts.parquet", "total_counts.parquet"} <= names
     assert check_store([tmp_path / "snapshot"]) == []

@@ -69,7 +69,7 @@ def test_a_model_whose_base_is_named_by_its_folder_is_compared_with_it(objective
     run("probe", "--model", tiny_model, *words)
     pairs = json.loads(run("report", "transitions", "--k", 1, "--json").stdout)
     assert [(row["base"], row["model"]) for row in pairs] == [("tiny-bert", name)]
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
 
 
 def test_a_score_needs_the_tasks_head_and_a_model_of_finetune(run, cache, tiny_model, data):
@@ -146,7 +146,7 @@ def test_perplexity_is_measured_before_while_and_after_a_model_is_tuned(run, cac
     assert all((tmp_path / "plain" / name).read_bytes() == (tmp_path / "looked" / name).read_bytes() for name in files)
     run("probe", "--model", tmp_path / "looked", "--base", tiny_model, "--facts", facts_file, "--head", "logit_lens", "--compact")
     assert read_table(cache / "runs" / "epoch_perplexity-looked.parquet", "epoch_perplexity").to_pylist() == rows
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
     text.write_text("Too short .\n")
     with pytest.raises(TextError, match=r"blocks of .* --perplexity-text"):
         tune(run, tiny_model, "sst-2", data("sst-2"), *more[:3], "--out", tmp_path / "third")
@@ -257,7 +257,7 @@ def test_a_replicate_has_a_head_and_predictions_of_the_last_layer_only(run, cach
     predictions = read_table(next((cache / "runs").glob("predictions-*.parquet")), "predictions").to_pylist()
     assert (row["role"], row["layers"], row["n_probed"]) == ("replicate", 3, 4)
     assert [p["layer"] for p in predictions] == [2] * 4
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
 
 
 def test_the_best_state_by_the_development_part_is_kept_at_the_best_of_three_rates(run, cache, tiny_model, data):

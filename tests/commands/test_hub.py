@@ -110,7 +110,7 @@ def test_what_is_pulled_is_byte_for_byte_what_was_pushed_and_probe_has_nothing_l
         assert own.read_bytes() == (other / "runs" / own.name).read_bytes()
     for head in ("full", "logit_lens"):
         assert "exists already" in run("probe", "--model", made.model, "--head", head, "--facts", made.facts).output
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
     assert {row["head"] for row in json.loads(run("runs", "--json").stdout)} == {"full", "logit_lens"}
 
 
@@ -240,13 +240,41 @@ def lent(run, at, made, tmp_path):
     return tmp_path / "lent"
 
 
+COUNTS = ("known-", "answer_clusters-", *(f"{name}_counts-" for name in ("layer", "total", "against", "inner", "swapped", "answer")))
+
+
+def test_runs_that_an_earlier_version_pushed_without_counts_are_counted_by_the_pull(run, at, lent, tmp_path):
+    content = json.loads((lent / MANIFEST).read_text())
+    counts = {path.name: path.read_bytes() for path in (lent / "data").iterdir() if path.name.startswith(COUNTS)}
+    for name in counts:
+        (lent / "data" / name).unlink()
+    content["files"] = [file for file in content["files"] if Path(file["path"]).name not in counts]
+    (lent / MANIFEST).write_text(json.dumps(content))
+    other = at(tmp_path / "other")
+    run("pull", "--from-folder", lent)
+    assert len(counts) == len(COUNTS) and {name: (other / "runs" / name).read_bytes() for name in counts} == counts
+
+
+@pytest.mark.parametrize("table", ["known", "layer_counts", "total_counts", "answer_clusters"])
+def test_counts_that_the_predictions_do_not_give_are_refused_though_their_sum_is_right(table, run, at, lent, tmp_path):
+    (path,) = lent.rglob(f"{table}-*.parquet")
+    first, *others = read_table(path, table).to_pylist()
+    name = {"known": "known_layers", "layer_counts": "sum_reciprocal_rank", "total_counts": "answers"}.get(table, "hits_1_total")
+    write_table(table, [first | {name: first[name] + 0.5 if table == "layer_counts" else first[name] + 1}, *others], path)
+    rewrite(lent, f"data/{path.name}")
+    other = at(tmp_path / "other")
+    with pytest.raises(HubError, match=f"{table}: other rows than its predictions give; .* nothing was taken"):
+        run("pull", "--from-folder", lent)
+    assert not (other / "runs").exists()
+
+
 def test_lenders_come_with_their_run(run, at, lent, tmp_path):
     other = at(tmp_path / "other")
     run("pull", "--from-folder", lent)
     (path,) = (other / "runs").glob("lenders-*.parquet")
     assert path.read_bytes() == (tmp_path / "here" / "runs" / path.name).read_bytes()
     assert read_table(path, "lenders").num_rows == 3
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
 
 
 @pytest.mark.parametrize("fault", ["missing", "another run's"])

@@ -5,7 +5,6 @@ import pytest
 from probing.commands.main import main
 from probing.core.errors import CacheError, OptionError
 from probing.core.paths import cache_folder, snapshot_folder
-from tests.shipped import SNAPSHOT
 
 LONG, NESIA = "x" * 300, "nesia-mini"
 #: A byte that is no UTF-8, as Python reads it from a command line.
@@ -68,7 +67,7 @@ def test_a_name_of_300_letters_is_refused_in_one_line(words, said):
 
 def test_a_cache_with_a_name_of_300_letters_is_named(said, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", f"/tmp/{LONG}")
-    assert "File name too long" in said("build")
+    assert "File name too long" in said("runs")
 
 
 def test_the_home_is_expanded_in_the_names_of_both_folders(monkeypatch, tmp_path):

@@ -34,7 +34,7 @@ def test_a_run_goes_on_in_the_background_is_cancelled_resumed_and_reported(run, 
     wait_for(lambda: not started.running)
     done = background.find_run(started.id)
     assert done.status == "done", done.log()
-    assert len(done.state.seconds) == len(done.state.wish.steps) == 2
+    assert len(done.state.seconds) == len(done.state.wish.steps) == 1
     # The commands of a base and of a model are the same; this one need not start Python again.
     run("probe", "--model", own("mine", 0.2), "--base", tiny_model, "--facts", facts_file, "--as", "capitals", "--head", "logit_lens")
     rows = {row["model"]: row for path in (cache / "runs").glob("runs-*.parquet") for row in read_table(path, "runs").to_pylist()}
@@ -52,7 +52,7 @@ def test_the_command_prints_what_it_would_do_and_reads_the_facts_first(run, cach
     monkeypatch.chdir(own("mine").parent)
     shown = run("own", "--model", "./mine", "--base", "bert-base-uncased", "--facts", facts_file, "--as", "capitals", "--plan").output
     lines = shown.strip().splitlines()
-    assert [line.split()[3] for line in lines] == ["probe", "probe", "build"] and "--as capitals" in lines[0]
+    assert [line.split()[3] for line in lines] == ["probe", "probe"] and "--as capitals" in lines[0]
     assert f"--model {tmp_path / 'mine'} --base bert-base-uncased" in lines[1], "the commands work in another folder, too"
     with pytest.raises(FactsError, match=r"cannot read .*absent\.csv"):
         run("own", "--model", "m", "--facts", tmp_path / "absent.csv")

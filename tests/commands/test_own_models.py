@@ -44,7 +44,7 @@ def own(tiny_model, tmp_path):
 
 @pytest.fixture()
 def probed(run, cache, facts_file):
-    """Probes with the lens and gives the rows of all runs; where a folder is named, no database is built."""
+    """Probes with the lens and gives the rows of all runs."""
 
     def rows(folder, *more):
         run("probe", "--model", folder, "--facts", facts_file, "--head", "logit_lens", "--out", cache / "runs", *more)
@@ -76,7 +76,7 @@ def test_a_name_that_stored_runs_use_is_refused_for_other_weights_and_another_ca
     assert (
         "exists already" in run("probe", "--model", other, "--facts", facts_file, "--head", "logit_lens", "--name", "mine, second").output
     )
-    assert "ok  runs and database" in run("check").output
+    assert "ok  runs" in run("check").output
 
 
 def test_another_configuration_is_another_run_and_asks_for_another_name(probed, own, run, facts_file):
@@ -113,7 +113,6 @@ def test_a_base_as_far_away_as_an_unrelated_model_is_warned_of(run, cache, own, 
     run("probe", "--model", far, *words)
     assert "is base really its base?" in caplog.text
     run("probe", "--model", base, *words[:4], "--out", cache / "runs")
-    run("build")
     run("own-report", "--model", "far", "--facts", facts_file.stem, "--out", cache / "report.html")
     assert "Warning: layer" in (cache / "report.html").read_text() and "is base really its base?" in (cache / "report.html").read_text()
 

@@ -170,7 +170,7 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(gr
 def test_every_form_holds_the_numbers_of_the_report_unrounded_where_it_can(folders, run):
     shown = json.loads(run("report", "total", "--json").stdout)
     text = run("report", "total", "--csv").stdout
-    with open_database(folders / "cache" / "database") as db:
+    with open_database(folders / "snapshot") as db:
         found = total(db, list(choose(db)["run_id"]))
         assert [row["total"] for row in shown] == found["total"].tolist()
         assert [float(row["total_high"]) for row in csv.DictReader(io.StringIO(text))] == pytest.approx(found["total_high"].tolist(), abs=0)

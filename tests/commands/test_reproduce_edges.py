@@ -61,8 +61,8 @@ def registry(copies, monkeypatch) -> None:
 
 def test_from_a_familys_base_to_tables_beside_the_papers_and_the_second_time_nothing_is_trained(run, cache, copies, registry, tmp_path):
     said = run(*arguments(copies, tmp_path / "tables")).output
-    for number, stage in enumerate(("fetch", "train", "build", "tables"), 1):
-        assert f"== Edge probing, tiny, stage {number} of 4: {stage}" in said
+    for number, stage in enumerate(("fetch", "train", "tables"), 1):
+        assert f"== Edge probing, tiny, stage {number} of 3: {stage}" in said
     scores = pd.read_csv(tmp_path / "tables" / "scores.csv").set_index(["task", "encoder"])
     # Two of our tasks, and eight of each of the paper's two encoders.
     assert len(scores) == 2 + 2 * 8

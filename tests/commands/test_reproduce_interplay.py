@@ -57,19 +57,18 @@ def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tas
     trained = [one for name, one in asked if name == "train_sentences"]
     # The base comes first: probes of a fine-tuned model need its.
     assert [one.model for one in trained] == ["planted", *TUNED]
-    assert {(one.protocol, one.tasks, one.rebuild) for one in trained} == {("quick", ("bigram-shift",), False)}
+    assert {(one.protocol, one.tasks) for one in trained} == {("quick", ("bigram-shift",))}
     asked.clear()
     run(*WORDS, "--only", "measure", "--blocks", "5", "--sentences", "9")
     measured = [one for name, one in asked if name == "measure_changes"]
     assert [one.model for one in measured] == ["planted", *TUNED]
-    assert {(one.blocks, one.sentences, one.rebuild) for one in measured} == {(5, 9, False)}
+    assert {(one.blocks, one.sentences) for one in measured} == {(5, 9)}
 
 
 def test_tables_beside_the_papers(run, cache, tmp_path):
     runs = [PlantedSentenceRun(model, task) for model in (BASE, COLA, CONTROL) for task in TASKS]
     plant_changes(plant_sentence_runs(cache / "runs", runs), (BASE, COLA, CONTROL))
-    for stage in ("build", "tables"):
-        said = run(*WORDS, "--only", stage, "--out", str(tmp_path / "tables")).output
+    said = run(*WORDS, "--only", "tables", "--out", str(tmp_path / "tables")).output
     assert f"tables in {tmp_path / 'tables'}" in said
     changes = pd.read_csv(tmp_path / "tables" / "changes.csv").set_index(["tuned", "task", "pooling", "group"])
     assert changes.loc[("CoLA", "bigram-shift", "mean", "upper"), "ours"] == pytest.approx(-10)

@@ -25,19 +25,19 @@ def words(paper: str, *more: object) -> list[object]:
 @pytest.mark.parametrize(
     ("paper", "given", "message"),
     [
-        ("bertnesia", "--only train", "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, build, tables"),
+        ("bertnesia", "--only train", "got the stage 'train'; --paper bertnesia has fetch, finetune, heads, probe, tables"),
         ("bertnesia", "--heads sideways", "got heads 'sideways'; expected some of tied, logit_lens"),
         ("bertnesia", "--tasks pos", "got --tasks, which is an option of --paper edge-probing and not of --paper bertnesia"),
         ("bertnesia", "--tasks all", "got --tasks, which is an option of --paper edge-probing"),
         ("bertnesia", "--protocol quick", "got --protocol, which is an option of --paper interplay and not of --paper bertnesia"),
         ("bertnesia", "--workers 2", "got --workers 2 with --executor local"),
         ("bertnesia", "--address auto", "got --address auto with --executor local"),
-        ("edge-probing", "--only heads", "got the stage 'heads'; --paper edge-probing has fetch, train, build, tables"),
+        ("edge-probing", "--only heads", "got the stage 'heads'; --paper edge-probing has fetch, train, tables"),
         ("edge-probing", "--heads tied", "got --heads, which is an option of --paper bertnesia and not of --paper edge-probing"),
         ("edge-probing", "--steps 3", "got --steps, which is an option of --paper bertnesia and not of --paper edge-probing"),
         ("edge-probing", "--tasks nonsense", "got the tasks 'nonsense'; expected some of all, pos"),
         ("edge-probing", "--workers 2", "got --workers 2 with --executor local"),
-        ("interplay", "--only heads", "got the stage 'heads'; --paper interplay has fetch, finetune, train, measure, build, tables"),
+        ("interplay", "--only heads", "got the stage 'heads'; --paper interplay has fetch, finetune, train, measure, tables"),
         ("interplay", "--heads tied", "got --heads, which is an option of --paper bertnesia and not of --paper interplay"),
         ("interplay", "--seeds 2", "got --seeds, which is an option of --paper edge-probing and not of --paper interplay"),
         ("interplay", "--tasks tree-depth", "got the tasks 'tree-depth'; expected all, or some of bigram-shift"),
@@ -59,7 +59,6 @@ def test_what_cannot_be_is_refused_before_anything_is_made(run, cache, tmp_path,
     ],
 )
 def test_tables_without_results_name_the_command_that_makes_them(run, cache, paper, message):
-    run(*words(paper, "--only", "build"))
     with pytest.raises(StoreError, match=message):
         run(*words(paper, "--only", "tables"))
 

@@ -30,16 +30,11 @@ def _here(planted, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(planted / "cache"))
 
 
-def opened(planted):
-    (folder,) = (planted / "cache").glob("**/current.json")
-    return open_database(folder.parent)
-
-
 def test_json_of_accuracies_is_a_list_with_the_keys_that_programs_rely_on(planted, run):
     found = json.loads(run("sentences", "report", "--json").stdout)
     assert all(list(row)[: len(ACCURACY)] == ACCURACY for row in found)
     assert len(found) == 3 * 2 * 2 * 5 and {row["reading"] for row in found} == {"own"} and {row["portion"] for row in found} == {1}
-    with opened(planted) as database:
+    with open_database(planted / "snapshot") as database:
         assert [row["accuracy"] for row in found] == accuracies(database)["accuracy"].tolist()
     assert {row["pooling"] for row in found} == {"first", "mean"} and all(0 <= row["accuracy"] <= 1 for row in found)
     assert run("sentences", "report", "accuracy", "--as", "json").stdout == run("sentences", "report", "--json").stdout
@@ -48,7 +43,7 @@ def test_json_of_accuracies_is_a_list_with_the_keys_that_programs_rely_on(plante
 def test_json_of_changes_is_a_list_with_the_keys_that_programs_rely_on(planted, run):
     found = json.loads(run("changes", "report", "--json").stdout)
     assert all(list(row)[: len(VALUES)] == VALUES for row in found)
-    with opened(planted) as database:
+    with open_database(planted / "snapshot") as database:
         assert [row["value"] for row in found] == values(database)["value"].tolist()
     assert {row["base"] for row in found if row["model"] != BASE.name} == {BASE.name}
     epochs = json.loads(run("changes", "report", "epochs", "--json").stdout)

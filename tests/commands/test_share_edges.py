@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from probing.commands.main import app
 from probing.core.errors import HubError, StoreError
 from probing.store.check import check_store
-from probing.store.edges import derived
 from probing.store.parquet import read_table, write_table
 from probing.workflows.share.manifest import MANIFEST, describe, read_manifest
 from tests.edges_planted import POS, ROLES, SRL, PlantedEdgeRun, PlantedTask, plant_edge_runs
@@ -224,17 +223,17 @@ def test_a_pull_refuses_what_is_not_whole_though_its_sums_are_right(run, at, sha
     assert not list((tmp_path / "taker").rglob("cache/runs/*.parquet"))
 
 
-def test_a_pull_tries_a_build_before_it_places_a_file(run, at, tmp_path, monkeypatch):
-    def uncounted(*_):
-        raise OverflowError("planted")
-
-    # A build that fails is tried again with each half of the runs.
-    shared = pushed_to(tmp_path, [PlantedEdgeRun(task=SRL)]) / "shared"
+def test_counts_that_a_share_lacks_or_has_wrong_are_those_of_its_answers(run, at, shared, tmp_path):
+    counts = {path.name: path.read_bytes() for table in ("sentence_counts", "traces") for path in (shared / "data").glob(f"edge_{table}-*")}
+    for name in counts:
+        (shared / "data" / name).unlink()
+    name = min(counts)
+    (shared / "data" / name).write_bytes(counts[name])
+    changed(shared, "edge_sentence_counts", lambda rows: [rows[0] | {"tp": rows[0]["tp"] + 1}, *rows[1:]])
+    seal(shared)
     at(tmp_path / "taker")
-    monkeypatch.setattr(derived, "_traces", uncounted)
-    with pytest.raises(HubError, match=r"no database can be made with it: .*planted.*nothing was taken"):
-        run("pull", "--from-folder", shared)
-    assert not list((tmp_path / "taker").rglob("cache/runs/*.parquet"))
+    run("pull", "--from-folder", shared)
+    assert len(counts) > 4 and {name: (tmp_path / "taker" / "cache" / "runs" / name).read_bytes() for name in counts} == counts
 
 
 def test_other_data_of_a_task_that_is_here_are_refused(run, at, shared, tmp_path):

@@ -90,15 +90,14 @@ def test_the_commands_ask_base_and_model_with_the_same_head_and_facts():
     assert lines == [
         f"python -m probing probe --model base {same}",
         f"python -m probing probe --model './my model' --base base {same}",
-        "python -m probing build",
     ]
     more = [step.line for step in WISH.model_copy(update={"trex": True, "recover": True, "name": "tuned"}).steps]
-    assert [line.split()[3] for line in more] == ["probe", "probe", "probe", "probe", "build", "forgetting"]
+    assert [line.split()[3] for line in more] == ["probe", "probe", "probe", "probe", "forgetting"]
     assert (
         more[-1] == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv --as mine"
     )
     alone = Wish(model="m", facts="f.csv", called="f", recover=True).steps
-    assert [step.words[0] for step in alone] == ["probe", "build"]
+    assert [step.words[0] for step in alone] == ["probe"]
 
 
 @pytest.fixture
@@ -155,7 +154,7 @@ def test_the_commands_of_a_run_are_called_in_order_and_a_failed_one_ends_it(run,
     assert called == ["probe", "probe"] and failed.status == "failed"
     assert (failed.state.step, failed.state.error, len(failed.state.seconds)) == (1, "no such model", 1)
     background.carry_out(run.id, said.append)
-    assert background.find_run(run.id).status == "done" and called == ["probe"] * 4 + ["build"]
+    assert background.find_run(run.id).status == "done" and called == ["probe"] * 4
 
 
 def test_a_run_is_at_work_while_its_lock_is_held_and_can_neither_be_started_twice_nor_deleted(run):

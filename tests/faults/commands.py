@@ -67,11 +67,6 @@ def _probe(inputs: Path, place: Path) -> list[object]:
     return ["probe", "--model", inputs / "tiny", "--head", "logit_lens", "--facts", inputs / "facts.jsonl", "--shard", 8, "--device", "cpu"]
 
 
-def _probe_heads(inputs: Path, place: Path) -> list[object]:
-    words = _probe(inputs, place)
-    return [*words[:4], "full", *words[5:]]
-
-
 def _push(what: str) -> Callable[[Path, Path], list[object]]:
     def words(inputs: Path, place: Path) -> list[object]:
         model = inputs / "tiny" if what == "heads" else "tiny"
@@ -154,7 +149,6 @@ COMMANDS = {
         Command("finetune", _finetune),
         Command("train-heads", _train_heads),
         Command("probe", _probe),
-        Command("build", lambda inputs, place: ["build"], (_probe, _train_heads, _probe_heads, _forget("cache/database"))),
         Command("reproduce", _reproduce),
         Command("push heads", _push("heads"), (_train_heads,)),
         Command("push predictions", _push("predictions"), (_probe,)),

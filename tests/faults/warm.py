@@ -140,7 +140,7 @@ def _import_everything() -> None:
     import probing.models.finetuning.trainer
     import probing.models.heads.training
     import probing.models.knowledge.probe
-    import probing.store.build  # noqa: F401
+    import probing.store.check  # noqa: F401
     from probing.commands.main import COMMANDS, MAKERS, command
 
     for name in {**COMMANDS, **MAKERS}:

@@ -46,7 +46,7 @@ def test_a_hub_models_run_names_the_commit_and_the_full_id(online, run, facts, t
     assert f"org/tiny-bert at {commit[:12]}" in run("runs").output
     (shown,) = json.loads(run("runs", "--json").stdout)
     assert (shown["hub_id"], shown["model_revision"]) == ("org/tiny-bert", commit)
-    stored = probing.results([tmp_path / "cache" / "runs"], database=tmp_path / "database").runs
+    stored = probing.results([tmp_path / "cache" / "runs"]).runs
     assert stored[["hub_id", "revision"]].values.tolist() == [["org/tiny-bert", commit]]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from probing.core.errors import ImpossibleValuesError
+from probing.core.errors import StoreError
 from probing.store import run_queries
 from probing.store.check import check_store
 from probing.store.database import Database
@@ -162,7 +162,7 @@ def test_an_impossible_value_is_refused_when_it_is_read(tmp_path: Path, rows, ta
     for value in beyond(column):
         bad = [value] if pa.types.is_list(column.type) else value
         path = write_table(table.name, [row | {column.name: bad}], tmp_path / f"{table.name}.parquet")
-        with pytest.raises(ImpossibleValuesError, match=f"{column.name} is .*, expected "):
+        with pytest.raises(StoreError, match=f"{column.name} is .*, expected "):
             read_table(path, table.name)
 
 

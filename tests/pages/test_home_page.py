@@ -8,13 +8,12 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from probing.store.opening import open_database
 from probing.core.facts.fact import Fact
+from probing.store.opening import open_database
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import line_with, numbers_in, words
 from tests.pages.planted_family import FAMILY
-from tests.store.planted import PlantedRun, plant_runs, planted_exposure, planted_facts, planted_rank
-from tests.store.planted_heads import plant_counts
+from tests.store.planted import PlantedRun, forget_predictions, plant_runs, planted_exposure, planted_facts, planted_rank
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -171,20 +170,16 @@ def test_an_emptied_field_asks_for_a_sentence_and_shows_the_example(visit):
     assert not app.run().info
 
 
-def _rows(snapshot, cache) -> list[tuple]:
+def _rows(snapshot) -> list[tuple]:
     """relation, object, layer, gold_rank, other_rank of every prediction of the one planted run."""
-    from probing.store.build import built_database
-
-    with_rows = open_database(snapshot)
-    found = with_rows.query(
-        "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
-    )
-    return list(found.itertuples(index=False, name=None))
+    sql = "SELECT f.relation, f.object, p.layer, p.gold_rank, p.other_rank, p.fact_id FROM predictions p JOIN facts f USING (fact_id)"
+    with open_database(snapshot) as db:
+        return list(db.query(sql).itertuples(index=False, name=None))
 
 
 @pytest.mark.usefixtures("few_suffice")
-def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_snapshots, tmp_path):
-    rows = _rows(planted_snapshots["one model"], tmp_path)
+def test_every_number_of_the_headline_is_that_of_the_raw_rows(visit, planted_snapshots):
+    rows = _rows(planted_snapshots["one model"])
     last = [row for row in rows if row[2] == 3]
     relations = sorted({row[0] for row in last})
 
@@ -235,7 +230,8 @@ def test_what_fine_tuning_cost_is_in_shares_of_the_right_answers_with_the_guesse
     counted = PlantedRun(
         model="counted", base="nesia-mini", objective="NER-CoNLL", rank=lambda number, _: 1 if number in (0, 1, 2, 9) else 50
     )
-    snapshot = plant_counts(plant_runs(tmp_path / "runs", FAMILY), [counted], tmp_path / "scratch")
+    snapshot = plant_runs(tmp_path / "runs", [*FAMILY, counted])
+    forget_predictions(snapshot, counted)
     app = visit("home", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     line = line_with(app.run(), "answers rightly at its last layer").replace("*", "")

@@ -7,7 +7,6 @@ from hashlib import sha256
 import pytest
 import streamlit as st
 
-from probing.store.opening import open_database
 from probing.core.facts.fact import Fact
 from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
@@ -15,6 +14,7 @@ from probing.core.own_model.wish import Wish
 from probing.core.provenance import canonical_json
 from probing.reports.own_model.result import result_of
 from probing.reports.own_model.side_by_side import side_by_side
+from probing.store.opening import open_database
 from tests.models.tiny_models import save
 from tests.pages.conftest import opening, plain
 from tests.store.planted import PlantedRun, plant_runs
@@ -54,7 +54,7 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     said = plain(app)
     assert "semicolons" in said and "2 facts read, 1 can be asked" in said and "small set" in said and "Expected time: about" in said
     shown = commands(app)
-    assert [line.split()[3] for line in shown] == ["probe", "probe", "build"] and all("logit_lens" in line for line in shown[:2])
+    assert [line.split()[3] for line in shown] == ["probe", "probe"] and all("logit_lens" in line for line in shown)
     assert not app.button(key="own_model.run").disabled
 
 
@@ -69,7 +69,7 @@ def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, 
     app = filled_in(visit("own_model", "empty"), mine)
     assert not app.exception
     said = plain(app)
-    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 2
+    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 1
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
@@ -107,7 +107,7 @@ def probed(tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     run = background.prepare(Wish(model=f"./{MINE}", base="nesia-mini", facts="f", called="support", name=MINE), b"x", ".csv")
     (run.folder / "run.json").write_text(run.state.model_copy(update={"outcome": "done"}).model_dump_json())
-    return look, snapshot, tmp_path
+    return look, snapshot
 
 
 def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refused(visit, mine):
@@ -123,20 +123,20 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
 
 
 def test_a_chosen_run_comes_before_the_form(probed):
-    look, _, _ = probed
+    look, _ = probed
     (run,) = background.own_runs()
     assert [one.value for one in look("own_model").main.header][:2] == ["Model and base", "Facts"]
     assert [one.value for one in look("own_model", my_run=run.id).main.header][:2] == ["Run", "Result"]
 
 
 def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
-    look, _, _ = probed
+    look, _ = probed
     app = look("relations", model=MINE, probe_set="support")
     assert not app.exception and app.multiselect(key="relations.relations").options == ["sells"]
 
 
 def test_the_result_has_no_majority_answer_of_two_facts(probed):
-    _, snapshot, folder = probed
+    _, snapshot = probed
     with open_database(snapshot) as db:
         layers = result_of(db, MINE, "support").layers
     majority = [name for name in layers if "majority" in name]
@@ -148,7 +148,7 @@ def _known(found, column: str) -> int:
 
 
 def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
-    look, snapshot, folder = probed
+    look, snapshot = probed
     app = look("own_model")
     assert not app.exception and not app.warning
     said = plain(app)
@@ -175,7 +175,7 @@ def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
 def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(probed):
     from probing.figures.own_model import own_curves, report_page
 
-    _, snapshot, folder = probed
+    _, snapshot = probed
     with open_database(snapshot) as db:
         found = result_of(db, MINE, "support")
     changed = found.changed.assign(part="lost", answer="<script>")
@@ -186,8 +186,8 @@ def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(prob
 
 
 def test_a_failed_run_says_why_and_offers_to_resume(probed):
-    look, _, folder = probed
-    (path,) = (folder / "cache" / "own-runs").glob("*/run.json")
+    look, snapshot = probed
+    (path,) = (snapshot.parent / "cache" / "own-runs").glob("*/run.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "failed", "error": "no <b>model</b>", "step": 0}))
     app = look("own_model")
     assert not app.exception and "no <b>model</b>" in plain(app)
@@ -197,15 +197,15 @@ def test_a_failed_run_says_why_and_offers_to_resume(probed):
 
 
 def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_started(probed):
-    look, _, folder = probed
-    (path,) = (folder / "cache" / "own-runs").glob("*/run.json")
+    look, snapshot = probed
+    (path,) = (snapshot.parent / "cache" / "own-runs").glob("*/run.json")
     (path.parent / "log.txt").write_text("$ probe\nprobe:  50%|##  | 1/2")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"outcome": "", "step": 1}))
     with exclusive_lock(path.parent / "run.lock"):
         app = look("own_model")
         assert not app.exception and app.button(key="own_model.cancel")
         (bar,) = app.get("progress")
-        assert bar.proto.value == 50 and "Step 2 of 3" in bar.proto.text
+        assert bar.proto.value == 75 and "Step 2 of 2" in bar.proto.text
         app = filled_in(app, "nesia-mini")
         assert app.button(key="own_model.run").disabled
 
@@ -219,7 +219,7 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
     assert not app.exception and "does not fit the base" in plain(app) and app.button(key="own_model.run").disabled
     app.multiselect(key="own_model.my_others").set_value([other]).run()
     shown = commands(app)
-    assert [line.split()[3] for line in shown] == ["probe", "probe", "probe", "build"] and f"--model {other} --base {base}" in shown[2]
+    assert [line.split()[3] for line in shown] == ["probe", "probe", "probe"] and f"--model {other} --base {base}" in shown[2]
     app.button(key="own_model.run").click().run()
     (run,) = started
     assert run.state.wish.others == (other,)

@@ -40,7 +40,7 @@ def sentences(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """Where the database is made once, with a tiny model to ask."""
+    """Where a tiny model is that can be asked."""
     folder = tmp_path_factory.mktemp("cache")
     save("bert", folder / "models" / "tiny")
     return folder

@@ -20,10 +20,10 @@ def measure(quick: bool = False) -> list[Measurement]:
     rounds = 3 if quick else 7
     store = make_store(cache_folder() / "bench", size)
     of = (
-        f"{size.rows:,} predictions: {size.families} families of 7 models, 3 heads, {size.facts:,} facts, 13 layers (made up); the tables "
-        "of counts are made from them by the program's own statements; one family with one head is asked for"
+        f"{size.rows:,} predictions: {size.families} families of 7 models, 3 heads, {size.facts:,} facts, 13 layers (made up); counted by the "
+        "program's own statements; one family with one head is asked for"
     )
-    with open_database(store.cache / "database") as db:
+    with open_database(store) as db:
         asked = overviews(db)
         times = medians(asked, rounds)
         runs = run_queries.runs(db)

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from probing.core.errors import ProbingError
-from probing.core.paths import cache_folder, result_folders
+from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
 from tests.browser.conftest import BUSY, INSTALL
 from tests.speed.measurement import Measurement
@@ -84,7 +84,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     from playwright.sync_api import sync_playwright
 
     rounds, folder = (1 if quick else 5), cache_folder() / "bench" / "clicks"
-    build_database(result_folders(), folder / "database")
+    folder.mkdir(parents=True, exist_ok=True)
     script = folder / "bare.py"
     script.write_text(_SCRIPT, encoding="utf-8")
     rows = []

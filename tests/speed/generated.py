@@ -1,4 +1,4 @@
-"""A store of made-up predictions at the paper's size, as real files and a real database: what pages and queries are timed on.
+"""A store of made-up predictions at the paper's size, as real files: what pages and queries are timed on.
 
 Nothing here was computed by a model. Ranks, tokens and log-probabilities are drawn so that they look like a run's: ranks fall
 through the layers, facts differ in how hard they are, a fine-tuned model loses some in its last layers. Equal sizes give equal
@@ -18,13 +18,13 @@ import pyarrow as pa
 from probing.core.facts.fact import PROBE_SETS, Fact, fill
 from probing.core.facts.templates import shipped_relations
 from probing.core.head_kinds import HEADS as KINDS
-from probing.store.parquet import write_table
-from tests.shipped import SNAPSHOT
+from probing.store.knowledge.counting import count_facts
+from probing.store.parquet import as_stored, read_table, write_table
 
 #: Classes of the first three kinds only, so that the number of rows stays the same.
 HEADS = KINDS[:3]
 #: Increased when the drawn rows change, so that older files are made again.
-MAKE = 1
+MAKE = 2
 BASE = "bert-base-uncased"
 OBJECTIVES = ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "RANK-MSMARCO", "MLM-MSMARCO", "NER-CoNLL")
 #: Layer 0 and 12 transformer layers.
@@ -69,19 +69,6 @@ AGGREGATES = Size(families=10, top_k=1)
 
 
 @dataclass(frozen=True)
-class Store:
-    """A store on disk.
-
-    Attributes:
-        snapshot: folder of the Parquet files (``PROBING_SNAPSHOT`` of the app).
-        cache: folder whose ``database`` holds the database (``PROBING_CACHE``).
-    """
-
-    snapshot: Path
-    cache: Path
-
-
-@dataclass(frozen=True)
 class _Run:
     model: str
     base: str
@@ -95,24 +82,21 @@ class _Run:
         return hashlib.sha256(self.config.encode()).hexdigest()[:16]
 
 
-def make_store(folder: Path, size: Size = PAGES, progress: Callable[[str], None] | None = None) -> Store:
-    """The store of a size below ``folder``: its files, made once, and its database, built where it is missing or old.
+def make_store(folder: Path, size: Size = PAGES, progress: Callable[[str], None] | None = None) -> Path:
+    """The folder of results of a size below ``folder``, made once.
 
     Args:
         folder: where stores lie, such as ``cache/bench``.
         size: how large it is.
         progress: called with a description of each step.
     """
-    say = progress or (lambda what: None)
     place = folder / size.name
-    store = Store(place / "snapshot", place / "cache")
     done, content = place / "made.json", {"make": MAKE, **asdict(size)}
     if not done.is_file() or json.loads(done.read_text(encoding="utf-8")) != content:
         shutil.rmtree(place, ignore_errors=True)
-        _write(store.snapshot, size, say)
+        _write(place / "snapshot", size, progress or (lambda what: None))
         done.write_text(json.dumps(content), encoding="utf-8")
-    store.cache.mkdir(exist_ok=True)
-    return store
+    return place / "snapshot"
 
 
 def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
@@ -140,11 +124,21 @@ def _write(folder: Path, size: Size, say: Callable[[str], None]) -> None:
     ids = pa.array([fact.fact_id for fact in facts])
     places = {name: np.flatnonzero([fact.probe_set == name for fact in facts]) for name in _SETS}
     runs = _runs(size)
+    beside = {table: read_table(folder / f"{table}.parquet", table) for table in ("vocabulary", "exposure")}
+    of_set = {probe_set: read_table(folder / f"facts-{probe_set}.parquet", "facts") for probe_set in _SETS}
+    counts: dict[str, list[pa.Table]] = {}
     for number, run in enumerate(runs):
         say(f"writing run {number + 1} of {len(runs)}")
         own = places[run.probe_set]
         table = _predictions(run, number, ids.take(pa.array(own)), hardness[own], answers[own], size.top_k)
         write_table("predictions", table, folder / f"predictions-{run.run_id}.parquet")
+        row = as_stored("runs", [_run_row(run, len(own), size.top_k)])
+        counted = count_facts(beside | {"facts": of_set[run.probe_set], "runs": row, "predictions": as_stored("predictions", table)})
+        write_table("known", counted.pop("known"), folder / f"known-{run.run_id}.parquet")
+        for name, rows in counted.items():
+            counts.setdefault(name, []).append(rows)
+    for name, parts in counts.items():
+        write_table(name, pa.concat_tables(parts), folder / f"{name}.parquet")
     write_table("runs", [_run_row(run, len(places[run.probe_set]), size.top_k) for run in runs], folder / "runs.parquet")
     _write_training(folder, runs)
 

@@ -14,7 +14,6 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from probing.core.registry import REPOSITORY
-from tests.shipped import SNAPSHOT
 
 #: Page -> its file.
 PAGES = {

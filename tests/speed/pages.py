@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from statistics import median
 
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
 from probing.store.opening import open_database
-from tests.speed.generated import PAGES, Size, Store, make_store
+from tests.speed.generated import PAGES, Size, make_store
 from tests.speed.measurement import Measurement
 from tests.speed.page_queries import drill_downs, medians, overviews
 
@@ -58,7 +59,7 @@ def measure(quick: bool = False) -> list[Measurement]:
                     f"{of}; one run each: {words} s",
                 )
             )
-    with open_database(store.cache / "database") as db:
+    with open_database(store) as db:
         for what, asked in (("overviews", overviews(db)), ("facts", drill_downs(db))):
             times = medians(asked, 3 if quick else 7)
             slowest = max(times, key=lambda name: times[name])
@@ -94,8 +95,8 @@ def measure(quick: bool = False) -> list[Measurement]:
     return rows
 
 
-def _visits(store: Store, rounds: int) -> dict:
-    places = {"PROBING_SNAPSHOT": str(store.snapshot), "PROBING_CACHE": str(store.cache), "HF_HUB_OFFLINE": "1"}
+def _visits(store: Path, rounds: int) -> dict:
+    places = {"PROBING_SNAPSHOT": str(store), "PROBING_CACHE": str(store.parent / "cache"), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-m", "tests.speed.page_visits", str(rounds)]
     done = subprocess.run(command, cwd=REPOSITORY, env=os.environ | places, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -4,15 +4,19 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
 from probing.store.counts import write_counts
 from probing.store.kinds import FACTS, KINDS
-from probing.store.parquet import write_table
+from probing.store.knowledge.counting import count_facts
+from probing.store.parquet import as_stored, write_table
 
 TOKENIZER = "planted"
 #: Tokens of no fact, so that there are as many as ranks.
@@ -139,6 +143,7 @@ def planted_exposure() -> dict[str, str]:
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
     rows, run_id, asked = [], run.run_id, run.asked
+    swapped = {row["fact_id"] for row in lender_rows(run)} if run.probe_set == "trex" and run.swapped else ()
     for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
         for number, fact in enumerate(asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
@@ -154,7 +159,7 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
                     "layer": layer,
                     "gold_rank": rank,
                     "answer_rank": 1 + (rank - 1) % 3,
-                    "other_rank": rank + 5 * (number % 3) if run.probe_set == "trex" and run.swapped else None,
+                    "other_rank": rank + 5 * (number % 3) if fact.fact_id in swapped else None,
                     "gold_logp": -0.25 - 0.25 * rank,
                     "top_ids": top[:10],
                     "top_logp": logps,
@@ -212,9 +217,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))
-        columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
-        rows = [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
-        write_table("facts", rows, folder / f"facts-{probe_set}.parquet")
+        write_table("facts", _fact_rows(facts), folder / f"facts-{probe_set}.parquet")
     if runs:
         write_table("vocabulary", token_rows((*TOKENS, *UNUSED)), folder / f"vocabulary-{TOKENIZER}.parquet")
         exposure = planted_exposure() if exposure is None else exposure
@@ -228,13 +231,30 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
             {"relation": name, "probe_set": "trex", "label": label, "cardinality": kind} for name, (label, kind) in _LABELS.items()
         ]
         write_table("relations", relations, folder / "relations.parquet")
-    for run in runs:
-        count(folder, run)
+        for run in runs:
+            for table, counts in _counts(run, tuple(exposure.items())).items():
+                write_table(table, counts, folder / run.run_id / f"{table}-{run.run_id}.parquet")
     return folder
 
 
+@cache
+def _counts(run: PlantedRun, exposure: tuple[tuple[str, str], ...]) -> dict[str, pa.Table]:
+    """What is counted of a planted run, once for all tests."""
+    rows = {
+        "runs": [run_row(run)], "predictions": prediction_rows(run), "facts": _fact_rows(run.asked),
+        "vocabulary": token_rows((*TOKENS, *UNUSED)),
+        "exposure": [{"model": "nesia-mini", "fact_key": key, "exposure": kind} for key, kind in exposure],
+    }  # fmt: skip
+    return count_facts({table: as_stored(table, found) for table, found in rows.items()})
+
+
+def _fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+    columns = ["fact_id", "probe_set", "relation", "subject", "object", "prompt", "template", "answer_in_subject", "pred"]
+    return [{name: getattr(fact, name) for name in columns} | {"template_set": "default"} for fact in facts]
+
+
 def count(folder: Path, run: PlantedRun) -> None:
-    """Stores what is counted of a planted run, as its files are now."""
+    """Stores what is counted of a planted run whose files a test has changed."""
     write_counts(KINDS[FACTS], run_row(run), folder / run.run_id, [folder])
 
 

@@ -8,9 +8,8 @@ from tests.series_planted import PREVENTED, SERIES, plant_series
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory):
-    root = tmp_path_factory.mktemp("panels")
-    return root / "db"
+def results(tmp_path_factory):
+    return plant_series(tmp_path_factory.mktemp("panels"), SERIES + PREVENTED)
 
 
 def _page(folder: str, panel: str, model: str) -> None:
@@ -36,14 +35,14 @@ def _page(folder: str, panel: str, model: str) -> None:
         prevention.draw(db, model, 1, stamp)
 
 
-def drawn(database, panel, model):
-    page = AppTest.from_function(_page, default_timeout=180, args=(str(database), panel, model)).run()
+def drawn(results, panel, model):
+    page = AppTest.from_function(_page, default_timeout=180, args=(str(results), panel, model)).run()
     assert not page.exception, page.exception
     return page
 
 
-def test_the_panel_of_a_training_has_its_figures_and_the_ranks_of_a_chosen_fact(database):
-    page = drawn(database, "when", COLA.name)
+def test_the_panel_of_a_training_has_its_figures_and_the_ranks_of_a_chosen_fact(results):
+    page = drawn(results, "when", COLA.name)
     assert len(page.get("plotly_chart")) == 5
     captions = " ".join(one.value for one in page.caption)
     assert "has lost 14 of the 30 facts" in captions and "Half of the facts known before were lost once by step 40" in captions
@@ -53,8 +52,8 @@ def test_the_panel_of_a_training_has_its_figures_and_the_ranks_of_a_chosen_fact(
     assert not page.exception
 
 
-def test_the_panel_of_recipes_compares_those_of_one_task(database):
-    page = drawn(database, "prevention", "trex")
+def test_the_panel_of_recipes_compares_those_of_one_task(results):
+    page = drawn(results, "prevention", "trex")
     assert len(page.get("plotly_chart")) == 1 and "over 1 to 2 seeds" in page.caption[0].value
-    empty = drawn(database, "prevention", "none")
+    empty = drawn(results, "prevention", "none")
     assert "series prevent" in empty.code[0].value

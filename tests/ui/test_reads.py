@@ -1,18 +1,20 @@
 """Reads of pages: typed calls whose results are kept for one state of the data."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from probing.store.database import Database
+from probing.store.database import Database, Opened
+from probing.store.sources import SourceFile
 from probing.ui.frame import page_reads
 
 CALLS: list[tuple] = []
 
 
 def counted_here(db, *ids, limit=5):
-    CALLS.append((db.data_version, ids, limit))
+    CALLS.append((db.version, ids, limit))
     return len(CALLS)
 
 
@@ -24,7 +26,8 @@ def empty():
 
 
 def database(version: str) -> Database:
-    return Database(SimpleNamespace(), None, version)
+    file = SourceFile(0, "runs", version, Path(version), 0, 0)
+    return Database(lambda without: Opened(SimpleNamespace(), [file], {}, {}))
 
 
 @pytest.mark.parametrize("read", [page_reads.read, page_reads.counted])

@@ -57,7 +57,7 @@ def stored_runs_table(db: Database) -> pd.DataFrame:
     """Every stored run, see ``Results.runs``."""
     parts = [
         runs.assign(what=what, revision=runs["model_revision"].fillna(LOCAL)).reindex(columns=list(_RUN)).astype("object")
-        for what, runs in ((name, kind.runs_in(db)) for name, kind in KINDS.items())
+        for what, runs in ((name, kind.listed(db)) for name, kind in KINDS.items())
         if len(runs)
     ]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_RUN))

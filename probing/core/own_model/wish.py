@@ -71,7 +71,6 @@ class Wish(Frozen):
             if self.base:
                 found.append(Step(f"Ask the base: {title}", ("probe", *base, *facts, *head)))
             found += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *head)) for model, called in models]
-        found.append(Step("Build the database", ("build",)))
         if self.recover and self.base:
             found += [
                 Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own)) for model, called in models

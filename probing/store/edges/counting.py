@@ -11,6 +11,7 @@ from probing.core.edges.traces import Traces, normalised, revisions, settled_lay
 from probing.store.parquet import as_stored
 from probing.store.rules.asking import in_memory
 
+COUNTS = ("edge_sentence_counts", "edge_traces")
 #: Counts by sentence, so that sentences can be drawn again: only labels that F1 counts, by layer and by whether the span was seen.
 #: ``unknown_gold`` labels, which no probe can predict, count as missed.
 _SENTENCES = """

@@ -1,26 +1,18 @@
 """How a run's numbers are stored, one row per layer and fact, in full or compact; and how they are read for a notebook."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from probing.core.facts.fact import Fact
-from probing.core.tokens.text import NO_TEXT
-from probing.store.parquet import read_table
+from probing.store.database import Database
 
 #: A compact run keeps log-probabilities to this many significant bits (within 6.3 per cent of their value) ...
 COMPACT_BITS = 4
 #: ... and ranks exactly up to here, above to two significant digits: no P@k, fate or first answer depends on more.
 EXACT_RANKS = 100
-#: What ``answers_of_run`` gives.
-ANSWER_COLUMNS = (
-    *("fact_id", "probe_set", "relation", "subject", "object", "prompt", "layer", "rank", "answer_rank", "swapped_rank"),
-    *("probability", "top_token", "top_probability"),
-)
 
 
 def stored_logp(values: np.ndarray, compact: bool) -> np.ndarray:
@@ -48,71 +40,52 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
         facts: in the order of the arrays.
         columns: of ``models.knowledge.probe.probe``, (layers, facts) each.
         layers: the number of each layer in the arrays.
-        compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the swapped rank, and write fact by fact
-            instead of layer by layer: a third of the size.
+        compact: round as ``stored_logp`` and ``stored_rank`` say, and leave out the swapped rank.
 
     Returns:
         Column -> its values.
     """
     n, k = len(facts), columns["top_ids"].shape[2]
-    ids = [fact.fact_id for fact in facts]
-
-    def rows(values: np.ndarray) -> np.ndarray:
-        ordered = np.swapaxes(values, 0, 1) if compact else values
-        return ordered.reshape(-1)
 
     def lists(values: np.ndarray) -> pa.ListArray:
         return pa.ListArray.from_arrays(pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values))
 
-    other = rows(columns["other_rank"])
-    numbers = np.repeat(np.asarray(layers, dtype=np.uint8)[:, None], n, axis=1)
+    other = columns["other_rank"].reshape(-1)
     return {
         "run_id": pa.array([run_id] * (len(layers) * n)),
-        "fact_id": pa.array([one for one in ids for _ in layers] if compact else ids * len(layers)),
-        "layer": pa.array(rows(numbers)),
-        "gold_rank": pa.array(stored_rank(rows(columns["gold_rank"]), compact)),
-        "answer_rank": pa.array(stored_rank(rows(columns["answer_rank"]), compact)),
+        "fact_id": pa.array([fact.fact_id for fact in facts] * len(layers)),
+        "layer": pa.array(np.repeat(np.asarray(layers, dtype=np.uint8), n)),
+        "gold_rank": pa.array(stored_rank(columns["gold_rank"].reshape(-1), compact)),
+        "answer_rank": pa.array(stored_rank(columns["answer_rank"].reshape(-1), compact)),
         "other_rank": pa.array(other, mask=np.ones_like(other, dtype=bool) if compact else other == 0),
-        "gold_logp": pa.array(stored_logp(rows(columns["gold_logp"]), compact)),
-        "top_ids": lists(rows(columns["top_ids"])),
-        "top_logp": lists(stored_logp(rows(columns["top_logp"]), compact)),
+        "gold_logp": pa.array(stored_logp(columns["gold_logp"], compact)),
+        "top_ids": lists(columns["top_ids"].reshape(-1)),
+        "top_logp": lists(stored_logp(columns["top_logp"], compact)),
     }
 
 
-def answers_of_run(predictions: Path, facts: Path, vocabulary: Path) -> pd.DataFrame:
-    """A run's predictions, read from its files.
-
-    Args:
-        predictions: file of the run's predictions.
-        facts: file of its facts.
-        vocabulary: file of the tokens of its model.
+def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """The predictions of runs on own facts.
 
     Returns:
-        One row per fact and layer, in the order of the facts' file: ``fact_id, probe_set, relation, subject, object, prompt, layer, rank``
-        (of the right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation), ``swapped_rank`` (with
-        the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token`` and
-        ``top_probability``.
-
-    Raises:
-        StoreError: if a file is missing or damaged.
+        One row per fact and layer, run by run, by relation, subject and object: ``fact_id, probe_set, relation, subject, object, prompt,
+        layer, rank`` (of the right answer in the whole vocabulary, from 1), ``answer_rank`` (among the answers of its relation),
+        ``swapped_rank`` (with the swapped subject; empty if there is none), ``probability`` (of the right answer, in [0, 1]), ``top_token``
+        and ``top_probability``.
     """
-    asked = read_table(facts, "facts", ["fact_id", "probe_set", "relation", "subject", "object", "prompt"]).to_pandas()
-    words = read_table(vocabulary, "vocabulary", ["id", "token", "text"]).to_pylist()
-    shown = {word["id"]: word["token"] if NO_TEXT in word["text"] else word["text"] for word in words}
-    rows = read_table(predictions, "predictions")
-    numbers = {name: rows.column(name).to_numpy() for name in ("layer", "gold_rank", "answer_rank", "gold_logp")}
-    top_ids, top_logp = (pc.list_element(rows.column(name), 0).to_numpy() for name in ("top_ids", "top_logp"))
-    answered = pd.DataFrame(
-        {
-            "fact_id": rows.column("fact_id").to_pylist(),
-            "layer": numbers["layer"].astype("int64"),
-            "rank": numbers["gold_rank"].astype("int64"),
-            "answer_rank": numbers["answer_rank"].astype("int64"),
-            "swapped_rank": pd.array(rows.column("other_rank").to_pylist(), dtype="Int64"),
-            "probability": np.exp(numbers["gold_logp"].astype("float64")),
-            "top_token": [shown.get(one, f"unused {one}") for one in top_ids],
-            "top_probability": np.exp(top_logp.astype("float64")),
-        }
-    )
-    joined = asked.assign(_place=np.arange(len(asked))).merge(answered, on="fact_id", validate="one_to_many")
-    return joined.sort_values(["_place", "layer"], kind="stable").reset_index(drop=True)[list(ANSWER_COLUMNS)]
+    return db.query(
+        """
+        SELECT f.fact_id, f.probe_set, f.relation, f.subject, f.object, f.prompt, CAST(p.layer AS BIGINT) AS layer,
+            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank, p.other_rank AS swapped_rank,
+            exp(p.gold_logp::DOUBLE) AS probability,
+            -- Half a character has no text, so its token is shown.
+            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1]) AS top_token,
+            exp(p.top_logp[1]::DOUBLE) AS top_probability
+        FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id JOIN facts f ON f.fact_id = p.fact_id
+        LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
+        WHERE p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+        ORDER BY list_position($run_ids::VARCHAR[], p.run_id), f.relation, f.subject, f.object, f.fact_id, p.layer
+        """,
+        {"run_ids": list(run_ids)},
+        of=run_ids,
+    ).astype({"swapped_rank": "Int64"})

@@ -1,6 +1,7 @@
 """Numbers for the words of answers and prompts, so that kinds of answers are found by joins of integers."""
 
 from collections import defaultdict
+from functools import lru_cache
 
 import duckdb
 import numpy as np
@@ -45,13 +46,19 @@ def _pieces(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     numbers: dict[str, int] = {}
     rows = []
     for tokenizer, number, text, starts_word in connection.execute("SELECT tokenizer, id, text, starts_word FROM vocabulary").fetchall():
-        got = piece(text, starts_word)
-        word = None if got.word is None else numbers.setdefault(got.word, len(numbers))
-        rows.append((tokenizer, number, word, got.shape))
+        word, shape = _word_and_shape(text, starts_word)
+        rows.append((tokenizer, number, None if word is None else numbers.setdefault(word, len(numbers)), shape))
     names, kinds = ("tokenizer", "id", "word", "shape"), (pa.string(), pa.uint32(), pa.int64(), pa.string())
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     _create(connection, "pieces", pa.table([pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], list(names)))
     return numbers
+
+
+@lru_cache(maxsize=200_000)
+def _word_and_shape(text: str, starts_word: bool) -> tuple[str | None, str]:
+    """Of a token: whoever counts many runs of one vocabulary asks for each many times."""
+    got = piece(text, starts_word)
+    return got.word, got.shape
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:

@@ -18,8 +18,8 @@ from probing.store.schema import KEYS, SCHEMAS
 ASKED = "asked_runs"
 #: The number of a row; the first of several with one key counts.
 _ORDER = "_row"
-#: The table whose repeated rows are counted.
-_REPEATED = "predictions"
+#: The largest table: its repeated rows are counted, and rules ask it without the best tokens.
+LIGHT = "predictions"
 _JSON = "TRY_CAST(coalesce(nullif(json, ''), '{}') AS JSON)"
 #: JSON of reason -> number as its sum, and of part -> reason -> number as a part's sum; null if it is none, or a number is below 0.
 _FUNCTIONS = (
@@ -107,7 +107,7 @@ def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterato
     with _instance().cursor() as connection:
         for name in names:
             rows, key = tables.get(name, light(name, SCHEMAS[name].empty_table())), list(KEYS[name])
-            if name != _REPEATED and rows.group_by(key).aggregate([]).num_rows < rows.num_rows:
+            if name != LIGHT and rows.group_by(key).aggregate([]).num_rows < rows.num_rows:
                 numbered = rows.append_column(_ORDER, pa.array(range(len(rows)), pa.int64()))
                 connection.register("incoming", numbered)
                 by = ", ".join(key)
@@ -126,7 +126,7 @@ def in_memory(tables: Mapping[str, pa.Table], names: Collection[str]) -> Iterato
 
 def light(table: str, rows: pa.Table) -> pa.Table:
     """The rows as rules ask them: predictions without their best tokens, nine tenths of the memory."""
-    return rows.drop_columns(["top_ids", "top_logp"]) if table == "predictions" else rows
+    return rows.drop_columns(["top_ids", "top_logp"]) if table == LIGHT else rows
 
 
 def rules_of_rows(tables: Sequence[str]) -> tuple[Rule, ...]:

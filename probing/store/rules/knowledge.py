@@ -36,11 +36,12 @@ SCANS = {
         f"SELECT run_id, '{name}' AS name, {_group(name)}, sum({total})::BIGINT AS n FROM {name} GROUP BY ALL"
         for name, (_, total) in COUNTS.items()
     ),
+    # Of a run with predictions and no counts, whoever can counts them.
     "wanted_groups": f"""
         WITH counted AS (
             SELECT run_id, n_probed, layers::INTEGER - 1 AS last, if(role = 'replicate' AND 1 = (SELECT count(*) FROM groups g
                 WHERE g.run_id = r.run_id AND name = 'layer_counts'), layers::INTEGER - 1, 0) AS first
-            FROM {ASKED} r
+            FROM {ASKED} r WHERE run_id IN (SELECT run_id FROM groups) OR run_id NOT IN (SELECT run_id FROM per_run)
         )
         SELECT run_id, n_probed AS n, 'layer_counts' AS name, unnest(range(first, last + 1))::INTEGER AS layer, 0 AS k FROM counted
         UNION ALL SELECT run_id, n_probed, 'total_counts', 0, 0 FROM counted
@@ -93,11 +94,17 @@ RULES = (
         "{n:,} of its facts are counted with another exposure to the base's training text than is stored",
     ),
     Rule(
+        f"""SELECT s.run_id AS id, count(*) AS n
+            FROM (SELECT DISTINCT run_id, fact_id FROM predictions WHERE other_rank IS NOT NULL) s
+            JOIN {ASKED} USING (run_id) JOIN facts f USING (fact_id)
+            LEFT JOIN lenders l ON l.run_id = s.run_id AND l.fact_id = s.fact_id LEFT JOIN facts o ON o.fact_id = l.lender_id
+            WHERE o.fact_id IS NULL OR o.relation <> f.relation OR o.object = f.object GROUP BY s.run_id""",
+        "{n:,} facts have ranks with a swapped subject, and none of another answer is stored",
+    ),
+    Rule(
         f"""SELECT c.run_id AS id, c.name FROM (
-                SELECT run_id, 'swapped_counts' AS name, max(n) AS n
-                FROM (SELECT run_id, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer) GROUP BY run_id
-                UNION ALL SELECT run_id, 'inner_counts', max(n) FROM (SELECT run_id, sum(n) AS n FROM inner_counts GROUP BY run_id, k)
-                GROUP BY run_id
+                SELECT run_id, 'swapped_counts' AS name, sum(n) AS n FROM swapped_counts GROUP BY run_id, layer
+                UNION ALL SELECT run_id, 'inner_counts', sum(n) FROM inner_counts GROUP BY run_id, k
             ) c JOIN {ASKED} r USING (run_id) WHERE c.n > r.n_probed""",
         "{name} counts more facts than were asked",
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Maximum of a count, far above every data set's; sums over a file's rows then fit into the columns of the database.
+#: Maximum of a count, far above every data set's; sums over a file's rows then fit into 64 bits.
 MOST = 1_000_000_000
 #: Maximum rows of a shared file: twenty times those of the largest task, a hundred times those of the largest vocabulary.
 MOST_ROWS = 5_000_000
@@ -102,7 +102,7 @@ class Table:
     """A stored table.
 
     Attributes:
-        name: of the table, its files and the table in the database.
+        name: of the table and its files.
         says: what a row is.
         key: the columns that identify a row, separated by blanks.
         columns: in their order.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from probing.core.edges.encoders import TRAINED
 from probing.models.edges.files import FILE, read_probes, write_probes
+from probing.store.edges.counting import COUNTS
 from probing.store.tables.edges import TABLES
 from probing.workflows.gather import Runs, gather_tables, without_texts
 from probing.workflows.output import Say
@@ -34,7 +35,7 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
         StoreError: if there are no runs, a file cannot be read, or two rows have the same key.
     """
     lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
-    return gather_tables(source, target, "edge_runs", [table.name for table in TABLES], lighter, say)
+    return gather_tables(source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say)
 
 
 def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:

@@ -18,7 +18,7 @@ from probing.core.edges.baselines import (
 from probing.core.edges.run import part_sha256
 from probing.core.edges.target import Part, TaskData
 from probing.core.edges.tasks import EdgeTask
-from probing.workflows.stored_runs import write_differing
+from probing.store.parquet import write_differing
 
 #: The part whose targets are stored one by one, as in the paper.
 STORED_PART = "dev"
@@ -49,7 +49,7 @@ def write_task(task: EdgeTask, data: TaskData, folder: Path) -> list[Path]:
         "edge_targets": target_rows(task, data, STORED_PART, stored),
         "edge_baselines": _baseline_rows(task, data),
     }
-    return write_differing({folder / f"{table}-{data.task}.parquet": (table, rows) for table, rows in tables.items()})
+    return [write_differing(table, rows, folder / f"{table}-{data.task}.parquet") for table, rows in tables.items()]
 
 
 def counted_mask(task: EdgeTask, names: Sequence[str]) -> np.ndarray:

@@ -16,7 +16,7 @@ from probing.core.forgetting.progress import Progress, progress
 from probing.core.forgetting.series import AskedStates
 from probing.core.model_folders import FINETUNING, base_entry, find_entry, finetuning_note, variant_and_seed
 from probing.core.options import spelled
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.registry import ModelEntry
 from probing.core.tasks.recipe import protection_of

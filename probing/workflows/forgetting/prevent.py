@@ -12,7 +12,7 @@ from probing.core.files.locks import LONG_WORK, exclusive_lock
 from probing.core.forgetting.progress import Progress
 from probing.core.forgetting.series import AskedStates
 from probing.core.model_folders import find_entry
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.paths import cache_folder, runs_folder
 from probing.core.provenance import canonical_json, fingerprint_of
 from probing.core.registry import ModelEntry, name_in_files
 from probing.core.tasks.objectives import Task

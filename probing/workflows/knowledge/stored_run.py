@@ -10,12 +10,12 @@ from probing.core.errors import NewerVersionError, ProbingError
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.facts.lama import folder_relations
 from probing.core.facts.templates import Relation
-from probing.core.files.locks import exclusive_lock
 from probing.core.knowledge.swapped_subjects import swapped_subjects
-from probing.core.paths import cache_folder, result_folders, runs_folder
+from probing.core.paths import result_folders, runs_folder
 from probing.core.provenance import stored_configuration
 from probing.core.registry import name_in_files
 from probing.core.tokens.tokenizer_ids import tokenizer_id
+from probing.workflows.model_records import add_rows
 from probing.workflows.output import Say
 
 if TYPE_CHECKING:
@@ -35,15 +35,16 @@ def predictions_path(target: Path, run_id: str) -> Path:
 
 def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
     """Whether all predictions of a run are stored."""
-    return _rows("predictions", predictions_path(target, run_id), say) == rows
+    kept = _readable("predictions", predictions_path(target, run_id), say)
+    return kept is not None and kept.num_rows == rows
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
     """The files that a run needs besides its row: predictions, facts, vocabulary, relations and, if it names them, ``lenders``."""
-    configuration = stored_configuration(row["config"])
-    facts = configuration["facts_sha256"]
-    names = [f"facts-{facts[:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
-    lenders = [f"lenders-{row['run_id']}"] if configuration.get("lenders") else []
+    made = stored_configuration(row["config"])
+    names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}", "relations"]
+    # A compact run has no swapped subjects.
+    lenders = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
     return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
 
 
@@ -51,25 +52,28 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
     from probing.models.encoders.configuration import tokens_of
     from probing.models.encoders.token_text import token_texts
+    from probing.store.parquet import write_differing
 
     # A fine-tuned model has its base's tokenizer, stored once.
     tokens = tokens_of(encoder.tokenizer)
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     write_facts(facts, config.template_set, config.facts_sha256, target, say)
     if config.lenders:
-        _whole("lenders", target / f"lenders-{config.run_id}.parquet", _swapped_rows(config.run_id, facts), say)
+        write_differing("lenders", _swapped_rows(config.run_id, facts), target / f"lenders-{config.run_id}.parquet", say)
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {"tokenizer": tokenizer, "id": number, "token": token, "text": said.text, "starts_word": said.starts_word}
         for number, (token, said) in enumerate(zip(tokens, texts, strict=True))
     ]
-    _whole("vocabulary", target / f"vocabulary-{tokenizer}.parquet", vocabulary, say)
+    write_differing("vocabulary", vocabulary, target / f"vocabulary-{tokenizer}.parquet", say)
     return tokenizer
 
 
 def write_facts(facts: Sequence[Fact], template_set: str, sha256: str, target: Path, say: Say) -> None:
     """Writes the facts of a run if they are missing or damaged; ``sha256`` is their checksum in its configuration."""
-    _whole("facts", target / f"facts-{sha256[:16]}.parquet", [_fact_row(fact, template_set) for fact in facts], say)
+    from probing.store.parquet import write_differing
+
+    write_differing("facts", [_fact_row(fact, template_set) for fact in facts], target / f"facts-{sha256[:16]}.parquet", say)
 
 
 def write_row(config: "RunConfig", kept: FactSet, encoder: "Encoder", tokenizer: str, target: Path, say: Say, done: bool) -> None:
@@ -114,20 +118,6 @@ def _readable(table: str, path: Path, say: Say):
         return None
 
 
-def _rows(table: str, path: Path, say: Say) -> int | None:
-    kept = _readable(table, path, say)
-    return None if kept is None else kept.num_rows
-
-
-def _whole(table: str, path: Path, rows: list[dict], say: Say) -> None:
-    """Writes a table that is missing, damaged or, if it came from elsewhere, different."""
-    from probing.store.parquet import as_stored, write_table
-
-    kept = _readable(table, path, say)
-    if kept is None or not kept.equals(as_stored(table, rows)):
-        write_table(table, rows, path)
-
-
 def _same_row(path: Path, row: dict, say: Say) -> bool:
     kept = _readable("runs", path, say)
     if kept is None or kept.num_rows != 1:
@@ -164,24 +154,7 @@ def write_relations(ours: dict[str, Relation], source: str, target: Path, say: S
     if Path(source).is_dir():
         rows = {**folder_relations(Path(source)), **rows}
     table = [{"relation": r.name, "probe_set": r.probe_set, "label": r.label, "cardinality": r.cardinality} for r in rows.values()]
-    path = target / "relations.parquet"
-    # Two processes that read it at once would each drop the other's rows.
-    with exclusive_lock(cache_folder() / "locks" / "relations.lock"):
-        kept = _readable("relations", path, say)
-        stored = [] if kept is None else kept.to_pylist()
-        _whole("relations", path, list({(row["probe_set"], row["relation"]): row for row in [*stored, *table]}.values()), say)
-
-
-def run_row(folder: Path, run_id: str) -> dict[str, Any]:
-    """The row of a stored run.
-
-    Raises:
-        StoreError: if it is missing or damaged.
-    """
-    from probing.store.parquet import read_table
-
-    (row,) = read_table(_row_path(folder, run_id), "runs").to_pylist()
-    return row
+    add_rows("relations", table, target / "relations.parquet", say)
 
 
 def _row_path(folder: Path, run_id: str) -> Path:

@@ -9,7 +9,7 @@ from probing.core.errors import ModelError, StoreError
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.head_kinds import LEAST_SQUARES, LOGIT_LENS, MAPPED
-from probing.core.paths import cache_folder, snapshot_folder
+from probing.core.paths import cache_folder, result_folders, snapshot_folder
 from probing.core.registry import FamilyEntry, FamilyMember
 from probing.core.tasks.objectives import task_called
 from probing.models.encoders.catalogue import open_encoder

@@ -34,10 +34,7 @@ def _train(plan: Plan, say: Say) -> None:
     request, base = plan.request, plan.family.base
     for encoder in (TRAINED, RANDOM):
         say(f"  {base}, {encoder} encoder:")
-        wanted = EdgesRequest(
-            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
-        )
-        # The database is built once, at the end.
+        wanted = EdgesRequest(base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor)
         train_edges(wanted, say)
 
 

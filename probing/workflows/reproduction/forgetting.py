@@ -16,7 +16,6 @@ def _fetch(plan: Plan, say: Say) -> None:
 def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for member in plan.members:
-        # The database is built once, at the end.
         recover(RecoverRequest(member.model, device=request.device, text=request.valid), say)
 
 

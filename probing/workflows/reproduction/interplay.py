@@ -71,10 +71,7 @@ def _train(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        # The database is built once, at the end.
-        wanted = SentencesRequest(
-            model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor
-        )
+        wanted = SentencesRequest(model, tasks=plan.tasks, protocol=request.protocol, device=request.device, executor=request.executor)
         train_sentences(wanted, say)
 
 
@@ -82,9 +79,7 @@ def _measure(plan: Plan, say: Say) -> None:
     request = plan.request
     for model in plan.models:
         say(f"  {model}:")
-        wanted = ChangesRequest(
-            model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor
-        )
+        wanted = ChangesRequest(model, blocks=request.blocks, sentences=request.sentences, device=request.device, executor=request.executor)
         measure_changes(wanted, say)
 
 

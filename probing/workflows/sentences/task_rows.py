@@ -14,7 +14,7 @@ from probing.core.sentences.surface import surface_features
 from probing.core.sentences.tasks import SentenceTask
 from probing.models.runtime.checked_arrays import kept_arrays
 from probing.models.sentences.surface import surface_right
-from probing.workflows.stored_runs import write_differing
+from probing.store.parquet import write_differing
 
 
 def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path) -> list[Path]:
@@ -33,7 +33,7 @@ def write_task(task: SentenceTask, data: SentenceData, folder: Path, cache: Path
     # It depends on no model, and takes seconds.
     surface = kept_arrays(cache / f"surface-{fingerprint_of(decides)}.safetensors", lambda: {"right": np.array([_by_surface(data)])})
     tables = {"sentence_tasks": [task_row(task, data, int(surface["right"][0]))], "sentence_examples": example_rows(task, data)}
-    return write_differing({task_path(table, data, folder): (table, rows) for table, rows in tables.items()})
+    return [write_differing(table, rows, task_path(table, data, folder)) for table, rows in tables.items()]
 
 
 def _by_surface(data: SentenceData) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.core.capabilities.registry import HEADS, everything_shared
-from probing.core.errors import HubError, StoreError
+from probing.core.errors import HubError
 from probing.core.files.atomic import atomic_text
 from probing.core.files.locks import exclusive_lock
 from probing.core.paths import cache_folder, result_folders, runs_folder

@@ -1,6 +1,7 @@
 """Gathering runs of any kind for a push; ``pull_refusals`` has the checks. What differs by kind is in ``store.kinds``."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -92,7 +93,9 @@ def _gather_facts(row: dict, path: Path, source: Path, target: Path) -> None:
         name = f"relations-{file_sha256(file)[:16]}.parquet" if file.name == "relations.parquet" else file.name
         if not (target / name).is_file():
             link_or_copy(file, target / name)
-    write_counts(KINDS[FACTS], row, target, [source])
+    # What is wrong with rows that cannot be counted, the rules say.
+    with suppress(StoreError):
+        write_counts(KINDS[FACTS], row, target, [source])
 
 
 def _gather_one(kind: Kind, row: dict, path: Path, source: Path, target: Path) -> None:

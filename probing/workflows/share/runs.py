@@ -12,7 +12,7 @@ from probing.core.registry import has_data
 from probing.store.kinds import RUNS_OF_FILES, Kind
 from probing.store.parquet import read_table
 from probing.store.schema import TABLES
-from probing.store.sources import files_of, table_of
+from probing.store.sources import table_of
 from probing.workflows.knowledge.stored_run import run_files
 from probing.workflows.share.manifest import DATA
 
