@@ -126,7 +126,6 @@ def ranks_of_a_probe(planted, model, folder):
         device="cpu",
         threads=1,
         progress=False,
-        rebuild=False,
     )
     (run_id,) = probe(request, lambda line: None)
     rows = read_table(folder / f"predictions-{run_id}.parquet", "predictions").to_pandas()
