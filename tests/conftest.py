@@ -18,7 +18,7 @@ os.fsync = lambda handle: None
 ROOT = Path(__file__).resolve().parents[1]
 
 
-#: What takes longest begins first, so that the workers of ``make test`` end together. 
+#: What takes longest begins first, so that the workers of ``make test`` end together.
 FIRST = (
     "browser/test_journey.py", "models/forgetting/test_recovering.py", "commands/test_finetune_command.py",
     "test_shipped.py", "commands/test_share_edges.py",

@@ -5,6 +5,7 @@ import pytest
 from data.making.card_family import outcomes
 from probing.store.opening import open_database
 from tests import written_forgetting
+from tests.shipped import SNAPSHOT
 
 DOCS = written_forgetting.DOCS.read_text(encoding="utf-8")
 

@@ -10,9 +10,9 @@ from probing.store.opening import open_database
 from probing.store.parquet import read_table
 from probing.store.run_queries import runs as stored_runs
 from tests import written_heads
+from tests.shipped import SNAPSHOT
 
 DOCS = (REPOSITORY / "docs" / "heads.md").read_text(encoding="utf-8")
-SNAPSHOT = REPOSITORY / "data" / "snapshot"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """What ships is whole, fits together and says what the card says."""
 
 import json
-import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
 from data.making.plan import SECOND_WORDING, fact_by_fact
-from probing.core.facts.fact import PROBE_SETS, Fact
+from probing.core.facts.fact import PROBE_SETS
 from probing.core.facts.sources import read_facts
 from probing.core.facts.templates import shipped_relations
 from probing.core.nesia.corpus import EXPOSURES, fact_key, held_out_pairs, pair
@@ -27,9 +26,8 @@ from probing.store.parquet import read_table
 from probing.store.run_queries import aggregate, exposures, head_training, totals
 from probing.store.run_queries import runs as stored_runs
 from probing.store.sources import files_of
-from tests.store.planted import PlantedRun, plant_runs
+from tests.shipped import SNAPSHOT
 
-SNAPSHOT = REPOSITORY / "data" / "snapshot"
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 SETS = {"default": ("trex", "google_re", "common_sense", "questions"), SECOND_WORDING: ("trex", "google_re")}
 #: Model -> its base and objective, of all that ship.
@@ -38,9 +36,10 @@ TUNED = tuple(name for name, (base, _) in FAMILY.items() if base)
 LOGIT_LENS_OF_BASE = {"model": BASE, "head": "logit_lens", "seed": 0, "template_set": "default"}
 
 
-def shipped_runs(table: str = "runs", **values) -> list[dict]:
-    """The rows of the runs in the snapshot with these values; of ``counted_runs`` only counts ship."""
-    rows = [row for path in files_of(table, SNAPSHOT) for row in read_table(path, table).to_pylist()]
+def shipped_runs(counted: bool = False, **values) -> list[dict]:
+    """The rows of the runs in the snapshot with these values that ship fact by fact; ``counted``: of those of which only counts do."""
+    rows = [row for path in files_of("runs", SNAPSHOT) for row in read_table(path, "runs").to_pylist()]
+    rows = [row for row in rows if (SNAPSHOT / f"predictions-{row['run_id']}.parquet").is_file() != counted]
     return [row for row in rows if all(row[name] == value for name, value in values.items())]
 
 
@@ -61,23 +60,6 @@ def raw_ranks(run_id: str) -> pa.Table:
 def database():
     with open_database(SNAPSHOT) as db:
         yield db
-
-
-def test_one_more_run_is_added_to_a_copy_of_the_database(database, tmp_path, caplog):
-    caplog.set_level("DEBUG", "probing.store.build")
-    folder = shutil.copytree(database.path.parent, tmp_path / "database")
-    # Other facts of a shipped relation would let all its runs be counted again.
-    asked = tuple(
-        Fact("own", "lives in", name, place, "[X] lives in [Y] .", f"{name} lives in [MASK] .")
-        for name, place in (("Ann", "paris"), ("Ben", "rome"))
-    )
-    more = plant_runs(tmp_path / "runs", [PlantedRun(model="my-bert", probe_set="own", facts=asked)])
-    (more / "exposure-nesia-mini.parquet").unlink()
-    with open_database(SNAPSHOT, more) as db:
-        assert set(stored_runs(db)["model"]) == {*stored_runs(database)["model"], "my-bert"}
-        (own,) = stored_runs(db).query("model == 'my-bert'")["run_id"]
-        assert totals(db, [own])["n"].tolist() == [2]
-    assert "is built in full" not in caplog.text
 
 
 def test_no_swapped_subject_has_the_facts_answer():
@@ -141,7 +123,8 @@ def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database
 
 
 def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship_fact_by_fact():
-    stored, counted = shipped_runs(), shipped_runs("counted_runs")
+    stored, counted = shipped_runs(), shipped_runs(counted=True)
+    assert (len(stored), len(counted)) == (28, 92)
     assert all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in stored)
     assert not any(fact_by_fact(row["model"], row["head"], row["seed"]) for row in counted)
     found = {(row["model"], row["head"], row["probe_set"], row["template_set"]) for row in (*stored, *counted) if row["seed"] == 0}
@@ -153,7 +136,7 @@ def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship
 
 
 def test_every_fine_tuned_model_names_its_base_objective_task_scores_and_drift():
-    for row in (*shipped_runs(), *shipped_runs("counted_runs")):
+    for row in (*shipped_runs(), *shipped_runs(counted=True)):
         assert row["model"] not in FAMILY or (row["base"] or "", row["objective"]) == FAMILY[row["model"]]
     for model in TUNED:
         scores = read_table(SNAPSHOT / f"tasks-{model}.parquet", "tasks").to_pylist()
@@ -248,17 +231,17 @@ def test_the_blank_that_lama_templates_lose_makes_no_difference_to_the_shipped_t
 
 
 @pytest.mark.parametrize("head", ["logit_lens", "tied"])
-def test_the_card_prints_the_numbers_of_a_kind_of_heads_and_the_conditions(database, run, monkeypatch, head):
+def test_the_card_prints_the_numbers_of_a_kind_of_heads_and_the_conditions(run, monkeypatch, tmp_path, head):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    monkeypatch.setattr("data.making.card.database_folder", lambda: database.path.parent)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     conditions, numbers = run("model-card", "--head", head).output.split("\n\n", 1)
     assert f"### {head}\n\n{numbers.rstrip()}" in card
     assert (conditions in card) == (head == "logit_lens")
 
 
-def test_the_card_prints_the_tables_of_the_family(database, run, monkeypatch):
+def test_the_card_prints_the_tables_of_the_family(run, monkeypatch, tmp_path):
     card = (MODEL / "README.md").read_text(encoding="utf-8")
-    monkeypatch.setattr("probing.core.paths.database_folder", lambda: database.path.parent)
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     printed = run("model-card", "--family").output.strip()
     assert "\n## The family\n" in card and printed and printed in card.partition("\n## The family\n")[2]
 

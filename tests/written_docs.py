@@ -1,11 +1,10 @@
 """``make docs`` writes the tables of docs/heads.md, docs/forgetting.md and of the shipped model's card again, from the shipped results."""
 
-import tempfile
 from pathlib import Path
 
 from probing.store.opening import open_database
-from probing.core.paths import snapshot_folder
 from tests import written_card, written_forgetting, written_heads
+from tests.shipped import SNAPSHOT
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Document -> what writes its tables again.
@@ -16,6 +15,6 @@ _FROM_RESULTS = {
 }
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="probing-docs-") as folder, open_database(snapshot_folder()) as db:
+    with open_database(SNAPSHOT) as db:
         for path, with_tables in _FROM_RESULTS.items():
             path.write_text(with_tables(path.read_text(encoding="utf-8"), db), encoding="utf-8")

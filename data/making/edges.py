@@ -4,13 +4,20 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from probing.core.edges.encoders import AT, CONTROL, CUMULATIVE, RANDOM, TASK
 from probing.core.edges.tasks import OPEN_TASKS
 from probing.core.paths import cache_folder, snapshot_folder
+from probing.core.registry import name_in_files
 from probing.models.edges.files import FILE, SHIPPED, probes_folder, read_probes
 from probing.models.edges.recipe import EdgeRecipe
 from probing.models.encoders.catalogue import open_encoder
-from probing.workflows.edges.gather import count_again, gather_probes, gather_results
+from probing.store.edges.counting import count_edges
+from probing.store.parquet import read_table, write_table
+from probing.store.sources import files_of
+from probing.workflows.edges.gather import gather_probes, gather_results
 from probing.workflows.edges.own_sentences import SENTENCES, OwnRequest, ask_own_sentences
 from probing.workflows.gather import has_runs
 from probing.workflows.output import Say
@@ -81,4 +88,20 @@ def gather(say: Say = print) -> list[Path]:
     if any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
         own = OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads", tasks=trained)
         files += ask_own_sentences(own, say)
-    return files + count_again(snapshot_folder())
+    return files + _count_again(snapshot_folder())
+
+
+def _count_again(folder: Path) -> list[Path]:
+    """Writes what is counted of the predictions of all runs in a folder, one file per table and model."""
+    names = ("edge_runs", "edge_predictions", "edge_targets", "edge_labels")
+    tables = {name: pa.concat_tables([read_table(path, name) for path in files_of(name, folder)]) for name in names}
+    found: dict[tuple[str, str], list[pa.Table]] = {}
+    for row in tables["edge_runs"].to_pylist():
+        of_run = {name: tables[name].filter(pc.equal(tables[name].column("run_id"), row["run_id"])) for name in names[:2]}
+        if len(of_run["edge_predictions"]):
+            for table, rows in count_edges(tables | of_run).items():
+                found.setdefault((table, row["model"]), []).append(rows)
+    return [
+        write_table(table, pa.concat_tables(rows), folder / f"{table}-{name_in_files(model)}.parquet")
+        for (table, model), rows in found.items()
+    ]

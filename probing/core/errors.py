@@ -57,10 +57,6 @@ class NewerVersionError(StoreError):
     """A results file was written by a newer version of the program; it is neither read nor replaced."""
 
 
-class ImpossibleValuesError(StoreError):
-    """A results file holds a value that no counting gives."""
-
-
 class CacheError(StoreError):
     """A folder of the cache cannot be written."""
 

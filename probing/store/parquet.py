@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probing.core.errors import ImpossibleValuesError, NewerVersionError, SchemaVersionError, StoreError
+from probing.core.errors import NewerVersionError, SchemaVersionError, StoreError
 from probing.core.files.atomic import atomic_file
 from probing.store.schema import SCHEMAS, SORT, TABLES, VERSIONS
 
 _log = logging.getLogger(__name__)
 _TABLE_KEY = b"probing.table"
 _VERSION_KEY = b"probing.schema_version"
-# Fact ids are hashes: every row group stores them again in its dictionary, so few large groups make smaller files.
-_ROWS_PER_GROUP = 1_048_576
+# A question on one run or one fact reads only the groups whose smallest and largest values can hold it; lists are read group by group.
+_ROWS_PER_GROUP = 20_480
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
 #: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are known.
@@ -127,7 +127,7 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(f"cannot read {path}: {error}; the file is damaged: delete it and run again the command that made it") from error
     if columns is None and (problem := TABLES[table_name].impossible(rows)):
-        raise ImpossibleValuesError(f"{path}: {problem}; delete the file and run again the command that made it")
+        raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
     return rows
 
 
@@ -234,7 +234,7 @@ def check_values(path: Path, table_name: str) -> None:
         of_column = [part.statistics for part in parts if part.path_in_schema.partition(".")[0] == column.name]
         ends = [end for one in of_column if one.has_min_max for end in (one.min, one.max)]
         if column.low is not None and ends and (problem := column.out_of_bounds(pa.array(ends))):
-            raise ImpossibleValuesError(f"{path}: {problem}; delete the file and run again the command that made it")
+            raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
 
 
 def _conform(table_name: str, rows: Any) -> pa.Table:

@@ -7,7 +7,6 @@ import pytest
 from probing.core import paths, registry
 from probing.core.errors import CacheError
 from probing.core.files import disk_errors
-from tests.shipped import SNAPSHOT
 
 
 @pytest.mark.parametrize("value", [None, ""])

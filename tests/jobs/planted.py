@@ -5,7 +5,6 @@ import signal
 from pathlib import Path
 
 from probing.core.errors import FactsError
-from tests.shipped import SNAPSHOT
 
 
 def squares(setup):

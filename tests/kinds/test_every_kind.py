@@ -1,16 +1,17 @@
 """What holds for every kind of run: each stored number is checked, whichever kind it is of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from probing.core.errors import ImpossibleValuesError
+from probing.core.errors import StoreError
 from probing.store import run_queries
 from probing.store.check import check_store
-from probing.store.opening import open_database
+from probing.store.database import Database
 from probing.store.kinds import FACTS, KINDS
+from probing.store.opening import open_database
 from probing.store.parquet import read_table, write_table
 from probing.store.rules.asking import light
 from probing.store.schema import KEYS, SCHEMAS, TABLES
@@ -19,10 +20,10 @@ from probing.store.tables.columns import Column, Table
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
-from tests.planted_relatives import BASE, COLA, SST_2
+from tests.planted_relatives import BASE, COLA
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
-from tests.series_planted import PREVENTED, plant_series
-from tests.store.planted import NAMES, ONE_MODEL, SEVERAL, plant_runs
+from tests.series_planted import plant_series
+from tests.store.planted import SEVERAL, plant_runs
 
 EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = "edges", "sentences", "changes", "forgetting", "series"
 PLANT: dict[str, Callable[[Path], Path]] = {
@@ -33,25 +34,9 @@ PLANT: dict[str, Callable[[Path], Path]] = {
     FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
     SERIES: plant_series,
 }
-#: Of each kind other than facts, runs that are added to those of ``PLANT``.
-MORE: dict[str, Callable[[Path], Path]] = {
-    EDGES: lambda folder: plant_edge_runs(
-        folder,
-        [
-            PlantedEdgeRun(task=SRL, seed=1),
-            PlantedEdgeRun("other-bert", SRL, layers=7),
-            PlantedEdgeRun(task=POS, labels="control"),
-            PlantedEdgeRun(task=POS, kind="full", predictions=False),
-        ],
-    ),
-    SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(SST_2, ODD)]),
-    CHANGES: lambda folder: plant_changes(folder, [SST_2]),
-    FORGETTING: lambda folder: plant_forgetting(folder, [SST_2]),
-    SERIES: lambda folder: plant_series(folder, PREVENTED),
-}
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
-    FACTS: ("predictions", "facts", "runs"),
+    FACTS: ("predictions", "facts", "runs", "layer_counts", "total_counts", "against_counts"),
     EDGES: ("edge_labels", "edge_targets", "edge_runs", "edge_scores", "edge_codes", "edge_training", "edge_predictions"),
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables if table.name != "sentence_pairs"),
     CHANGES: ("change_runs", "change_values", "perplexity"),
@@ -59,7 +44,7 @@ NEEDED = {
     SERIES: tuple(table.name for table in KINDS[SERIES].tables if table.name != "series_facts"),
 }
 #: What a run may lack altogether.
-FREE = ("edge_predictions", "sentence_predictions", "change_values")
+FREE = ("predictions", "edge_predictions", "sentence_predictions", "change_values")
 OF_NEEDED = [(kind, table) for kind, tables in NEEDED.items() for table in tables]
 _REAL = (pa.float32(), pa.float64())
 
@@ -82,44 +67,34 @@ def rows(planted: dict[str, Path]) -> dict[str, dict[str, pa.Table]]:
 
 
 @pytest.fixture(scope="module")
-def built(planted: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database of all kinds together."""
-    return build_database(list(planted.values()), tmp_path_factory.mktemp("db")).parent
+def together(planted: dict[str, Path]) -> Iterator[Database]:
+    """The results of all kinds together."""
+    with open_database(*planted.values()) as database:
+        yield database
 
 
 @pytest.mark.parametrize("table", list(dict.fromkeys(table.name for kind in KINDS.values() for table in kind.tables)))
-def test_the_database_has_the_rows_of_the_files(built, rows, table):
+def test_queries_see_the_rows_of_the_files(together, rows, table):
     key = list(KEYS[table])
     expected = {tuple(row.values()) for of_kind in rows.values() if table in of_kind for row in of_kind[table].select(key).to_pylist()}
-    with open_database(built) as database:
-        found = database.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
+    found = together.query(f"SELECT {', '.join(key)} FROM {'fact_runs' if table == 'runs' else table}")
     assert sorted(found.itertuples(index=False, name=None)) == sorted(expected)
 
 
-def content(folder: Path) -> dict[str, list]:
-    with open_database(folder) as database:
-        tables = database.query(NAMES)["table_name"]
-        return {table: database.query(f"SELECT * FROM {table} ORDER BY ALL").astype(str).values.tolist() for table in tables}
+def content(db: Database) -> dict[str, list]:
+    """Table or view -> its rows in some order."""
+    names = db.query("SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal")
+    return {name: db.query(f"SELECT * FROM {name} ORDER BY ALL").astype(str).values.tolist() for name in names["table_name"]}
 
 
-def test_adding_runs_gives_what_a_full_build_gives(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level("DEBUG")
-    source = plant_runs(tmp_path / "runs", ONE_MODEL)
-    for kind in MORE:
-        PLANT[kind](source)
-    for more in MORE.values():
-        more(source)
-    assert "is built in full" not in caplog.text
-    assert content(tmp_path / "db") == content(tmp_path / "other")
-
-
-def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(tmp_path: Path, planted, built):
-    without, found = content(tmp_path / "db"), content(built)
-    others = {table.name for kind in MORE for table in KINDS[kind].tables} | {"files", "meta", "runs", "weight_drift"}
-    others |= {f"runs_of_{kind}" for kind in MORE}
+def test_runs_on_facts_are_the_same_next_to_runs_of_other_kinds(planted, together):
+    with open_database(planted[FACTS]) as alone:
+        without, found = content(alone), content(together)
+    others = {table.name for kind in set(KINDS) - {FACTS} for table in KINDS[kind].tables} | {"runs", "weight_drift"}
+    others |= {f"runs_of_{kind}" for kind in set(KINDS) - {FACTS}}
+    assert {"known", "layer_counts", "predictions", "runs_of_facts", "answer_clusters"} < without.keys() - others - {"facts"}
     for table in without.keys() - others - {"facts"}:
-        if not table.startswith("edge_"):
-            assert without[table] == found[table], table
+        assert without[table] == found[table], table
     # Runs of some other kinds name further facts.
     assert [row for row in found["facts"] if row in without["facts"]] == without["facts"]
     assert without["runs"] == [row for row in found["runs"] if row[1] == FACTS]
@@ -173,7 +148,7 @@ def beyond(column: Column) -> list:
         return []
     if kind in _REAL:
         return [float("nan"), float("inf"), column.low - 1, *([] if column.high is None else [column.high * 2 + 1])]
-    most = {pa.uint8(): 2**8 - 1, pa.uint32(): 2**32 - 1}[kind]
+    most = {pa.uint8(): 2**8 - 1, pa.uint32(): 2**32 - 1, pa.uint64(): 2**64 - 1}[kind]
     return [value for value in (0, most) if not column.low <= value <= (column.high or 0)]
 
 
@@ -187,7 +162,7 @@ def test_an_impossible_value_is_refused_when_it_is_read(tmp_path: Path, rows, ta
     for value in beyond(column):
         bad = [value] if pa.types.is_list(column.type) else value
         path = write_table(table.name, [row | {column.name: bad}], tmp_path / f"{table.name}.parquet")
-        with pytest.raises(ImpossibleValuesError, match=f"{column.name} is .*, expected "):
+        with pytest.raises(StoreError, match=f"{column.name} is .*, expected "):
             read_table(path, table.name)
 
 
@@ -206,14 +181,14 @@ def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_ar
     source, damaged = tmp_path / "runs", {}
     for kind, plant in PLANT.items():
         plant(source)
-        table = KINDS[kind].runs[0]
+        table = KINDS[kind].runs
         first, *_ = sorted(source.rglob(f"{table}-*.parquet"))
         (row,) = read_table(first, table).to_pylist()
         damaged[first.name] = row["run_id"]
         write_table(table, [row | {"layers": 0}], first)
     problems = check_store([source])
-    with open_database(tmp_path / "db") as database:
-        whys, stored = list(run_queries.left_out_files(database)["why"]), run_queries.stored_run_ids(database)
+    with open_database(source) as database:
+        whys, stored = list(database.left_out["why"]), run_queries.stored_run_ids(database)
     assert len(whys) == len(KINDS) and stored and not set(damaged.values()) & set(stored)
     for name in damaged:
         assert any(name in why and "layers is 0" in why for why in whys), name

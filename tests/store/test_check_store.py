@@ -177,7 +177,8 @@ def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):
     assert check_store([one, two]) == []
     _predictions([ROWS[0] | {"gold_rank": 7}, *ROWS[1:]])(two)
     (problem,) = check_store([one, two])
-    assert f"run {RUN.run_id}: its predictions in several folders differ" in problem
+    name = f"{RUN.run_id}/predictions-{RUN.run_id}.parquet"
+    assert problem == f"{two / name} differs from {one / name}, whose rows are used"
 
 
 def test_fingerprints_take_either_spelling_of_letters_outside_ascii():

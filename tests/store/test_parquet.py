@@ -18,7 +18,7 @@ from probing.store.schema import KEYS, SCHEMAS, SORT
 from probing.workflows.knowledge.stored_run import has_predictions
 from tests.store.planted import ONE_MODEL, PlantedRun, prediction_rows
 
-ROWS = prediction_rows(ONE_MODEL[0])
+ROWS = sorted(prediction_rows(ONE_MODEL[0]), key=lambda row: (row["fact_id"], row["layer"]))
 
 
 def test_what_is_written_is_read(tmp_path: Path):
@@ -38,11 +38,10 @@ def test_every_way_of_giving_rows_gives_the_same_bytes(tmp_path: Path):
     assert len({path.read_bytes() for path in paths}) == 1
 
 
-def test_rows_are_sorted_by_run_and_keep_the_writers_order_within(tmp_path: Path):
-    other = prediction_rows(PlantedRun(head="logit_lens"))
-    by_fact = sorted([*ROWS, *other], key=lambda row: row["fact_id"], reverse=True)
-    found = read_table(write_table("predictions", by_fact, tmp_path / "predictions.parquet"), "predictions").to_pylist()
-    assert found == sorted(by_fact, key=lambda row: row["run_id"])
+def test_rows_are_sorted_so_that_a_fact_has_all_its_rows_in_one_place(tmp_path: Path):
+    rows = [*ROWS, *prediction_rows(PlantedRun(head="logit_lens"))]
+    found = read_table(write_table("predictions", rows, tmp_path / "predictions.parquet"), "predictions").to_pylist()
+    assert found == sorted(rows, key=lambda row: (row["run_id"], row["fact_id"], row["layer"]))
 
 
 def test_every_table_may_be_empty_and_has_key_and_order(tmp_path: Path):

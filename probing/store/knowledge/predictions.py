@@ -40,34 +40,27 @@ def prediction_columns(run_id: str, facts: Sequence[Fact], columns: dict[str, np
         facts: in the order of the arrays.
         columns: of ``models.knowledge.probe.probe``, (layers, facts) each.
         layers: the number of each layer in the arrays.
-        compact: round as ``stored_logp`` and ``stored_rank`` say, leave out the swapped rank, and write fact by fact
-            instead of layer by layer: a third of the size.
+        compact: round as ``stored_logp`` and ``stored_rank`` say, and leave out the swapped rank.
 
     Returns:
         Column -> its values.
     """
     n, k = len(facts), columns["top_ids"].shape[2]
-    ids = [fact.fact_id for fact in facts]
-
-    def rows(values: np.ndarray) -> np.ndarray:
-        ordered = np.swapaxes(values, 0, 1) if compact else values
-        return ordered.reshape(-1)
 
     def lists(values: np.ndarray) -> pa.ListArray:
         return pa.ListArray.from_arrays(pa.array(np.arange(0, len(layers) * n * k + 1, k, dtype=np.int32)), pa.array(values))
 
-    other = rows(columns["other_rank"])
-    numbers = np.repeat(np.asarray(layers, dtype=np.uint8)[:, None], n, axis=1)
+    other = columns["other_rank"].reshape(-1)
     return {
         "run_id": pa.array([run_id] * (len(layers) * n)),
-        "fact_id": pa.array([one for one in ids for _ in layers] if compact else ids * len(layers)),
-        "layer": pa.array(rows(numbers)),
-        "gold_rank": pa.array(stored_rank(rows(columns["gold_rank"]), compact)),
-        "answer_rank": pa.array(stored_rank(rows(columns["answer_rank"]), compact)),
+        "fact_id": pa.array([fact.fact_id for fact in facts] * len(layers)),
+        "layer": pa.array(np.repeat(np.asarray(layers, dtype=np.uint8), n)),
+        "gold_rank": pa.array(stored_rank(columns["gold_rank"].reshape(-1), compact)),
+        "answer_rank": pa.array(stored_rank(columns["answer_rank"].reshape(-1), compact)),
         "other_rank": pa.array(other, mask=np.ones_like(other, dtype=bool) if compact else other == 0),
-        "gold_logp": pa.array(stored_logp(rows(columns["gold_logp"]), compact)),
-        "top_ids": lists(rows(columns["top_ids"])),
-        "top_logp": lists(stored_logp(rows(columns["top_logp"]), compact)),
+        "gold_logp": pa.array(stored_logp(columns["gold_logp"], compact)),
+        "top_ids": lists(columns["top_ids"].reshape(-1)),
+        "top_logp": lists(stored_logp(columns["top_logp"], compact)),
     }
 
 

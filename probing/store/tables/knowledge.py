@@ -58,7 +58,7 @@ def _rank(name: str, says: str) -> col.Column:
 TABLES = (
     col.Table(
         "predictions",
-        "One fact at one layer. In files the writer orders a run's rows by layer or by fact, whichever is smaller; no reader relies on it.",
+        "One fact at one layer. Files of earlier versions are ordered by layer, and no reader relies on the order.",
         "run_id fact_id layer",
         (
             col.RUN_ID, _FACT, col.LAYER,
@@ -71,7 +71,6 @@ TABLES = (
         ),
         per="run_id",
         many=True,
-        sort="run_id",
         aligned=("top_ids top_logp",),
         # Those of a million facts at twenty layers.
         most_rows=20_000_000,

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from probing.core.edges.encoders import TRAINED
-from probing.core.registry import name_in_files
 from probing.models.edges.files import FILE, read_probes, write_probes
-from probing.store.edges.counting import COUNTS, count_edges
-from probing.store.parquet import read_table, write_table
-from probing.store.sources import files_of
+from probing.store.edges.counting import COUNTS
 from probing.store.tables.edges import TABLES
 from probing.workflows.gather import Runs, gather_tables, without_texts
 from probing.workflows.output import Say
@@ -40,22 +36,6 @@ def gather_results(source: Path, target: Path, say: Say = print) -> list[Path]:
     """
     lighter = {"edge_predictions": _lighter, "edge_sentences": lambda rows, _: without_texts(rows)}
     return gather_tables(source, target, "edge_runs", [table.name for table in TABLES if table.name not in COUNTS], lighter, say)
-
-
-def count_again(folder: Path) -> list[Path]:
-    """Writes what is counted of the predictions of all runs in a folder, one file per table and model."""
-    names = ("edge_runs", "edge_predictions", "edge_targets", "edge_labels")
-    tables = {name: pa.concat_tables([read_table(path, name) for path in files_of(name, folder)]) for name in names}
-    found: dict[tuple[str, str], list[pa.Table]] = {}
-    for row in tables["edge_runs"].to_pylist():
-        of_run = {name: tables[name].filter(pc.equal(tables[name].column("run_id"), row["run_id"])) for name in names[:2]}
-        if len(of_run["edge_predictions"]):
-            for table, rows in count_edges(tables | of_run).items():
-                found.setdefault((table, row["model"]), []).append(rows)
-    return [
-        write_table(table, pa.concat_tables(rows), folder / f"{table}-{name_in_files(model)}.parquet")
-        for (table, model), rows in found.items()
-    ]
 
 
 def _lighter(rows: pa.Table, of_run: Runs) -> pa.Table:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from probing.core.capabilities.registry import HEADS
 from probing.core.errors import HubError
@@ -17,28 +17,6 @@ T = TypeVar("T")
 def repository_type(what: str) -> str:
     """The hub's name for a repository of that content."""
     return "model" if what == HEADS else "dataset"
-
-
-class Remote(Protocol):
-    """A repository with revisions.
-
-    Attributes:
-        title: its name in messages.
-    """
-
-    title: str
-
-    def put(self, folder: Path, what: str, message: str) -> str:
-        """Replaces the repository's files with the folder's, and returns the new commit."""
-
-    def resolve(self, revision: str | None) -> str:
-        """The commit of a revision; None: the newest."""
-
-    def names(self, commit: str) -> list[str]:
-        """Paths of all files of a commit."""
-
-    def bring(self, commit: str, names: Sequence[str], target: Path) -> None:
-        """Downloads files of a commit to ``target``; may be killed and called again."""
 
 
 class LocalFolder:
