@@ -14,7 +14,7 @@ from tests.edges_planted import plant_edge_runs
 from tests.models.tiny_models import save
 from tests.pages.every_tab import links_to_tabs
 from tests.store import planted
-from tests.store.planted import PlantedRun, prediction_rows, run_row
+from tests.store.planted import PlantedRun, count, prediction_rows, run_row
 
 #: What a browser's Markdown would make of it: an image, HTML, two links, a colour, an open code span.
 ATTACK = '![sly](https://evil.example/a.png) <img src="https://evil.example/b"> [x](https://evil.example/c) www.evil.example :red[x] `'
@@ -103,6 +103,8 @@ def _plant(folder: Path, probe_set: str, facts: tuple[Fact, ...], words: list[st
         write_table("tasks", [{"model": named("tuned"), "base": named("base")} | task], folder / "tasks-hostile.parquet")
         drift = [{"model": named("tuned"), "base": named("base"), "layer": n, "drift": 0.1, "parameters": 5} for n in range(4)]
         write_table("weight_drift", drift, folder / "weight_drift-hostile.parquet")
+    for run in runs:
+        count(folder, run)
 
 
 def texts(message) -> list[tuple[str, str]]:
