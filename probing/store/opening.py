@@ -1,5 +1,6 @@
 """Opening results: which files are read, and the tables that queries see of them. Nothing is built, and nothing is written."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -18,6 +19,7 @@ from probing.store.run_tables import create_run_tables
 from probing.store.schema import KEYS, SCHEMAS, TABLES, create_statement
 from probing.store.sources import SourceFile, find_files
 
+_log = logging.getLogger(__name__)
 #: Tables of which each file has the rows of the run in its name: questions on some runs open only the files of these.
 OF_RUN = ("predictions", "known", "lenders")
 #: The files' pages come from the system's own cache; this is for joins and sums, and the app's models need memory, too.
@@ -41,7 +43,10 @@ def open_database(*sources: Path) -> Database:
 
 def open_files(sources: Sequence[Path], files: Sequence[SourceFile]) -> Database:
     """As ``open_database``, of files that are found already."""
-    return Database(partial(_opened, sources, files))
+    opened = Database(partial(_opened, sources, files))
+    for why in opened.left_out["why"]:
+        _log.warning("left out: %s", why)
+    return opened
 
 
 def _opened(sources: Sequence[Path], files: Sequence[SourceFile], without: Mapping[Path, str]) -> Opened:

@@ -140,11 +140,12 @@ def damage_of(kind: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("kind", ["truncated", "empty", "another table", "a bit", "another version"])
-def test_a_damaged_file_is_left_out_by_name_and_all_others_are_read(folder, monkeypatch, kind):
+def test_a_damaged_file_is_left_out_by_name_and_all_others_are_read(folder, monkeypatch, caplog, kind):
     path = file_of(folder, "predictions")
     said = damage_of(kind, path, monkeypatch)
     with open_database(folder) as db:
         assert db.left_out["name"].tolist() == [f"{RUN.run_id}/{path.name}"] and said in db.left_out["why"].item()
+        assert caplog.messages == [f"left out: {db.left_out['why'].item()}"]
         assert ids(db) == {RUN.run_id, OTHER.run_id} and count_facts(db, OTHER.run_id) == len(OTHER.asked)
 
 

@@ -165,10 +165,13 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         )
         SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label, any_value(f.subject) AS subject,
             any_value(f.object) AS object, any_value(f.prompt) AS prompt,
-            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks
+            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks,
+            any_value(o.prompt) AS swapped_prompt
         FROM chosen c
         JOIN facts f ON f.fact_id = c.fact_id
         JOIN predictions p ON p.run_id = $run_id AND p.fact_id = c.fact_id AND p.layer >= 1
+        JOIN lenders b ON b.run_id = $run_id AND b.fact_id = c.fact_id
+        JOIN facts o ON o.fact_id = b.lender_id
         LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
         GROUP BY c.kind, f.fact_id ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
         """,
@@ -177,19 +180,7 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
     )
     for name in ("own_ranks", "swapped_ranks"):
         facts[name] = [[int(rank) for rank in ranks] for ranks in facts[name]]
-    return facts.assign(swapped_prompt=_borrowed_prompts(db, run_id, list(facts["fact_id"])))
-
-
-def _borrowed_prompts(db: Database, run_id: str, fact_ids: Sequence[str]) -> list[str]:
-    """The prompt of the swapped subject of each of a run's facts."""
-    if not fact_ids:
-        return []
-    swapped = db.query("SELECT fact_id, lender_id FROM lenders WHERE run_id = $run_id", {"run_id": run_id}, of=[run_id])
-    swapped_of = dict(zip(swapped["fact_id"], swapped["lender_id"], strict=True))
-    others = [swapped_of[fact_id] for fact_id in fact_ids]
-    prompts = db.query("SELECT fact_id, prompt FROM facts WHERE fact_id IN (SELECT unnest($ids::VARCHAR[]))", {"ids": others})
-    by_id = dict(zip(prompts["fact_id"], prompts["prompt"], strict=True))
-    return [by_id[other] for other in others]
+    return facts
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
