@@ -2,7 +2,6 @@
 
 import math
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -191,27 +190,6 @@ def test_no_runs_and_unknown_runs_give_no_rows(db: Database):
         assert function(db, ["' OR 1=1 --"]).empty
         assert function(db, [SEVERAL[0].run_id], ("') OR 1=1 --",)).empty
     assert len(run_queries.runs(db)) == len(SEVERAL)
-
-
-def test_threads_on_one_database_get_the_same_answers_as_one_alone(db: Database):
-    alone = {run.run_id: run_queries.aggregate(db, [run.run_id]) for run in SEVERAL}
-    wrong: list[str] = []
-
-    def ask(offset: int) -> None:
-        for i in range(15):
-            run_id = SEVERAL[(i + offset) % len(SEVERAL)].run_id
-            try:
-                if not run_queries.aggregate(db, [run_id]).equals(alone[run_id]):
-                    wrong.append(run_id)
-            except Exception as error:
-                wrong.append(repr(error))
-
-    threads = [threading.Thread(target=ask, args=(offset * 5,)) for offset in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
 
 
 BASE = PlantedRun()
