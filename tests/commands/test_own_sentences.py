@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from data.making import edges
 from probing.core.edges.readers.own_tasks import read_own_sentences
 from probing.core.edges.target import OWN
 from probing.core.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
@@ -15,7 +16,6 @@ from probing.models.edges.files import FILE, probes_folder, read_probes
 from probing.models.encoders.load import load_encoder
 from probing.store.check import check_store
 from probing.store.parquet import read_table
-from probing.workflows.edges.gather import count_again
 from probing.workflows.edges.own_sentences import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
 from probing.workflows.edges.train import train_edges
 from probing.workflows.requests.edges import EdgesRequest
@@ -98,7 +98,7 @@ def test_answers_are_those_of_the_probes_and_belong_to_the_run_that_trained_them
     files = {path.name.split("-")[0]: path for path in ask_own_sentences(request, lambda line: None)}
     for path in [*request.results.glob("edge_sentence_counts-*"), *request.results.glob("edge_traces-*")]:
         path.unlink()
-    count_again(request.results)
+    edges._count_again(request.results)
     assert check_store([request.results]) == []
     (task,) = read_table(files["edge_tasks"], "edge_tasks").to_pylist()
     assert (task["part"], task["licence"], task["targets"], task["spans"]) == (OWN, LICENCE, 5, 1)
