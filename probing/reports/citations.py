@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from probing import __version__
 
 #: Day of the release that ``probing.__version__`` names.
-RELEASED = "2026-11-27"
+RELEASED = "2026-11-28"
 #: Name of an author as (given names, family name); an organisation or a pseudonym has no given names.
 Author = tuple[str, str]
 

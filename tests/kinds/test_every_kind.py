@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from probing.core.errors import StoreError
-from probing.store import run_queries
 from probing.store.check import check_store
 from probing.store.database import Database
 from probing.store.kinds import FACTS, KINDS
@@ -188,7 +187,7 @@ def test_a_file_with_an_impossible_value_is_left_out_and_named_and_the_others_ar
         write_table(table, [row | {"layers": 0}], first)
     problems = check_store([source])
     with open_database(source) as database:
-        whys, stored = list(database.left_out["why"]), run_queries.stored_run_ids(database)
+        whys, stored = list(database.left_out["why"]), list(database.query("SELECT run_id FROM runs")["run_id"])
     assert len(whys) == len(KINDS) and stored and not set(damaged.values()) & set(stored)
     for name in damaged:
         assert any(name in why and "layers is 0" in why for why in whys), name

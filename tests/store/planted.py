@@ -13,9 +13,8 @@ import pyarrow as pa
 from probing.core.facts.fact import Fact, fill
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.knowledge.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
-from probing.store.counts import write_counts
+from probing.store.counts import counted, write_counts
 from probing.store.kinds import FACTS, KINDS
-from probing.store.knowledge.counting import count_facts
 from probing.store.parquet import as_stored, write_table
 
 TOKENIZER = "planted"
@@ -245,7 +244,7 @@ def _counts(run: PlantedRun, exposure: tuple[tuple[str, str], ...]) -> dict[str,
         "vocabulary": token_rows((*TOKENS, *UNUSED)),
         "exposure": [{"model": "nesia-mini", "fact_key": key, "exposure": kind} for key, kind in exposure],
     }  # fmt: skip
-    return count_facts({table: as_stored(table, found) for table, found in rows.items()})
+    return counted(KINDS[FACTS], {table: as_stored(table, found) for table, found in rows.items()})
 
 
 def _fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
