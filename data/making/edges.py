@@ -88,7 +88,7 @@ def gather(say: Say = print) -> list[Path]:
     if any((SENTENCES / f"{task}.jsonl").is_file() for task in trained):
         own = OwnRequest(MODEL, SHIPPED / MODEL, snapshot_folder(), cache_folder() / "downloads", tasks=trained)
         files += ask_own_sentences(own, say)
-    return files + (_count_again(snapshot_folder()) if files else [])
+    return files + _count_again(snapshot_folder()) if files else []
 
 
 def _count_again(folder: Path) -> list[Path]:
