@@ -55,7 +55,7 @@ def test_a_notebook_needs_neither_streamlit_nor_accelerate_and_training_names_it
 import sys
 sys.modules.update(streamlit=None, accelerate=None)
 import probing
-with probing.results(sys.argv[1], sys.argv[2]) as results:
+with probing.results(sys.argv[1]) as results:
     print(len(results.curve()), len(results.plot.curve().data))
 from probing.models.finetuning.trainer import require_accelerate
 try:
@@ -63,7 +63,7 @@ try:
 except probing.ProbingError as error:
     print(error)
 """
-    command = [sys.executable, "-W", "ignore", "-c", code, str(plant_runs(tmp_path / "runs", ONE_MODEL)), str(tmp_path / "db")]
+    command = [sys.executable, "-W", "ignore", "-c", code, str(plant_runs(tmp_path / "runs", ONE_MODEL))]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PROBING_CACHE": str(tmp_path / "cache")})
     assert done.returncode == 0, done.stderr
     counted, error = done.stdout.strip().splitlines()
