@@ -1,18 +1,184 @@
-"""Home: the question, one sentence to try, knowledge beyond guessing, and the cost of fine-tuning."""
+"""Home: one sentence through all layers of a model, before and after fine-tuning, and where to go from there."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
 import streamlit as st
 
-from probing.ui.frame import page
-from probing.ui.home import added_models, ask, forgetting, knowledge_bars, overview
+from probing.core.errors import HeadError, ProbingError
+from probing.core.facts.fact import MASK
+from probing.core.head_kinds import LOGIT_LENS
+from probing.core.questions import Answer, Question
+from probing.figures.tokens.token_grid import token_grid
+from probing.reports import front
+from probing.ui import stored_examples
+from probing.ui.choices.home import HomeSelection
+from probing.ui.frame import live_models, navigation, page, selection
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.layers import token_grids
+from probing.ui.widgets.layers.token_grids import Grid
+from probing.ui.widgets.markdown import Markdown, escape, filled
 
-view = page.open_page("home", "Home", "What does every layer know, and which facts did fine-tuning lose?")
-st.markdown("Every layer of a language model fills the gap in a sentence. Choose an example, or type a sentence of your own.")
-ask.draw(view)
-added_models.draw(view)
-view.introduce()
-knowledge_bars.draw(view)
-forgetting.draw(view)
-overview.ways(view)
-overview.notable(view)
-overview.snapshot(view)
-view.contents.end()
+FIELD, PILLS, EMPTY = "home.sentence", "home.examples", "home.empty"
+CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
+HOW = (
+    "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top. A cell is the darker "
+    "the more probable its word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. Facts of "
+    "the examples are stored; a sentence of your own is asked now."
+)
+
+
+def ask_line(shown: str) -> None:
+    """Draws the text field and its button; Enter has the same effect."""
+    st.session_state[FIELD] = shown
+    with st.form("home.ask", border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input("A sentence with a gap", key=FIELD, max_chars=selection.MAX_TEXT, label_visibility="collapsed", width="stretch")
+        st.form_submit_button("Ask", type="primary", on_click=asked)
+
+
+def asked() -> None:
+    """Takes the typed sentence."""
+    sentence = st.session_state[FIELD].strip()
+    st.session_state[EMPTY] = not sentence
+    selection.update(sentence=sentence)
+
+
+def pills(prompts: Sequence[str], own: HomeSelection) -> None:
+    """Draws the stored examples."""
+    numbers = list(range(1, len(prompts) + 1))
+    st.session_state[PILLS] = None if own.sentence else min(own.example, len(prompts))
+    st.pills(
+        "Examples with stored predictions",
+        numbers,
+        key=PILLS,
+        on_change=taken,
+        format_func=lambda n: escape(prompts[n - 1]),
+        label_visibility="collapsed",
+    )
+
+
+def taken() -> None:
+    """Takes an example. Pressing the selected one again gives None; the example stays."""
+    selection.update(example=st.session_state[PILLS] or selection.of(HomeSelection).example, sentence="")
+
+
+def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp]:
+    """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
+    shown = stored_examples.in_models(view, example)
+    words = stored_examples.sentence(view, example["object"], {one: stored_examples.first_layers(rows) for one, rows in shown.items()})
+    grids = [stored_examples.grid(view, model, rows) for model, rows in shown.items()]
+    return words, grids, view.stamp(f"{', '.join(shown)}, {example['prompt']}", (example["run_id"],))
+
+
+def live(view: View, sentence: str, wanted: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp] | None:
+    """The same of a typed sentence, asked now of those of the wanted models that are on this machine; None if none can be asked."""
+    offered = {name: one for name, one in live_models.choices().items() if one.here and not live_models.missing_shipped(one.location)}
+    offered = {name: one for name, one in offered.items() if not live_models.lacks_head(one) or name in wanted}
+    if not offered:
+        blocks.missing("No model is on this machine.", "python -m probing pretrain && python -m probing train-heads")
+        return None
+    choices = [offered[name] for name in wanted if name in offered] or [next(iter(offered.values()))]
+    try:
+        with st.spinner(filled("Asking {name} …", name=choices[0].name), show_time=True):
+            answers = [answer_of(choice, Question(sentence, head, 10, mask=0)) for choice in choices]
+    except ProbingError as error:
+        blocks.problem(error)
+        return None
+    best = answers[0].layers[-1].tokens[0].token
+    firsts = {one.model: [layer.layer for layer in one.layers if layer.layer and layer.tokens[0].token == best] for one in answers}
+    grids = [live_grid(view, one, tuned=number > 0) for number, one in enumerate(answers)]
+    stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
+    return stored_examples.sentence(view, best, firsts), grids, stamp
+
+
+def answer_of(choice: live_models.Choice, question: Question) -> Answer:
+    """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted kind.
+
+    Raises:
+        ProbingError: if the model or the sentence cannot be asked.
+    """
+    try:
+        return live_models.ask(choice, question)
+    except HeadError:
+        return live_models.ask(choice, replace(question, head=LOGIT_LENS))
+
+
+def live_grid(view: View, answer: Answer, *, tuned: bool) -> Grid:
+    """The grid of a live answer; no word of it is known to be right."""
+    tokens = pd.DataFrame(
+        [(one.layer, place, token.token, token.probability) for one in answer.layers for place, token in enumerate(one.tokens, 1)],
+        columns=["layer", "place", "token", "probability"],
+    ).assign(framed=False)
+    return Grid(view.label(answer.model), tokens, note="after fine-tuning" if tuned else "", tuned=tuned)
+
+
+def picture(grids: Sequence[Grid], stamp: Stamp, answer: str = "") -> None:
+    """The grids with their quiet row."""
+    token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
+    first = grids[0]
+    table = pd.concat([one.tokens.assign(model=one.model, rank=one.tokens["layer"].map(one.ranks.get)) for one in grids])
+    blocks.files(
+        drawing(token_grid, first.tokens, columns=token_grids.COLUMNS, ranks=first.ranks, dark=blocks.dark()),
+        table=table.drop(columns="framed").dropna(axis="columns", how="all"),
+        stamp=stamp,
+        name="home-tokens",
+        caption=CAPTION,
+        how=HOW,
+    )
+
+
+def cards(view: View) -> None:
+    """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
+    assert view.database is not None
+    run = stored_examples.base_runs(view).iloc[0]
+    beyond, lost, kept = view.read(front.beyond_guessing, run["run_id"]), view.clearest, view.read(front.best_recipe)
+    found: list[tuple[str, Markdown, str, str, dict]] = []
+    if pd.notna(beyond):
+        found.append(
+            (f"{beyond * 100:+.0f} points", Markdown("right answers beyond the commonest answer"), "layers", "Where does it appear?", {})
+        )
+    if lost:
+        words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))
+        control = filled("; its control lost {share:.0f} %", share=lost.control * 100) if pd.notna(lost.control) else ""
+        found.append((f"{lost.share * 100:.0f} %", words + control, "compare", "What did fine-tuning forget?", {"tuned": lost.model}))
+    if kept:
+        words = filled(
+            "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
+            recipe=kept.recipe, metric=kept.metric, score=kept.score, plain=kept.plain_share * 100, other=kept.plain_score,
+        )  # fmt: skip
+        found.append((f"{kept.share * 100:.0f} %", words, "forgetting", "What prevents it?", {"forgetting_tab": "trainings"}))
+    with st.container(horizontal=True, gap="small"):
+        for number, words, target, question, changes in found:
+            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
+                st.markdown(filled("### {number}", number=number))
+                st.markdown(words)
+                navigation.link(target, question, icon=":material/arrow_forward:", **changes)
+
+
+view = page.open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
+own = selection.of(HomeSelection)
+runs = stored_examples.base_runs(view)
+examples = stored_examples.stored_examples(view, runs)
+example = examples[min(own.example, len(examples)) - 1] if examples else None
+said, above = st.container(), st.container()
+with above:
+    ask_line(own.sentence or (example["prompt"] if example else ""))
+    if examples:
+        pills([one["prompt"] for one in examples], own)
+if st.session_state.pop(EMPTY, False):
+    st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
+if own.sentence:
+    pair = [str(runs["model"].iloc[0]), *([view.clearest.model] if view.clearest else [])]
+    shown = live(view, own.sentence, pair, str(runs["head"].iloc[0]))
+else:
+    shown = stored(view, example) if example else None
+if shown:
+    with said:
+        blocks.sentence(shown[0])
+    picture(shown[1], shown[2], example["object"] if example and not own.sentence else "")
+cards(view)
+page.end(view)

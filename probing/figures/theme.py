@@ -64,13 +64,16 @@ OBJECTIVE_COLOURS = {
 }
 #: For models of other objectives, in turn, and for those of further families.
 OTHER_COLOURS = ("#74991C", "#C2185B", "#00A0A0", "#9A8700", "#B05CA5", "#C97B3B", "#5F8BD8", "#8A5A6B")
+#: One colour per meaning, the same on every page (after Okabe and Ito, and Paul Tol's "muted").
+KEPT, BACK, NOT_BACK, GAINED = "#3DAA8C", "#DDAA33", "#CC6677", "#6F9BE8"
+BASE, TUNED, CONTROL, YARDSTICK = "#0072B2", "#D55E00", "#6F767D", NEUTRAL
 #: Outcomes of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that no colour means two things.
 PART_COLOURS = {
-    "kept": "#3DAA8C",
-    "gained": "#6F9BE8",
-    "lost": "#CC6677",
+    "kept": KEPT,
+    "gained": GAINED,
+    "lost": NOT_BACK,
     "never": "#9AA1A8",
-    "still_inside": "#DDAA33",
+    "still_inside": BACK,
     "moved": "#A8A03C",
     "suppressed": "#C97B3B",
     "displaced": "#B05CA5",
@@ -272,6 +275,10 @@ def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
 def finished(figure: go.Figure) -> dict[str, Any]:
     """The figure as Plotly's JSON has it, with the template that all figures share."""
     content = figure.to_dict()
+    for trace in content["data"]:
+        if trace.get("type", "scatter") in ("scatter", "bar"):
+            # A click on a point leaves the others as they are; Plotly would fade them until the next click.
+            trace["unselected"] = {"marker": {"opacity": trace.get("marker", {}).get("opacity", 1)}}
     content["layout"]["template"] = pio.templates[TEMPLATE].to_plotly_json()
     return content
 

@@ -28,11 +28,11 @@ def load() -> None:
 
 
 def addresses() -> list[str]:
-    """The pages' addresses in the order of the sidebar; Live last, because it loads a model."""
+    """The pages' addresses in the order of the sidebar; Ask last, because it loads a model."""
     from probing.ui.frame.navigation import ADDRESSES
 
     names = [name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()]
-    return sorted(names, key=lambda name: name == "Live")
+    return sorted(names, key=lambda name: name == "Ask")
 
 
 def visit(server: str, address: str) -> None:

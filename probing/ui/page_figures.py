@@ -28,14 +28,14 @@ def page_figure(link: str, name: str) -> go.Figure:
     The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page are in no link.
 
     Args:
-        link: of the page, with or without the address of a server, such as ``Layer_curves?metric=p_at_10``.
+        link: of the page, with or without the address of a server, such as ``Layers?metric=p_at_10``.
         name: of the figure, as the page's Python call has it.
 
     Raises:
         FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
 
     >>> from probing.ui.page_figures import page_figure
-    >>> page_figure("Layer_curves?metric=p_at_10", "layer-curves").layout.yaxis.title.text
+    >>> page_figure("Layers?metric=p_at_10", "layer-curves").layout.yaxis.title.text
     'P@10, macro'
     """
     parts = urlsplit(link)

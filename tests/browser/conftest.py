@@ -137,7 +137,7 @@ def visit(windows):
 def live(windows):
     """One window on Live for all tests of a module that ask it something: what one asked is gone once the next asks."""
     with visits(windows) as call:
-        yield call("/Live")
+        yield call("/Ask")
 
 
 def follow(page, path: str) -> None:

@@ -18,17 +18,17 @@ from .test_pictures import HEIGHT, PICTURES, WIDTH
 pytestmark = pytest.mark.browser
 PAGES = {
     "Home": "/",
-    "Layer curves": "/Layer_curves",
+    "Layer curves": "/Layers",
     "Relations": "/Relations",
     "Compare models": "/Compare_models",
     "Facts": "/Facts",
-    "Live": "/Live",
+    "Live": "/Ask",
     "Decoding heads": "/Decoding_heads",
-    "Pipeline": "/Pipeline",
+    "Grammar": "/Grammar",
     "Edge sentences": "/Edge_sentences",
-    "Reproduction": "/Reproduction",
-    "Edge probing's paper": "/Reproduction?paper=edge-probing",
-    "Methods and data": "/Methods_and_data",
+    "Papers": "/Papers",
+    "Edge probing's paper": "/Papers?paper=edge-probing",
+    "Methods and data": "/Methods",
     "Sentence probes": "/Sentence_probes",
     "What fine-tuning changed": "/What_fine_tuning_changed",
     "Forgetting": "/Forgetting",
@@ -36,21 +36,21 @@ PAGES = {
 }
 #: Further links whose contrast and markup are looked at: other papers, views and tabs.
 FURTHER = (
-    "/Reproduction?paper=interplay", "/Reproduction?paper=forgetting", "/Reproduction?paper_tab=tables", "/Live?live_view=spans",
-    "/Live?live_view=sentence", "/Live?live_view=pairs", "/Compare_models?k=10&never=1", "/Layer_curves?panels=1",
+    "/Papers?paper=interplay", "/Papers?paper=forgetting", "/Papers?paper_tab=tables", "/Ask?live_view=spans",
+    "/Ask?live_view=sentence", "/Ask?live_view=pairs", "/Compare_models?k=10&never=1", "/Layers?panels=1",
 )  # fmt: skip
-WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Pipeline", "Edge sentences")
+WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Grammar", "Edge sentences")
 
 #: Pages that need not answer in their first screen, with one sentence, its figure and few numbers -> the reason.
 WITHOUT_ANSWER = {
     "Methods and data": "a reference, which has a search",
     "Your model": "a form until there is a run",
-    "Reproduction": "a table of what the paper claims",
+    "Papers": "a table of what the paper claims",
     "Edge probing's paper": "a table of what the paper claims",
 }
 #: Pages with tabs of any height -> the reason.
 TALL = {"Methods and data": "a reference, which has a search"}
-WITH_TABS = {"Compare models", "Facts", "Pipeline", "Reproduction", "Edge probing's paper", "What fine-tuning changed", "Forgetting"}
+WITH_TABS = {"Compare models", "Facts", "Grammar", "Papers", "Edge probing's paper", "What fine-tuning changed", "Forgetting"}
 #: Maximum height of any other page in any of its tabs, in pixels.
 TALLEST = 6000
 #: The top and the end of the first figure, in pixels from the top of the page, and the visible words above its end; null without one.
@@ -177,7 +177,7 @@ def test_no_other_view_breaks_a_rule_of_accessibility(tour, link):
     """In a wide dark window, whose sidebar has the controls. The tabs of a paper answer first, too."""
     page = tour(link, dark=True)
     no_violation(page)
-    if link.startswith("/Reproduction?paper="):
+    if link.startswith("/Papers?paper="):
         heights(page)
 
 
@@ -252,7 +252,7 @@ def test_home_reads_its_example_layer_by_layer_by_button_by_keys_and_by_word(tou
 
 
 def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
-    page = tour("/Layer_curves?metric=p_at_10")
+    page = tour("/Layers?metric=p_at_10")
     # A click while the page is still being drawn is lost.
     for words in ("Table and downloads", "For a paper"):
         page.get_by_text(words).first.click()
@@ -277,17 +277,17 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
     written = saving.value.path().read_bytes()
     assert written.startswith(b"%PDF-") and re.search(rb"/MediaBox \[0 0 234 ", written), "3.25 inches of 72 points"
     page.get_by_role("tab", name="Link").click()
-    assert "/Layer_curves" in page.locator('[data-testid="stTabs"] code').last.inner_text()
+    assert "/Layers" in page.locator('[data-testid="stTabs"] code').last.inner_text()
     no_trouble(page)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(live, visit, width, height):
     """The window that other tests go on in shows here what a user finds first."""
-    page = live if width == 1280 else visit("/Live", width=width, height=height)
+    page = live if width == 1280 else visit("/Ask", width=width, height=height)
     _is_visible_without_scrolling(page, width, height)
     page.keyboard.press("Escape")
-    follow(page, "/Live?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
+    follow(page, "/Ask?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
     page.wait_for_function("""() => document.querySelector('[data-testid="stMain"]').innerText.includes("Philadelphia")""")
     _is_visible_without_scrolling(page, width, height)
 
@@ -344,7 +344,7 @@ def test_odd_sentences_get_a_helpful_answer(live, typed, expected):
 
 
 def test_a_copied_link_opens_the_same_view(visit):
-    page = visit("/Layer_curves?metric=p_at_10")
+    page = visit("/Layers?metric=p_at_10")
     first = page.inner_text('[data-testid="stMain"]')
     again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
     assert again.inner_text('[data-testid="stMain"]') == first
@@ -364,7 +364,7 @@ def test_from_what_a_model_lost_to_one_lost_fact(tour):
 
 
 def test_two_models_answer_one_sentence_side_by_side(tour):
-    page = tour("/Live?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
+    page = tour("/Ask?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
     shown = page.inner_text('[data-testid="stMain"]')
     assert shown.count("; layer 0: ") == 2
     page.wait_for_selector(".js-plotly-plot .main-svg")
@@ -418,8 +418,8 @@ def test_a_picture_shows_what_it_is_taken_for(request, tmp_path, name):
 
 
 #: Words of a sentence, of which spans are chosen by clicks and by keys.
-WORDS = "/Live?live_view=spans&words=the+old+bank+sold+%3Cb%3Ethe%3C%2Fb%3E+river"
-FRUIT = "/Live?live_view=spans&words=Rome+is+a+city+in+Italy"
+WORDS = "/Ask?live_view=spans&words=the+old+bank+sold+%3Cb%3Ethe%3C%2Fb%3E+river"
+FRUIT = "/Ask?live_view=spans&words=Rome+is+a+city+in+Italy"
 
 
 def word(page, name: str):
@@ -502,7 +502,7 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
 @pytest.mark.slow
 @VIEWS
 def test_the_sentences_of_the_paper_are_one_click_away(tour, tmp_path, width, dark):
-    page = tour("/Live?live_view=spans", width=width, dark=dark)
+    page = tour("/Ask?live_view=spans", width=width, dark=dark)
     no_trouble(page)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400

@@ -29,10 +29,10 @@ class Picture:
 
 #: Name of the file -> what it shows.
 PICTURES = {
-    "layer-curves": Picture("/Layer_curves", ".js-plotly-plot", 140),
+    "layer-curves": Picture("/Layers", ".js-plotly-plot", 140),
     "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
     "facts": Picture("/Facts?text=Rocky+Balboa+Philadelphia", 'h2:has-text("[MASK]")'),
-    "live": Picture("/Live?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia"),
+    "live": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia"),
 }
 
 

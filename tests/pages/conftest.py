@@ -20,20 +20,20 @@ from tests.store.planted import VARIANTS, plant_runs
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "home": "app.py",
-    "layer_curves": "pages/1_Layer_curves.py",
+    "layers": "pages/2_Layers.py",
     "relations": "pages/2_Relations.py",
     "compare": "pages/3_Compare_models.py",
-    "facts": "pages/4_Facts.py",
-    "live": "pages/5_Live.py",
+    "facts": "pages/5_Facts.py",
+    "ask": "pages/1_Ask.py",
     "heads": "pages/7_Decoding_heads.py",
-    "pipeline": "pages/8_Pipeline.py",
+    "grammar": "pages/4_Grammar.py",
     "edge_sentences": "pages/10_Edge_sentences.py",
     "sentence_probes": "pages/11_Sentence_probes.py",
     "fine_tuning": "pages/12_What_fine_tuning_changed.py",
     "forgetting": "pages/13_Forgetting.py",
-    "own_model": "pages/14_Your_model.py",
-    "reproduction": "pages/6_Reproduction.py",
-    "methods": "pages/9_Methods_and_data.py",
+    "own_model": "pages/6_Your_model.py",
+    "papers": "pages/7_Papers.py",
+    "methods": "pages/8_Methods.py",
 }
 
 # AppTest reads the metadata of all installed packages for every app, which takes longer than most pages.

@@ -14,7 +14,7 @@ from probing.ui.pipeline.selection import TABS as PIPELINE_TABS
 #: Page -> the field of its link that opens a tab, and the names of the tabs. Reproduction has a field for each of its papers.
 TABS = {
     "compare": ("compare_tab", COMPARE_TABS),
-    "pipeline": ("edge_tab", PIPELINE_TABS),
+    "grammar": ("edge_tab", PIPELINE_TABS),
     "fine_tuning": ("tuning_tab", TUNING_TABS),
     "forgetting": ("forgetting_tab", FORGETTING_TABS),
     "methods": ("methods_tab", METHODS_TABS),

@@ -45,20 +45,20 @@ def lines(app) -> set[str]:
 
 
 def test_it_is_among_the_models_that_layer_curves_shows_at_first_and_has_a_line(look):
-    app = look("layer_curves")
+    app = look("layers")
     assert not app.exception
-    assert MINE in app.multiselect(key="layer_curves.models").value
+    assert MINE in app.multiselect(key="layers.models").value
     assert any(MINE in name for name in lines(app)) and len(lines(app)) <= 8
     axes = {one.get("yaxis", "y") for one in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]}
-    assert len(axes) == 2 and app.toggle(key="layer_curves.panels").disabled, "facts of the user have a panel of theirs"
+    assert len(axes) == 2 and app.toggle(key="layers.panels").disabled, "facts of the user have a panel of theirs"
 
 
 def test_its_probe_set_alone_shows_it_with_its_base(look):
-    app = look("layer_curves", probe_sets="support")
+    app = look("layers", probe_sets="support")
     assert not app.exception
-    assert app.multiselect(key="layer_curves.models").value == ["nesia-mini", MINE]
+    assert app.multiselect(key="layers.models").value == ["nesia-mini", MINE]
     assert {name.split()[0] for name in lines(app)} == {"nesia-mini", MINE}
-    assert not app.toggle(key="layer_curves.panels").disabled
+    assert not app.toggle(key="layers.panels").disabled
 
 
 def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_base(look):
@@ -71,9 +71,9 @@ def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_ba
         for one in app.main.get("page_link")
         if "What its" in one.proto.label or "compared with" in one.proto.label
     }
-    assert links["Layer_curves"]["models"] == ["nesia-mini", MINE]
+    assert links["Layers"]["models"] == ["nesia-mini", MINE]
     assert links["Compare_models"] == {"tuned": [MINE], "head": ["logit_lens"], "probe_set": ["support"]}
-    followed = look("layer_curves", **links["Layer_curves"])
+    followed = look("layers", **links["Layers"])
     assert any(MINE in name for name in lines(followed))
 
 

@@ -53,19 +53,19 @@ def test_shared_filters_and_the_run_hold_on_the_next_page(go):
 
 def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_shows(go):
     page = "facts"
-    app = go("layer_curves")
-    models, heads = (app.multiselect(key=f"layer_curves.{name}") for name in ("models", "heads"))
+    app = go("layers")
+    models, heads = (app.multiselect(key=f"layers.{name}") for name in ("models", "heads"))
     other, head = models.options[-1], heads.options[-1]
     assert (other, head) != (models.value[0], heads.value[0])
     models.set_value([other]).run()
-    app.multiselect(key="layer_curves.heads").set_value([head]).run()
+    app.multiselect(key="layers.heads").set_value([head]).run()
     turn_to(app, page)
     assert app.selectbox(key=f"{page}.model").value == other and linked(app, "model") == [other]
     assert app.selectbox(key=f"{page}.head").value == head and linked(app, "head") == [head]
     copied = go(page, dict(app.query_params))
     assert (copied.selectbox(key=f"{page}.model").value, copied.selectbox(key=f"{page}.head").value) == (other, head)
-    turn_to(app, "layer_curves")
-    app.multiselect(key="layer_curves.models").set_value(models.options[:1]).run()
+    turn_to(app, "layers")
+    app.multiselect(key="layers.models").set_value(models.options[:1]).run()
     turn_to(app, page)
     assert app.selectbox(key=f"{page}.model").value == models.options[0]
 
@@ -73,7 +73,7 @@ def test_a_page_of_one_run_follows_the_overviews_and_its_link_has_the_run_it_sho
 def test_a_pages_own_choice_is_kept_when_the_user_comes_back(go):
     app = go("facts")
     app.selectbox(key="facts.order").set_value("fact").run()
-    turn_to(app, "live")
+    turn_to(app, "ask")
     assert not linked(app, "order")
     turn_to(app, "facts")
     assert app.selectbox(key="facts.order").value == "fact" and linked(app, "order") == ["fact"]

@@ -30,7 +30,7 @@ def commands(app) -> list[str]:
     return [one.value for one in app.code]
 
 
-@pytest.mark.parametrize("page", ["home", "relations", "reproduction", "fine_tuning", "methods"])
+@pytest.mark.parametrize("page", ["home", "relations", "papers", "fine_tuning", "methods"])
 def test_a_page_that_reads_runs_opens_on_a_counted_run(look, counted, page):
     """The others are below, and Decoding heads in a test of its own."""
     query = {"models": TUNED, "heads": "least_squares"} if page == "home" else {"model": TUNED, "head": "least_squares"}
@@ -71,7 +71,7 @@ def test_compare_shows_a_counted_pairs_curves_and_losses_and_says_what_is_missin
 
 
 def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look, counted):
-    app = look("layer_curves", counted, models=TUNED, heads="least_squares")
+    app = look("layers", counted, models=TUNED, heads="least_squares")
     assert not app.exception and SAID in words(app) and COMMAND in commands(app)
     assert "facts have rank" not in words(app)
 

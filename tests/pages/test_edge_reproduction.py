@@ -31,7 +31,7 @@ def edge_snapshot(tmp_path_factory) -> Path:
 def open_page(edge_snapshot, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         visit = opening(edge_snapshot, tmp_path_factory.mktemp("cache"), patch)
-        yield lambda **query: visit("reproduction", **{"paper": "edge-probing", **query})
+        yield lambda **query: visit("papers", **{"paper": "edge-probing", **query})
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_the_places_of_published_encoders_follow_from_their_f1s(as_it_opens):
 
 def test_the_control_leads_from_one_paper_to_the_other(open_page):
     app = open_page()
-    app.segmented_control(key="reproduction.paper").set_value("bertnesia").run()
+    app.segmented_control(key="papers.paper").set_value("bertnesia").run()
     assert not app.exception and "paper" not in app.query_params
     # There are probes and no runs on facts.
     assert any("No results are stored yet" in note.value for note in app.info)
@@ -114,7 +114,7 @@ def test_the_control_leads_from_one_paper_to_the_other(open_page):
 
 def test_without_probes_only_the_published_numbers_are_shown(visit):
     app = every_tab(
-        lambda **query: visit("reproduction", "one model", {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS)
+        lambda **query: visit("papers", "one model", {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS)
     )
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
@@ -125,7 +125,7 @@ def test_probes_on_the_papers_own_data_represent_its_tasks(open_page, tmp_path, 
     own = replace(POS, name="edges-pos-ontonotes", title="edges-pos-ontonotes")
     snapshot = plant_edge_runs(tmp_path / "own", [PlantedEdgeRun(task=own), PlantedEdgeRun(task=POS)])
     look = opening(snapshot, tmp_path / "cache", monkeypatch)
-    app = every_tab(partial(look, "reproduction", paper="edge-probing"), "pipeline_tab", tuple(EDGE_TABS))
+    app = every_tab(partial(look, "papers", paper="edge-probing"), "pipeline_tab", tuple(EDGE_TABS))
     assert not app.exception
     found = table(app, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"]).loc[("part of speech", "nesia-mini")]
     said, gold = answers(planted_probabilities(PlantedEdgeRun(task=own), "dev")), planted_part(own, "dev").gold

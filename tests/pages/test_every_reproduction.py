@@ -33,7 +33,7 @@ def open_page(tmp_path_factory):
         visits = {
             name: opening(plant(tmp_path_factory.mktemp(name)), tmp_path_factory.mktemp("cache"), patch) for name, plant in STORES.items()
         }
-        yield lambda name, **query: visits[name]("reproduction", paper=name, **query)
+        yield lambda name, **query: visits[name]("papers", paper=name, **query)
 
 
 @pytest.mark.parametrize(("name", "tab"), TABS)
@@ -41,7 +41,7 @@ def test_another_tab_is_opened_by_the_link(open_page, name, tab):
     section = SECTIONS[name]
     field = section.fields[1]
     app = open_page(name, **{field: tab})
-    assert not app.exception and app.session_state[f"reproduction.{field}"] == section.tabs[tab]
+    assert not app.exception and app.session_state[f"papers.{field}"] == section.tabs[tab]
     assert app.query_params[field] in (tab, [tab])
 
 
@@ -49,7 +49,7 @@ def test_another_tab_is_opened_by_the_link(open_page, name, tab):
 def test_without_results_of_ours_every_tab_opens_and_the_command_for_them_is_shown(visit, name):
     section = SECTIONS[name]
     for tab in section.tabs:
-        app = visit("reproduction", "empty", {"paper": name, section.fields[1]: tab})
+        app = visit("papers", "empty", {"paper": name, section.fields[1]: tab})
         assert not app.exception and section.missing[1] in [code.value for code in app.code]
 
 
@@ -65,14 +65,14 @@ def test_a_figure_opens_with_one_of_its_panels_and_shows_all_on_demand(open_page
     _, tab, figure, panel = SECTIONS[name].fields
     link = {tab: "figures"}
     app, every = open_page(name, **link), open_page(name, **link, **{panel: "all"})
-    menu = app.selectbox(key=f"reproduction.{panel}")
+    menu = app.selectbox(key=f"papers.{panel}")
     assert len(menu.options) == panels + 1 and menu.options[-1] == "All" and not app.info
     assert 0 < len(_values(app)) < len(_values(every))
     strange = open_page(name, **link, **{panel: "gone"})
     assert _values(strange) == _values(app) and ["gone" in note.value for note in strange.info] == [True]
     # Another figure opens with its own first panel.
-    other = every.selectbox(key=f"reproduction.{figure}").options[1]
-    every.selectbox(key=f"reproduction.{figure}").select(other).run()
+    other = every.selectbox(key=f"papers.{figure}").options[1]
+    every.selectbox(key=f"papers.{figure}").select(other).run()
     assert not every.exception and panel not in every.query_params and not every.info
 
 

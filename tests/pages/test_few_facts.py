@@ -16,7 +16,7 @@ SAID = re.compile(
     r"majority answer [\d.]+ %|commonest answer would be right, too",
     re.IGNORECASE,
 )
-PAGES = ("home", "layer_curves", "relations", "facts", "compare", "heads", "live")
+PAGES = ("home", "layers", "relations", "facts", "compare", "heads", "ask")
 
 
 def facts(n: int) -> tuple[Fact, ...]:
@@ -41,7 +41,7 @@ def look(snapshots, tmp_path_factory):
     visit = visited(snapshots[49], tmp_path_factory.mktemp("visits"))
 
     def opened(page: str, n: int):
-        query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "live" else {}
+        query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "ask" else {}
         return whole(visit, page, snapshot=snapshots[n], **query)
 
     return opened
@@ -63,7 +63,7 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(look, 
 
 
 def test_minus_majority_is_refused_with_what_to_do(snapshots, tmp_path, monkeypatch):
-    app = opening(snapshots[49], tmp_path / "cache", monkeypatch)("layer_curves", minus="majority")
+    app = opening(snapshots[49], tmp_path / "cache", monkeypatch)("layers", minus="majority")
     assert not app.exception
     assert any("at least 50 facts" in note.value for note in app.info)
 

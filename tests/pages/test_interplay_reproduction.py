@@ -25,7 +25,7 @@ def open_page(tmp_path_factory):
     snapshot = plant_interplay(tmp_path_factory.mktemp("interplay"))
     with pytest.MonkeyPatch.context() as patch:
         visit = opening(snapshot, tmp_path_factory.mktemp("cache"), patch)
-        yield lambda **query: visit("reproduction", **{"paper": "interplay", **query})
+        yield lambda **query: visit("papers", **{"paper": "interplay", **query})
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,13 @@ def test_every_figure_is_drawn_with_ours(open_page, figure):
 def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_page):
     gone = open_page(tuned_base="gone")
     assert any("gone" in note.value for note in gone.info) and "Ours: **planted**" in text_of(gone)
-    gone.segmented_control(key="reproduction.paper").set_value("edge-probing").run()
+    gone.segmented_control(key="papers.paper").set_value("edge-probing").run()
     assert not gone.exception and "BERT Rediscovers" in text_of(gone)
 
 
 def test_without_probes_only_the_published_numbers_are_shown(visit):
     app = every_tab(
-        lambda **query: visit("reproduction", "one model", {"paper": "interplay"} | query), "interplay_tab", tuple(INTERPLAY_TABS)
+        lambda **query: visit("papers", "one model", {"paper": "interplay"} | query), "interplay_tab", tuple(INTERPLAY_TABS)
     )
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
@@ -95,6 +95,6 @@ def test_without_probes_only_the_published_numbers_are_shown(visit):
 def test_a_base_without_fine_tuned_models_says_so(tmp_path, monkeypatch):
     snapshot = plant_sentence_runs(tmp_path / "runs", [PlantedSentenceRun(BASE, TASKS[0])])
     look = opening(Path(snapshot), tmp_path / "cache", monkeypatch)
-    app = every_tab(partial(look, "reproduction", paper="interplay"), "interplay_tab", tuple(INTERPLAY_TABS))
+    app = every_tab(partial(look, "papers", paper="interplay"), "interplay_tab", tuple(INTERPLAY_TABS))
     assert not app.exception and "without fine-tuned models" in text_of(app)
     assert table(app, "group", "BERT", "ours")["ours"].isna().all()

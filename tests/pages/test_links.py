@@ -18,19 +18,19 @@ from tests.store.planted import VARIANTS, plant_runs
 #: How a store is planted -> the pages that show it.
 STORES: dict[Callable, tuple[str, ...]] = {
     lambda folder: plant_runs(folder, VARIANTS["several"]): (
-        "home", "layer_curves", "relations", "compare", "facts", "heads", "live", "methods", "own_model",
+        "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
     ),
-    plant_edge_runs: ("pipeline", "edge_sentences"),
-    plant_everything: ("sentence_probes", "fine_tuning", "reproduction"),
+    plant_edge_runs: ("grammar", "edge_sentences"),
+    plant_everything: ("sentence_probes", "fine_tuning", "papers"),
     plant_forgetting: ("forgetting",),
 }  # fmt: skip
 #: Choices that no widget of a first visit offers, as a link has them.
 GIVEN = {
     "facts": {"facts_tab": "own", "own_head": "logit_lens"},
     "methods": {"methods_tab": "cite"},
-    "live": {"prompt": "[MASK] is in [MASK].", "mask": "0", "gap": "2", "live_head": "logit_lens"},
+    "ask": {"prompt": "[MASK] is in [MASK].", "mask": "0", "gap": "2", "live_head": "logit_lens"},
     "own_model": {"my_model": "nesia-mini"},
-    "reproduction": {"paper": "interplay", "interplay_tab": "tables"},
+    "papers": {"paper": "interplay", "interplay_tab": "tables"},
 }
 #: Keys of tabs.
 OPEN = [f"{page}.{name}" for page, names in selection.PAGE_FIELDS.items() for name in names if name.endswith("tab") or name == "gap"]
@@ -107,7 +107,7 @@ def test_a_fresh_session_sees_what_its_link_was_copied_from(look, page):
     assert done or GIVEN[page]
 
 
-@pytest.mark.parametrize("page", ["layer_curves", "methods"])
+@pytest.mark.parametrize("page", ["layers", "methods"])
 def test_a_field_that_the_page_does_not_have_is_named_on_it(look, page):
     (known, *_) = selection.PAGE_FIELDS[page]
     app = look(page, {f"{known}_": "x"})

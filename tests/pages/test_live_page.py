@@ -21,7 +21,7 @@ def ask(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
 
     def asked(prompt: str, **query: str):
-        return visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens", "prompt": prompt, **query})
+        return visit("ask", "empty", {"live_model": "tiny", "live_head": "logit_lens", "prompt": prompt, **query})
 
     return asked
 
@@ -44,7 +44,7 @@ def test_a_cloze_gets_a_grid_lines_entropy_and_its_word_pieces(ask):
 
 def test_probability_replaces_rank_and_stays_in_the_link(ask):
     app = ask("Paris is the capital of [MASK].", watch="france")
-    app.segmented_control(key="live.scale").set_value("probability").run()
+    app.segmented_control(key="ask.scale").set_value("probability").run()
     assert charts(app)[1]["layout"]["yaxis"]["title"]["text"].startswith("probability")
     assert app.query_params["scale"] in ("probability", ["probability"])
 
@@ -63,7 +63,7 @@ def test_many_gaps_are_read_one_by_one_only(ask, pauses):
     app = ask("[MASK] " * (live_models.MAX_FILLED + 1), mask="0")
     assert not app.exception and not app.tabs and not app.success
     assert f"at most {live_models.MAX_FILLED} are filled here" in words(app) and pauses == []
-    assert not any("fill" in str(option) for option in app.segmented_control(key="live.mask").options) and charts(app)
+    assert not any("fill" in str(option) for option in app.segmented_control(key="ask.mask").options) and charts(app)
     with pytest.raises(PromptError, match="33 gaps"):
         live_models.fill(live_models.choices()["tiny"], Question("[MASK] " * 33, "logit_lens"))
 
@@ -86,7 +86,7 @@ def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask):
     for gap in ("[mask]", "<mask>", "___"):
         app = ask(f"Paris is in {gap}.", watch="france")
         assert not app.exception and not app.warning
-        assert app.text_input(key="live.prompt").value == f"Paris is in {gap}."
+        assert app.text_input(key="ask.prompt").value == f"Paris is in {gap}."
         assert charts(app)[0]["data"][1]["text"] == charts(plain)[0]["data"][1]["text"]
     assert len(ask("___ is in <mask>.", mask="0").tabs) == 2
 
@@ -94,19 +94,19 @@ def test_a_gap_in_any_spelling_is_asked_and_stays_as_typed(ask):
 def test_an_emptied_field_asks_for_a_sentence_and_stays_empty(ask):
     prompt = "   "
     app = ask("Paris is in [MASK].", watch="france")
-    app.text_input(key="live.prompt").set_value(prompt).run()
+    app.text_input(key="ask.prompt").set_value(prompt).run()
     assert not app.exception and not app.warning and not charts(app)
     assert [note.value for note in app.info] == ["Type a sentence with a gap, written \\[MASK\\] or \\<mask\\> or \\_\\_\\_."]
-    assert app.text_input(key="live.prompt").value == prompt and "paris" not in words(app).lower()
+    assert app.text_input(key="ask.prompt").value == prompt and "paris" not in words(app).lower()
     assert app.query_params["prompt"] in (prompt, [prompt])
 
 
 def test_emptied_tokens_stay_untracked(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"})
-    assert app.text_input(key="live.watch").value == "france, italy"
-    app.text_input(key="live.watch").set_value("").run()
-    assert app.text_input(key="live.watch").value == "" and "framed" not in words(app)
+    app = visit("ask", "empty", {"live_model": "tiny", "live_head": "logit_lens"})
+    assert app.text_input(key="ask.watch").value == "france, italy"
+    app.text_input(key="ask.watch").set_value("").run()
+    assert app.text_input(key="ask.watch").value == "" and "framed" not in words(app)
     assert len(charts(app)) == 2, "grid and entropy"
 
 
@@ -127,7 +127,7 @@ def test_words_that_are_several_tokens_are_named_and_the_rest_followed(ask):
 
 def test_an_example_is_one_click(ask):
     app = ask("There is no gap here.")
-    app.pills(key="live.examples").set_value("A robin is not a [MASK].").run()
+    app.pills(key="ask.examples").set_value("A robin is not a [MASK].").run()
     assert not app.exception
     assert app.query_params["prompt"] in ("A robin is not a [MASK].", ["A robin is not a [MASK]."])
 
@@ -144,13 +144,13 @@ def test_a_model_without_trained_heads_is_read_by_the_logit_lens_if_none_are_nam
 
     live_models.model_cache().kept.clear()
     query = {"live_model": "tiny", "prompt": "Paris is in [MASK].", "live_models": "nesia-mini"}
-    app = visit("live", "empty", query)
+    app = visit("ask", "empty", query)
     assert not app.exception and not app.warning
     (said,) = [note.value for note in app.caption if "logit lens" in note.value]
     assert "tiny" in said and "nesia" not in said.lower()
     # One kind of heads reads both models, though the shipped one has trained heads.
     assert {"logit_lens"} == {key[2] for key in live_models.model_cache().kept}
-    named = visit("live", "empty", query | {"live_head": "logit_lens"})
+    named = visit("ask", "empty", query | {"live_head": "logit_lens"})
     tables = [next(frame.value for frame in one.dataframe if "entropy" in frame.value.columns) for one in (app, named)]
     assert tables[0].equals(tables[1]) and "live_head" not in app.query_params
 
@@ -159,7 +159,7 @@ def test_the_shipped_model_is_read_by_its_trained_heads_with_one_encoder(visit, 
     from probing.ui.frame import live_models
 
     live_models.model_cache().kept.clear()
-    app = visit("live", "empty", {"live_model": "nesia-mini", "prompt": "Paris is in [MASK]."})
+    app = visit("ask", "empty", {"live_model": "nesia-mini", "prompt": "Paris is in [MASK]."})
     assert not app.exception and not [note.value for note in app.caption if "logit lens" in note.value]
     kept = {key[2]: live for key, live in live_models.model_cache().kept.items()}
     assert set(kept) == {"logit_lens", "tied"} and kept["tied"].encoder is kept["logit_lens"].encoder
@@ -169,14 +169,14 @@ def test_a_link_cannot_make_the_page_load_a_folder_of_its_choice(ask, tmp_path):
     save("bert", tmp_path / "elsewhere")
     app = ask("Paris is in [MASK].", live_model=str(tmp_path / "elsewhere"))
     assert not app.exception
-    assert app.selectbox(key="live.live_model").value != str(tmp_path / "elsewhere")
+    assert app.selectbox(key="ask.live_model").value != str(tmp_path / "elsewhere")
 
 
 def test_a_configured_folder_is_offered(ask, tmp_path, monkeypatch):
     monkeypatch.setenv("PROBING_MODELS", str(save("distilbert", tmp_path / "mine")))
     app = ask("Paris is in [MASK].", live_model="mine")
     assert not app.exception and charts(app)
-    assert app.selectbox(key="live.live_model").value == "mine"
+    assert app.selectbox(key="ask.live_model").value == "mine"
 
 
 def test_own_facts_are_asked_of_the_tiny_model(ask, tmp_path):
@@ -279,7 +279,7 @@ def test_a_model_that_cannot_be_asked_leaves_the_others_alone(ask, family):
     assert [warning.value for warning in app.warning if "tiny" in warning.value and "tuned" in warning.value]
     app = ask("Paris is in [MASK].", live_models=["tiny", "nobody", "tiny-tuned"])
     assert not app.exception and not app.warning
-    assert app.multiselect(key="live.live_models").value == ["tiny-tuned"]
+    assert app.multiselect(key="ask.live_models").value == ["tiny-tuned"]
     assert [note.value for note in app.info if "nobody" in note.value and "Ignored" in note.value]
 
 
@@ -323,9 +323,9 @@ def test_a_changed_sentence_is_shown_next_to_the_typed_one(ask, perturbation, ex
 
 def test_a_misprime_is_the_models_own_wrong_answer_unless_one_is_typed(ask):
     app = ask("Paris is in [MASK].", perturbation="misprimed", top="10", watch="france")
-    offered = [button.label for button in app.button if button.key and button.key.startswith("live.prime.")]
-    assert offered and app.text_input(key="live.prime").value == offered[0]
-    app.button(key="live.prime.0").click().run()
+    offered = [button.label for button in app.button if button.key and button.key.startswith("ask.prime.")]
+    assert offered and app.text_input(key="ask.prime").value == offered[0]
+    app.button(key="ask.prime.0").click().run()
     assert app.query_params["prime"] in (offered[0], [offered[0]])
 
 
@@ -333,7 +333,7 @@ def test_a_sentence_that_cannot_be_changed_says_why(ask):
     app = ask("it [MASK]", perturbation="negated")
     assert not app.exception
     assert any("no verb was found" in note.value for note in app.info)
-    app.segmented_control(key="live.perturbation").set_value("").run()
+    app.segmented_control(key="ask.perturbation").set_value("").run()
     assert not app.info
 
 
@@ -359,7 +359,7 @@ def test_layers_are_put_back_one_by_one_and_returning_answers_are_named(ask, fam
     # Layer 2 is the base's already: putting back the last layer or the last two is the same.
     by_n = {n: list(rows["rank"]) for n, rows in table.groupby("n")}
     assert by_n[1] == by_n[2]
-    app.segmented_control(key="live.replaced").set_value("first").run()
+    app.segmented_control(key="ask.replaced").set_value("first").run()
     assert charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "first n layers restored from tiny"
 
 
@@ -370,9 +370,9 @@ def test_the_fine_tuned_model_among_several_is_the_one_whose_layers_are_put_back
 
 def test_the_base_of_a_stranger_can_be_named(ask, family):
     app = ask("Paris is in [MASK].", live_model="stranger", watch="france")
-    app.segmented_control(key="live.replaced").set_value("last").run()
-    assert app.selectbox(key="live.live_base").value == ""
-    app.selectbox(key="live.live_base").set_value("tiny").run()
+    app.segmented_control(key="ask.replaced").set_value("last").run()
+    assert app.selectbox(key="ask.live_base").value == ""
+    app.selectbox(key="ask.live_base").set_value("tiny").run()
     assert not app.exception and charts(app)[-1]["layout"]["xaxis"]["title"]["text"] == "last n layers restored from tiny"
 
 
@@ -434,7 +434,7 @@ def test_offline_a_model_of_the_hub_is_named_as_unavailable_and_not_offered_for_
     assert not app.exception and not app.warning and not no_network
     assert any("does not use the Hugging Face hub" in note.value for note in app.info)
     assert not [button for button in app.button if "Hugging Face hub" in button.label]
-    menu = app.selectbox(key="live.live_model")
+    menu = app.selectbox(key="ask.live_model")
     assert "roberta-base (unavailable offline)" in menu.options and "tiny (local)" in menu.options
 
 
@@ -468,14 +468,14 @@ def test_the_base_of_a_model_without_a_head_is_chosen_on_the_page_and_kept_in_th
     app = ask("Paris is in [MASK].", live_model="classifier", watch="france")
     assert not app.exception and not app.warning and not charts(app)
     assert "--base" not in words(app)
-    menu = app.selectbox(key="live.live_base")
+    menu = app.selectbox(key="ask.live_base")
     assert {"tiny", "nesia-mini"} <= set(menu.proto.options) and "classifier" not in menu.proto.options
     menu.set_value("tiny").run()
     assert not app.exception and app.query_params["live_base"] in ("tiny", ["tiny"])
     own = ask("Paris is in [MASK].", live_model="tiny", watch="france")
     assert charts(app)[0]["data"][1]["text"] == charts(own)[0]["data"][1]["text"]
     # Its base is known now, so the base's layers can be restored.
-    app.segmented_control(key="live.replaced").set_value("last").run()
+    app.segmented_control(key="ask.replaced").set_value("last").run()
     assert not app.exception and "restored from tiny" in charts(app)[-1]["layout"]["xaxis"]["title"]["text"]
     other = ask("Paris is in [MASK].", live_model="classifier", live_base="nesia-mini")
     assert not other.exception and other.warning, "a base that does not fit is a message"
@@ -540,10 +540,10 @@ def test_a_model_is_asked_at_once_after_its_download(ask, tmp_path, monkeypatch)
 
 def test_a_base_is_named_for_one_model_only(ask, headless):
     app = ask("Paris is in [MASK].", live_model="classifier", live_base="tiny")
-    app.selectbox(key="live.live_model").set_value("nesia-mini").run()
+    app.selectbox(key="ask.live_model").set_value("nesia-mini").run()
     assert "live_base" not in app.query_params
-    app.selectbox(key="live.live_model").set_value("classifier").run()
-    assert app.selectbox(key="live.live_base").value == "" and not charts(app)
+    app.selectbox(key="ask.live_model").set_value("classifier").run()
+    assert app.selectbox(key="ask.live_base").value == "" and not charts(app)
 
 
 def test_a_model_that_does_not_see_the_gap_that_is_read_is_named(ask, tmp_path, monkeypatch):

@@ -63,7 +63,7 @@ def ask(planted_snapshots, cache, monkeypatch):
 
     def opened(text: str = TEXT, folder: Path = cache, **query):
         usual = {"live_view": "sentence", "live_model": "tiny", "beside": "tuned", "whole": text}
-        return opening(planted_snapshots["empty"], folder, monkeypatch)("live", **usual | query)
+        return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return opened
 
@@ -142,7 +142,7 @@ def test_swapped_words_show_what_the_probes_say_then(ask, cache):
     before, after = (ask_sentence(encoder, probes, text)[0] for text in (TEXT, TEXT.replace("is the", "the is", 1)))
     turn = int((before.label != after.label)[:, 1:].sum())
     assert f"{turn} of {2 * LAYERS} probes above chance change" in words(app)
-    app.number_input(key="live.swapped").set_value(0).run()
+    app.number_input(key="ask.swapped").set_value(0).run()
     assert "probes above chance" not in words(app) and link(app, "swapped") is None
 
 
@@ -155,9 +155,9 @@ def test_the_same_word_twice_is_compared_in_both_models(ask):
 
 def test_a_base_is_shown_with_the_model_that_was_fine_tuned_from_it_and_comes_first(ask):
     app = ask(beside="")
-    assert [one.value for one in app.selectbox if one.key in ("live.live_model", "live.beside")] == ["tiny", "tuned"]
+    assert [one.value for one in app.selectbox if one.key in ("ask.live_model", "ask.beside")] == ["tiny", "tuned"]
     app = ask(live_model="tuned", beside="")
-    assert app.selectbox(key="live.beside").value == "tiny"
+    assert app.selectbox(key="ask.beside").value == "tiny"
     assert [one[:6] for one in (text.value for text in app.markdown) if one.startswith("**t")][:2] == ["**tiny", "**tune"]
     alone = ask(beside="-")
     assert not alone.exception and "Distance between the two" not in words(alone)
@@ -165,9 +165,9 @@ def test_a_base_is_shown_with_the_model_that_was_fine_tuned_from_it_and_comes_fi
 
 def test_the_link_keeps_sentence_models_token_and_head(ask):
     app = ask("rome is red")
-    app.selectbox(key="live.attending").set_value(2).run()
-    app.selectbox(key="live.attention_head").set_value(1).run()
-    app.text_input(key="live.second").set_value("paris is blue").run()
+    app.selectbox(key="ask.attending").set_value(2).run()
+    app.selectbox(key="ask.attention_head").set_value(1).run()
+    app.text_input(key="ask.second").set_value("paris is blue").run()
     assert [link(app, name) for name in ("live_view", "live_model", "beside", "whole", "second")] == [
         "sentence",
         "tiny",

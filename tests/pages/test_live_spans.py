@@ -13,7 +13,7 @@ from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import opening, words
 
 TEXT = "Paris is the capital of Italy."
-LISTS = ("live.picker.list1", "live.picker.list2")
+LISTS = ("ask.picker.list1", "ask.picker.list2")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def ask(planted_snapshots, cache, monkeypatch):
 
     def asked(text: str = TEXT, folder: Path = cache, **query):
         usual = {"live_view": "spans", "live_model": "tiny", "words": text}
-        return opening(planted_snapshots["empty"], folder, monkeypatch)("live", **usual | query)
+        return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return asked
 
@@ -92,21 +92,21 @@ def test_equal_words_are_distinguished(ask):
 
 def test_another_sentence_forgets_the_spans_of_the_one_before(ask):
     app = ask(span1="0-1", span2="5-6")
-    app.text_area(key="live.words").set_value("Rome is a city").run()
+    app.text_area(key="ask.words").set_value("Rome is a city").run()
     assert not charts(app) and not app.warning and not link(app, "span1")
 
 
 def test_the_papers_sentences_bring_their_spans(ask):
     app = ask()
     for name, (text, spans) in zip(("(a) smoked toronto", "(b) china today"), SPAN_EXAMPLES.items(), strict=True):
-        app.pills(key="live.figure3").set_value(name).run()
-        assert not app.exception and app.text_area(key="live.words").value == text and len(charts(app)) == 1
+        app.pills(key="ask.figure3").set_value(name).run()
+        assert not app.exception and app.text_area(key="ask.words").value == text and len(charts(app)) == 1
         assert [len(app.pills(key=key).value) for key in LISTS] == [int(one[2]) - int(one[0]) for one in spans]
-        assert "Figure 3 of Tenney et al" in words(app) and app.pills(key="live.figure3").value is None
+        assert "Figure 3 of Tenney et al" in words(app) and app.pills(key="ask.figure3").value is None
 
 
 def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit):
-    app = visit("live", "empty", {"live_view": "spans", "live_model": "tiny"})
+    app = visit("ask", "empty", {"live_view": "spans", "live_model": "tiny"})
     assert "“smoked” (predicate) and “toronto” (argument)" in headline(app)
     app.pills(key=LISTS[1]).set_value([]).run()
     assert link(app, "span2") == NO_SPAN and "predicate" not in headline(app)
@@ -156,8 +156,8 @@ def test_markup_of_strangers_is_text(ask):
 
 def test_both_views_share_the_model_and_keep_what_was_typed(ask):
     app = ask(span1="0-1")
-    app.segmented_control(key="live.live_view").set_value("fact").run()
-    assert not app.exception and app.text_input(key="live.prompt").value
-    app.segmented_control(key="live.live_view").set_value("spans").run()
-    assert app.text_area(key="live.words").value == TEXT and app.selectbox(key="live.live_model").value == "tiny"
+    app.segmented_control(key="ask.live_view").set_value("fact").run()
+    assert not app.exception and app.text_input(key="ask.prompt").value
+    app.segmented_control(key="ask.live_view").set_value("spans").run()
+    assert app.text_area(key="ask.words").value == TEXT and app.selectbox(key="ask.live_model").value == "tiny"
     assert link(app, "span1") == "0-1"

@@ -14,7 +14,7 @@ TEXT = "Rocky Balboa was born in Philadelphia."
 def look(visit, tmp_path):
     """Opens the view with a sentence for the tiny model."""
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    return lambda **query: visit("live", "empty", {"live_view": "tokens", "live_model": "tiny", "live_head": "logit_lens", **query})
+    return lambda **query: visit("ask", "empty", {"live_view": "tokens", "live_model": "tiny", "live_head": "logit_lens", **query})
 
 
 @pytest.fixture

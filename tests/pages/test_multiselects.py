@@ -12,7 +12,7 @@ from tests.pages.every_tab import links_to_tabs
 from tests.store.planted import PlantedRun, plant_runs
 
 #: Pages without a multiselect of this store's models or facts.
-WITHOUT = ("reproduction", "methods", "pipeline", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
+WITHOUT = ("papers", "methods", "grammar", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
 MODELS = ("base", *(f"tuned-{n}" for n in range(7)))
 
 
@@ -57,7 +57,7 @@ def menus(monkeypatch) -> dict[str, list]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in WITHOUT])
 def test_a_multiselect_accepts_a_link_with_all_of_its_options(look, menus, page):
-    first = {"live": {"live_model": "tiny-0", "live_head": "logit_lens"}, "facts": {"model": "tuned-0"}}.get(page, {})
+    first = {"ask": {"live_model": "tiny-0", "live_head": "logit_lens"}, "facts": {"model": "tuned-0"}}.get(page, {})
     assert not look(page, **first).exception and menus
     every = {
         field: [name for name in options if not str(name).startswith("nesia") or field != "live_models"] for field, options in menus.items()

@@ -165,7 +165,7 @@ def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
     lost, gained = int(counts.get("lost", 0)), int(counts.get("gained", 0))
     assert f"{MINE} lost {lost} that nesia-mini knows and gained {gained}" in said
     pages = {one.proto.page for one in app.main.get("page_link")}
-    assert {"Layer_curves", "Facts", "Compare_models"} <= pages
+    assert {"Layers", "Facts", "Compare_models"} <= pages
     part = found.changed["part"].iloc[0]
     app.button_group(key="own_model.my_part").set_value(part).run()
     table = next(one.value for one in app.dataframe if "model: rank" in one.value.columns)

@@ -42,4 +42,4 @@ def test_a_page_or_a_figure_that_is_not_there_is_named_with_those_that_are(store
     with pytest.raises(FigureError, match=r"got a link to Curves; expected one of Edge_sentences, .*, or none for Home"):
         page_figure("Curves?k=1", "layer-curves")
     with pytest.raises(FigureError, match="got the figure curve; expected one of layer-curves"):
-        page_figure("Layer_curves", "curve")
+        page_figure("Layers", "curve")

@@ -18,7 +18,7 @@ from tests.store.planted import SEVERAL, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
-NEEDS_RESULTS = ("home", "layer_curves", "facts")
+NEEDS_RESULTS = ("home", "layers", "facts")
 
 
 def charts(app) -> list[dict]:
@@ -26,7 +26,7 @@ def charts(app) -> list[dict]:
 
 
 @pytest.mark.parametrize("store", ["empty", "several"])
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "live"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "ask"])
 def test_a_page_opens_without_an_error(visit, page, store):
     """Every tab on the richer store, the first on the other; the process that loads no torch opens the first on one model."""
     tabs = links_to_tabs(page)[: None if store == "several" else 1]
@@ -49,7 +49,7 @@ def test_an_improbable_cell_of_a_grid_is_dark_on_a_dark_page_and_light_on_a_ligh
 def test_a_damaged_results_file_is_named_without_a_traceback(visit, own_snapshot, monkeypatch):
     broken = next(own_snapshot.rglob("predictions-*.parquet"))
     broken.write_bytes(broken.read_bytes()[:100])
-    app = visit("layer_curves", run=False)
+    app = visit("layers", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
     app.run()
     assert not app.exception
@@ -60,7 +60,7 @@ def test_a_results_file_of_another_version_is_a_warning_and_the_rest_is_shown(vi
     with monkeypatch.context() as older:
         older.setattr(parquet, "VERSIONS", dict.fromkeys(parquet.VERSIONS, 0))
         plant_runs(own_snapshot / "older", SEVERAL[1:2])
-    app = visit("layer_curves", run=False)
+    app = visit("layers", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
     app.run()
     assert not app.exception
@@ -86,12 +86,12 @@ def test_a_results_file_that_is_damaged_while_the_app_runs_is_left_out_and_named
     path.write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
     # As bits on a disk change, unseen.
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert not app.switch_page("pages/4_Facts.py").run().exception
+    assert not app.switch_page("pages/5_Facts.py").run().exception
     assert "predictions" in app.run().warning[0].value and "Only counts are stored" in words(app)
 
 
 def test_pages_that_ask_no_model_and_an_example_on_home_do_not_load_torch(planted_snapshots, tmp_path):
-    pages = [path for page, path in PAGES.items() if page != "live"]
+    pages = [path for page, path in PAGES.items() if page != "ask"]
     # The process takes what makes pages quick in tests from the tests.
     code = f"""
 import sys
@@ -126,7 +126,7 @@ def test_every_figure_has_a_table_downloads_and_a_stamp(visit, page):
 
 
 def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
-    app = visit("layer_curves", query={"metric": "p_at_7", "models": "<b>gone</b>"})
+    app = visit("layers", query={"metric": "p_at_7", "models": "<b>gone</b>"})
     assert not app.exception
     assert any("metric" in note.value for note in app.info)
     assert any("gone" in note.value and "<b>" not in note.value for note in app.info)
@@ -134,18 +134,18 @@ def test_invalid_values_in_a_link_are_ignored_with_a_message(visit):
 
 
 def test_a_choice_is_written_to_the_link_and_survives_a_change_of_page(visit):
-    app = visit("layer_curves", "several")
-    app.multiselect(key="layer_curves.models").set_value(["other-bert"]).run()
+    app = visit("layers", "several")
+    app.multiselect(key="layers.models").set_value(["other-bert"]).run()
     assert app.query_params["models"] == "other-bert"
     app.switch_page(PAGES["facts"]).run()
-    app.switch_page(PAGES["layer_curves"])
+    app.switch_page(PAGES["layers"])
     app.query_params.clear()
     app.run()
-    assert app.multiselect(key="layer_curves.models").value == ["other-bert"]
+    assert app.multiselect(key="layers.models").value == ["other-bert"]
 
 
 def test_the_curve_page_counts_what_the_store_holds(visit):
-    app = visit("layer_curves", query={"average": "micro"})
+    app = visit("layers", query={"average": "micro"})
     (figure,) = charts(app)
     (line,) = [trace for trace in figure["data"] if trace.get("customdata")]
     # planted_rank: of the ten T-REx facts at layer 3, numbers 0, 4 and 8 are lost; the others have max(1, x // 82).
@@ -157,7 +157,7 @@ def test_the_curve_page_counts_what_the_store_holds(visit):
 
 def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(visit):
     app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"})
-    app.switch_page(PAGES["layer_curves"])
+    app.switch_page(PAGES["layers"])
     app.query_params.clear()
     app.run()
     link = next(link.proto for link in app.get("page_link") if link.proto.label == "Show these facts")
@@ -168,7 +168,7 @@ def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(v
 
 
 def test_filters_that_keep_no_fact_say_so(visit):
-    app = visit("layer_curves", query={"probe_sets": "trex", "exposures": "held out", "in_subject": "yes"})
+    app = visit("layers", query={"probe_sets": "trex", "exposures": "held out", "in_subject": "yes"})
     assert not app.exception
     assert any("No facts are left" in note.value for note in app.info)
 

@@ -72,7 +72,7 @@ def table_of(app, *columns: str):
 
 @pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})])
 def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
-    app = look("pipeline", edge_models="nesia-mini", **query)
+    app = look("grammar", edge_models="nesia-mini", **query)
     (last,) = [one for one in traces(charts(app)[1], "nesia-mini") if one["mode"] == "markers"]
     (first,) = traces(charts(app)[1], "nesia-mini: P(0)")
     wanted = [mean_f1(task, **more) for task in (POS, SRL, ROLES)]
@@ -86,7 +86,7 @@ def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more
 
 
 def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_is_empty(look):
-    app = look("pipeline")
+    app = look("grammar")
     table = table_of(app, "expected_layer", "name")
     ours = table[table["model"] == "nesia-mini"].set_index("name")
     gains = np.diff(mean_f1(SRL))
@@ -101,20 +101,20 @@ def test_the_expected_layer_is_that_of_the_scores_and_one_that_is_not_resolved_i
 
 
 def test_the_paper_is_shown_by_share_of_depth_and_can_be_left_out(look):
-    app = look("pipeline")
+    app = look("grammar")
     table = table_of(app, "expected_layer", "name").set_index(["name", "model"])
     assert table.loc[("Part of speech", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
     assert table.loc[("Proto-roles", "BERT-base (published)"), "f1_last"] == pytest.approx(0.8352)
     assert "share of depth" in json.dumps(charts(app)[0]["layout"])
-    curve = traces(charts(look("pipeline", edge_tab="layers"))[1], "BERT-base (published)")[0]
+    curve = traces(charts(look("grammar", edge_tab="layers"))[1], "BERT-base (published)")[0]
     assert numbers(curve["y"]) == pytest.approx(list(PublishedEdges.read().task("pos").f1["base"]))
-    alone = whole(look, "pipeline", published="0", edge_models="nesia-mini")
+    alone = whole(look, "grammar", published="0", edge_models="nesia-mini")
     assert "published" not in json.dumps(charts(alone)) and "layer (0 = embeddings)" in json.dumps(charts(alone)[0]["layout"])
 
 
 @pytest.mark.parametrize("mode", ["at", "selectivity"])
 def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(look, mode):
-    figure = charts(look("pipeline", layerwise=mode, edge_models="nesia-mini", edge_tab="layers"))[1]
+    figure = charts(look("grammar", layerwise=mode, edge_models="nesia-mini", edge_tab="layers"))[1]
     (curve, *_) = traces(figure, "nesia-mini")
     wanted = (
         f1(PlantedEdgeRun(kind="at", codes=True))
@@ -127,26 +127,26 @@ def test_the_switch_shows_each_layer_alone_and_what_is_left_of_control_labels(lo
 
 
 def test_compression_is_shown_with_the_uniform_code(look):
-    figure = charts(look("pipeline", layerwise="compression", edge_tab="layers"))[1]
+    figure = charts(look("grammar", layerwise="compression", edge_tab="layers"))[1]
     (curve,) = traces(figure, "nesia-mini")
     assert len(numbers(curve["y"])) == 5 and min(numbers(curve["y"])) > 1
     assert [shape["y0"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"] == [1.0]
 
 
 def test_bars_are_the_weights_of_the_probe_on_all_layers_and_its_gains(look):
-    app = look("pipeline", edge_models="nesia-mini", edge_tab="layers")
+    app = look("grammar", edge_models="nesia-mini", edge_tab="layers")
     weights, gains = (traces(charts(app)[2], name)[0] for name in ("mixing weight", "gain in F1"))
     assert sum(numbers(weights["customdata"])) == pytest.approx(1.0) and max(numbers(weights["y"])) == pytest.approx(1.0)
     assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
-    table = look("pipeline", edge_models="nesia-mini", normed="1", edge_tab="layers")
+    table = look("grammar", edge_models="nesia-mini", normed="1", edge_tab="layers")
     assert traces(charts(table)[2], "mixing weight × norm")
-    paper = look("pipeline", bars_of="BERT-large (published)", edge_tab="layers")
+    paper = look("grammar", bars_of="BERT-large (published)", edge_tab="layers")
     assert not traces(charts(paper)[2], "mixing weight") and "not published as numbers" in said(paper)
     assert numbers(traces(charts(paper)[2], "gain in F1")[0]["customdata"])[1] == pytest.approx(91.66 - 88.51)
 
 
 def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
-    app = look("pipeline", edge_tab="order")
+    app = look("grammar", edge_tab="order")
     heat, unknown = charts(app)[1]["data"]
     assert heat["text"] == [["", "◀", ""], ["▶", "", ""], ["", "", ""]]
     assert sorted(zip(unknown["x"], unknown["y"], strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
@@ -158,7 +158,7 @@ def test_pairs_of_tasks_have_an_order_or_are_said_to_have_none(look):
 
 
 def test_a_task_label_by_label(look):
-    app = look("pipeline", labels_of="srl", edge_models="nesia-mini", edge_tab="order")
+    app = look("grammar", labels_of="srl", edge_models="nesia-mini", edge_tab="order")
     table = table_of(app, "label", "counts").set_index("label")
     run = [run for run in RUNS if run.task is SRL and run.model == "nesia-mini" and run.kind == "cumulative" and run.encoder == "trained"]
     place = SRL.labels.index("ARG1")
@@ -174,7 +174,7 @@ def test_a_task_label_by_label(look):
 
 
 def test_a_number_opens_its_targets_in_the_same_choice(look):
-    app = look("pipeline", edge_models="nesia-mini", edge_part="test", unseen="1", labels_of="srl", edge_tab="order")
+    app = look("grammar", edge_models="nesia-mini", edge_part="test", unseen="1", labels_of="srl", edge_tab="order")
     targets = [one.proto.query_string for one in app.main.get("page_link")]
     wanted = {"trace_model=nesia-mini", "trace_part=test", "trace_unseen=1"}
     assert len(targets) == 2 and all(wanted <= set(query.split("&")) for query in targets)
@@ -183,18 +183,18 @@ def test_a_number_opens_its_targets_in_the_same_choice(look):
 
 def test_names_that_are_not_stored_are_ignored(look):
     query = {"edge_models": ["nobody", "nesia-mini"], "edge_tasks": "none"}
-    app = look("pipeline", **query)
+    app = look("grammar", **query)
     assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 2
 
 
 def test_without_probes_the_page_names_the_command(visit):
-    app = EveryTab([visit("pipeline", "one model", tab) for tab in links_to_tabs("pipeline")])
+    app = EveryTab([visit("grammar", "one model", tab) for tab in links_to_tabs("grammar")])
     assert not app.exception and COMMAND in words(app) and not charts(app)
 
 
 def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch):
     one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
-    app = whole(opening(one, tmp_path / "cache", monkeypatch), "pipeline")
+    app = whole(opening(one, tmp_path / "cache", monkeypatch), "grammar")
     assert not app.exception and "An order needs cumulative probes of at least two tasks" in said(app)
 
 
@@ -202,7 +202,7 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     broken = plant_edge_runs(tmp_path / "broken", [PlantedEdgeRun()])
     path = next(broken.rglob("edge_scores-*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
-    app = opening(broken, tmp_path / "cache", monkeypatch)("pipeline")
+    app = opening(broken, tmp_path / "cache", monkeypatch)("grammar")
     assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
 
 
@@ -212,19 +212,19 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
     look = opening(both, tmp_path / "cache", monkeypatch)
     facts = {
         trace["name"].split(" · ")[0]: trace["line"]["color"]
-        for trace in charts(look("layer_curves"))[0]["data"]
+        for trace in charts(look("layers"))[0]["data"]
         if trace.get("mode") == "lines+markers"
     }
-    probes = {trace["name"]: trace["marker"]["color"] for trace in charts(look("pipeline"))[0]["data"] if trace["mode"] == "markers"}
+    probes = {trace["name"]: trace["marker"]["color"] for trace in charts(look("grammar"))[0]["data"] if trace["mode"] == "markers"}
     assert facts["nesia-mini"] == probes["nesia-mini"]
     assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
-    menu = look("layer_curves").sidebar.multiselect(key="layer_curves.models")
+    menu = look("layers").sidebar.multiselect(key="layers.models")
     assert "own" not in menu.options, "it was asked no facts"
 
 
 def test_a_link_with_too_many_models_lists_those_that_are_ignored(tmp_path, monkeypatch):
     models = [f"model-{number}" for number in range(6)]
     crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
-    app = opening(crowd, tmp_path / "cache", monkeypatch)("pipeline", edge_models=models)
-    assert not app.exception and app.sidebar.multiselect(key="pipeline.edge_models").value == models[:4]
+    app = opening(crowd, tmp_path / "cache", monkeypatch)("grammar", edge_models=models)
+    assert not app.exception and app.sidebar.multiselect(key="grammar.edge_models").value == models[:4]
     assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)

@@ -106,7 +106,7 @@ def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):
     assert "base_last" not in table_with(alone, "best_inner", "caption") and "Against nesia-mini" not in plain(alone)
 
 
-@pytest.mark.parametrize("page", ["home", "layer_curves", "relations", "compare", "heads"])
+@pytest.mark.parametrize("page", ["home", "layers", "relations", "compare", "heads"])
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_a_headline_says_whether_it_is_macro_or_micro(look, page, average):
     app = whole(look, page, **({"average": average} if page != "compare" else {}))
@@ -127,7 +127,7 @@ def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_p
 
     small, large = snapshot(60, "shop"), snapshot(1000, "shop")
     low, high = binomtest(30, 60).proportion_ci(method="wilson")
-    for page in ("layer_curves", "relations", "compare", "heads"):
+    for page in ("layers", "relations", "compare", "heads"):
         app = look(page, snapshot=small, model="tuned", probe_set="shop")
         assert not app.exception
         kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
@@ -206,7 +206,7 @@ def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_
     assert any("no yardstick for the others" in text.value for text in app.caption)
     lines = {
         trace["name"]: trace["line"]["dash"]
-        for trace in charts(look("layer_curves", snapshot=snapshot))[0]["data"]
+        for trace in charts(look("layers", snapshot=snapshot))[0]["data"]
         if "customdata" in trace
     }
     assert lines == {"nesia-mini": "solid", "QA-SQuAD-1 ?": "solid", "more-text (control)": "longdash"}

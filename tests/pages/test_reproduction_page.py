@@ -57,7 +57,7 @@ def plant_family(folder: Path) -> Path:
 def open_page(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         visit = opening(plant_family(tmp_path_factory.mktemp("family")), tmp_path_factory.mktemp("cache"), patch)
-        yield lambda **query: visit("reproduction", **query)
+        yield lambda **query: visit("papers", **query)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_table_1_says_what_was_read_probed_and_left_out(as_it_opens):
 def test_figures_are_drawn_with_the_models_that_are_there_and_links_to_its_view(open_page):
     app = open_page(paper_tab="figures")
     for figure in (PAPER.figure(number) for number in (2, 4, 9, 14)):
-        app.selectbox(key="reproduction.figure").set_value(figure.number).run()
+        app.selectbox(key="papers.figure").set_value(figure.number).run()
         assert not app.exception, figure.number
         specs = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
         assert len(specs) == len(figure.ranks)
@@ -165,6 +165,6 @@ OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [
 def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(tmp_path, monkeypatch, figure):
     snapshot = plant_runs(tmp_path / "own", [PlantedRun("mine", probe_set="own", facts=OWN)])
     look = opening(snapshot, tmp_path / "cache", monkeypatch)
-    app = every_tab(partial(look, "reproduction"), "paper_tab", tuple(TABS), figure=figure)
+    app = every_tab(partial(look, "papers"), "paper_tab", tuple(TABS), figure=figure)
     assert not app.exception
     assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()

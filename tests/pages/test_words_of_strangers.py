@@ -175,19 +175,19 @@ def markup_of(text: str) -> tuple[str, ...]:
 #: Page, what its link has, and on a page of one probe set that set: all names are attacks, those of T-REx but its own.
 VISITS = [
     ("home", {}, ""),
-    ("layer_curves", {}, ""),
+    ("layers", {}, ""),
     ("relations", {"model": "tuned", "against_base": "1"}, "set"),
     ("compare", {"tuned": "tuned"}, "set"),
     ("facts", {"model": "tuned", "part": "lost", "versus": "base"}, "trex"),
     ("facts", {"model": "base", "text": ATTACK}, "set"),
-    ("reproduction", {}, ""),
+    ("papers", {}, ""),
     ("methods", {}, ""),
     # What is not stored is named.
     ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}, ""),
     ("relations", {"model": "base", "relations": "gone"}, "trex"),
     ("compare", {"tuned": "gone", "versus_model": "gone"}, "set"),
     ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}, "set"),
-    ("reproduction", {"family": "gone", "figure": "2"}, ""),
+    ("papers", {"family": "gone", "figure": "2"}, ""),
 ]
 
 
@@ -197,7 +197,7 @@ def test_no_page_shows_a_strangers_words_as_markup(texts_of, hostile, page, quer
     if probe_set:
         query["probe_set"] = "trex" if probe_set == "trex" else named("set")
     shown = texts_of(page, query, hostile[0])
-    assert page in ("layer_curves", "methods") or any("evil" in text for _, text in shown)
+    assert page in ("layers", "methods") or any("evil" in text for _, text in shown)
     assert {(where, text, acts) for where, text in shown if (acts := markup_of(text))} == set()
 
 
@@ -220,8 +220,8 @@ def hostile_edges(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("pipeline", {"labels_of": "srl", "edge_models": ATTACK}),
-        ("pipeline", {"layerwise": "compression", "edge_tasks": "srl"}),
+        ("grammar", {"labels_of": "srl", "edge_models": ATTACK}),
+        ("grammar", {"layerwise": "compression", "edge_tasks": "srl"}),
         ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
         ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],
@@ -248,7 +248,7 @@ def test_the_check_of_this_file_sees_every_attack():
 )
 def test_the_live_page_shows_the_texts_of_a_link_unchanged(visit, tmp_path, query):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    app = visit("live", "empty", {"live_model": "tiny", "live_head": "logit_lens"} | query)
+    app = visit("ask", "empty", {"live_model": "tiny", "live_head": "logit_lens"} | query)
     assert not app.exception
     shown = [one for part in app._tree.children.values() for one in walk(part)]
     assert {(where, text, acts) for where, text in shown if (acts := markup_of(text))} == set()

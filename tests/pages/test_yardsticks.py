@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("few_suffice", "unfolded")
 FACTS = planted_facts("trex")
 MODES = ("majority", "swapped")
 #: Page -> the field of its mode.
-FIELDS = {"layer_curves": "minus", "relations": "map_minus", "compare": "pair_minus"}
+FIELDS = {"layers": "minus", "relations": "map_minus", "compare": "pair_minus"}
 
 
 def majority() -> dict[str, float]:
@@ -44,7 +44,7 @@ def drawn_at_nought(chart: dict) -> list[str]:
     return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
 
 
-@pytest.mark.parametrize(("page", "mode"), [("layer_curves", "majority"), ("relations", "swapped"), ("compare", "majority")])
+@pytest.mark.parametrize(("page", "mode"), [("layers", "majority"), ("relations", "swapped"), ("compare", "majority")])
 def test_a_mode_is_in_the_link_and_in_the_figure_and_in_its_stamp(look, page, mode):
     query = {FIELDS[page]: mode, **({"model": "nesia-mini"} if page == "relations" else {})}
     app = look(page, **query)
@@ -57,7 +57,7 @@ def test_a_mode_is_in_the_link_and_in_the_figure_and_in_its_stamp(look, page, mo
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_planted_ranks(look, mode):
-    app = look("layer_curves", models="nesia-mini", average="micro", minus=mode)
+    app = look("layers", models="nesia-mini", average="micro", minus=mode)
     row = table_with(app, "above_majority", "above_swapped", "swapped_n").set_index("layer").loc[3]
     (line,) = [trace for trace in charts(app)[0]["data"] if "customdata" in trace]
     shown = row["above_majority"] if mode == "majority" else row["above_swapped"]
@@ -76,8 +76,8 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
 @pytest.mark.parametrize(
     ("page", "query", "reason"),
     [
-        ("layer_curves", {"metric": "p_at_10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
-        ("layer_curves", {"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
+        ("layers", {"metric": "p_at_10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("layers", {"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
         ("relations", {"k": "10", "map_minus": "majority"}, "only from P@1 and P@1 among answers"),
         ("compare", {"k": "100", "pair_minus": "majority"}, "only from P@1 and P@1 among answers"),
     ],
@@ -91,24 +91,24 @@ def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_d
 
 
 def test_the_baselines_are_drawn_once_for_all_models(look):
-    (chart,) = charts(look("layer_curves"))
+    (chart,) = charts(look("layers"))
     names = named_ends(chart)
     assert names.count("majority answer") == 1 and len([n for n in names if n.startswith("majority")]) == 1
     assert {"nesia-mini", "QA-SQuAD-1 ?", "control"} <= set(names)
     assert names.count("swapped subject") == 3
-    among = charts(look("layer_curves", metric="answer_p_at_1"))[0]
+    among = charts(look("layers", metric="answer_p_at_1"))[0]
     assert {"majority answer", "chance"} <= set(named_ends(among))
 
 
 def test_the_point_behind_a_curve_is_in_the_link(look):
     run = next(run for run in FAMILY if run.model == "nesia-mini-control")
     query = {"point_run": run.run_id, "point_layer": "2"}
-    app = look("layer_curves", **query)
-    assert app.selectbox(key="layer_curves.point_run").value == run.run_id
+    app = look("layers", **query)
+    assert app.selectbox(key="layers.point_run").value == run.run_id
     assert "at layer 2" in plain(app)
-    app.select_slider(key="layer_curves.point_layer").set_value(1).run()
+    app.select_slider(key="layers.point_layer").set_value(1).run()
     assert app.query_params["point_layer"] in ("1", ["1"])
-    gone = look("layer_curves", point_run="gone", point_layer="77")
+    gone = look("layers", point_run="gone", point_layer="77")
     assert not gone.exception and "at layer 3" in plain(gone)
 
 

@@ -68,9 +68,9 @@ class Turned(NamedTuple):
 
 _FIGURE = ".js-plotly-plot .main-svg"
 OURS = {
-    "Layer curves": Turned("/Layer_curves", "radio", ("any", "no"), _FIGURE),
+    "Layer curves": Turned("/Layers", "radio", ("any", "no"), _FIGURE),
     "Compare models": Turned("/Compare_models", "radio", ("any", "no"), _FIGURE),
-    "Reproduction": Turned("/Reproduction", "tab", ("Claims of the text", "Tables 1 to 3"), "h1"),
+    "Papers": Turned("/Papers", "tab", ("Claims of the text", "Tables 1 to 3"), "h1"),
 }
 _BARE = Turned("/", "radio", ("one", "two"), _FIGURE)
 

@@ -18,21 +18,21 @@ from probing.core.registry import REPOSITORY
 #: Page -> its file.
 PAGES = {
     "Home": "app.py",
-    "Layer curves": "pages/1_Layer_curves.py",
+    "Layer curves": "pages/2_Layers.py",
     "Relations": "pages/2_Relations.py",
     "Compare models": "pages/3_Compare_models.py",
-    "Facts": "pages/4_Facts.py",
+    "Facts": "pages/5_Facts.py",
     "Decoding heads": "pages/7_Decoding_heads.py",
-    "Pipeline": "pages/8_Pipeline.py",
+    "Grammar": "pages/4_Grammar.py",
     "Edge sentences": "pages/10_Edge_sentences.py",
     "Sentence probes": "pages/11_Sentence_probes.py",
     "What fine-tuning changed": "pages/12_What_fine_tuning_changed.py",
     "Forgetting": "pages/13_Forgetting.py",
-    "Your model": "pages/14_Your_model.py",
-    "Reproduction": "pages/6_Reproduction.py",
-    "Methods and data": "pages/9_Methods_and_data.py",
+    "Your model": "pages/6_Your_model.py",
+    "Papers": "pages/7_Papers.py",
+    "Methods and data": "pages/8_Methods.py",
     # Last: it loads a model, which stays.
-    "Live": "pages/5_Live.py",
+    "Live": "pages/1_Ask.py",
 }
 _TUNED = [f"bert-base-uncased-{name}" for name in ("qa-squad-2", "mlm-squad", "rank-msmarco", "mlm-msmarco")]
 #: Page -> kind and key of the widget that its reader turns most, and values that it does not have at first.
@@ -42,7 +42,7 @@ TURNED: dict[str, tuple[str, str, list[Any]]] = {
     "Relations": ("selectbox", "relations.model", _TUNED),
     "Compare models": ("selectbox", "compare.tuned", _TUNED),
     "Facts": ("selectbox", "facts.relation", ["P19", "P36", "P103", "P37"]),
-    "Reproduction": ("button_group", "reproduction.paper", ["edge-probing", "interplay", "forgetting"]),
+    "Papers": ("button_group", "reproduction.paper", ["edge-probing", "interplay", "forgetting"]),
 }
 _WARM_UPS = 2
 

@@ -8,7 +8,7 @@ from probing.ui.frame.selection import OVERVIEW, declared, one_of
 METRICS = ("p_at_1", "p_at_10", "p_at_100", "mrr", "answer_p_at_1")
 
 
-@declared("layer_curves", *OVERVIEW)
+@declared("layers", *OVERVIEW)
 @dataclass(frozen=True)
 class CurvesSelection:
     """The page's own choices.

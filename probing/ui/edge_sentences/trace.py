@@ -70,7 +70,7 @@ def draw(shown: Shown, sentence: str) -> None:
         _others(shown, others, sentence)
     _table(shown, kept)
     whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
-    navigation.link("pipeline", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
+    navigation.link("grammar", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
 
 
 def _others(shown: Shown, others: pd.DataFrame, sentence: str) -> None:

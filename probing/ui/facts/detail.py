@@ -100,7 +100,7 @@ def _leaf(view: View, fact_id: str, beside: list[str]) -> None:
         fact = view.read(fact_of, fact_id).iloc[0]
         others = tuple(name for name in beside if name != view.chosen.model)
         navigation.link(
-            "live",
+            "ask",
             "Ask live",
             prompt=fact["prompt"],
             watch=fact["object"],

@@ -210,7 +210,7 @@ def _shortcuts(view: View, run_id: str, wanted: dict, total: int, page: int, pag
                 kwargs={"afresh": True, **selection.ALL_FACTS, "probe_set": fact["probe_set"], "fact": fact["fact_id"]},
             )
         else:
-            navigation.link("live", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)
+            navigation.link("ask", "Rocky Balboa", icon=":material/sports_mma:", prompt=ROCKY, watch="philadelphia", mask=1)
         if pages > 1:
             st.button(
                 "Back",

@@ -8,39 +8,43 @@ import streamlit as st
 
 from probing.core.registry import REPOSITORY
 from probing.ui.frame import selection
-from probing.ui.widgets.markdown import Markdown
+from probing.ui.widgets.markdown import Markdown, filled
 
 #: Heading in the sidebar -> its pages: page file -> (name in links, title, icon). Missing files get no link.
 GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
-    "Try it": {
+    "Explore": {
         "app.py": ("home", "Home", ":material/home:"),
-        "pages/5_Live.py": ("live", "Live", ":material/edit_note:"),
-    },
-    "Facts": {
-        "pages/1_Layer_curves.py": ("layer_curves", "Layer curves", ":material/show_chart:"),
+        "pages/1_Ask.py": ("ask", "Ask", ":material/edit_note:"),
+        "pages/2_Layers.py": ("layers", "Layers", ":material/layers:"),
         "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
-        "pages/4_Facts.py": ("facts", "Facts", ":material/fact_check:"),
-        "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
         "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
-    },
-    "Grammar": {
-        "pages/8_Pipeline.py": ("pipeline", "Pipeline", ":material/account_tree:"),
-        "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
-    },
-    "Sentences": {
-        "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
-    },
-    "Fine-tuning": {
+        "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
         "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
+        "pages/4_Grammar.py": ("grammar", "Grammar", ":material/account_tree:"),
+        "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
+        "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
+        "pages/5_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     },
-    "Your model": {
-        "pages/14_Your_model.py": ("own_model", "Your model", ":material/upload_file:"),
+    "Yours": {
+        "pages/6_Your_model.py": ("own_model", "Your model", ":material/upload_file:"),
     },
-    "Papers": {
-        "pages/6_Reproduction.py": ("reproduction", "Reproduction", ":material/balance:"),
-        "pages/9_Methods_and_data.py": ("methods", "Methods and data", ":material/menu_book:"),
+    "Reference": {
+        "pages/7_Papers.py": ("papers", "Papers", ":material/balance:"),
+        "pages/8_Methods.py": ("methods", "Methods", ":material/menu_book:"),
     },
+}
+#: Page -> the question that the next page in the order of the sidebar answers.
+NEXT = {
+    "home": ("ask", "What does each layer say to your own sentence?"),
+    "ask": ("layers", "At which layer does knowledge appear?"),
+    "layers": ("compare", "What did fine-tuning forget?"),
+    "compare": ("grammar", "Where is grammar?"),
+    "grammar": ("facts", "One fact through all layers"),
+    "facts": ("own_model", "What did your own model forget?"),
+    "own_model": ("papers", "What of the papers holds here?"),
+    "papers": ("methods", "What does each word mean?"),
+    "methods": ("home", "Back to the first page"),
 }
 PAGES = {path: page for pages in GROUPS.values() for path, page in pages.items()}
 
@@ -57,7 +61,7 @@ def sidebar_links() -> None:
         for heading, pages in GROUPS.items():
             there = {path: page for path, page in pages.items() if (REPOSITORY / path).is_file()}
             if there:
-                st.header(heading, anchor=False)
+                st.caption(heading)
             for path, (page, words, icon) in there.items():
                 st.page_link(path, label=Markdown(words), icon=icon, query_params=selection.link_to(page) or None)
 
@@ -74,6 +78,13 @@ def link(page: str, label: str, *, icon: str | None = None, afresh: bool = False
     """
     path, symbol, query = _target(page, changes, afresh)
     st.page_link(path, label=label, icon=icon or symbol, query_params=query or None)
+
+
+def next_question(page: str) -> None:
+    """Draws the link to the next page, as the last line of a page."""
+    following, question = NEXT[page]
+    with st.container(key="next"):
+        link(following, filled("Next: {question}", question=question), icon=":material/arrow_forward:")
 
 
 def address(page: str, **changes: Any) -> str:

@@ -16,6 +16,7 @@ from probing.core.tasks.objectives import CONTROL
 from probing.core.tasks.task_success import Verdict
 from probing.figures.model_looks import Looks, looks_of, marked
 from probing.figures.shown_runs import fit, followed, overlaid, set_name, set_order
+from probing.reports import front
 from probing.reports.runs import one_run_each
 from probing.reports.shown_baselines import shown_baselines
 from probing.reports.task_success import COLUMNS, SHORT, learned, verdicts_by_model
@@ -28,15 +29,16 @@ from probing.ui.frame.selection import RunChoice
 from probing.ui.visits import VISITS
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import Markdown, code, escape, filled, joined, listing
+from probing.ui.widgets.markdown import Markdown, code, escape, filled, listing
 from probing.ui.widgets.task_marks import badge, mark_key, score_words
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
 #: Pages that have no answer to show first; all others call ``View.introduce`` themselves, below theirs.
-WITHOUT_ANSWER = ("own_model", "reproduction", "methods")
+WITHOUT_ANSWER = ("own_model", "papers", "methods")
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,17 @@ class View:
         """Fine-tuned model -> whether it learned its task, without bases; models that were never probed come from the registry."""
         return verdicts_by_model(self.learned)
 
+    @cached_property
+    def clearest(self) -> front.Lost | None:
+        """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one are stored."""
+        if self.database is None or self.runs.empty:
+            return None
+        whole = tuple(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
+        head, probe_set = self.chosen.heads[0], self.chosen.probe_sets[0]
+        runs = self.runs[self.runs["model"].isin(whole)]
+        lost = self.read(front.lost_by_fine_tuning, runs, head, probe_set)
+        return front.clearest(lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned"))
+
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
 
@@ -129,13 +142,13 @@ class View:
         """Fine-tuned model -> its task score in words."""
         return score_words(self.learned)
 
-    def _name(self, model: str) -> str:
+    def name(self, model: str) -> str:
         """A model's short name without a mark; the full name of a model that is not stored."""
         return self.names.get(model, model)
 
     def label(self, model: str) -> str:
         """A model's name in figures and menus, as plain text; a mark shows whether a fine-tuned model learned its task."""
-        return marked(self._name(model), self.verdicts.get(model))
+        return marked(self.name(model), self.verdicts.get(model))
 
     def labelled(self, words: str) -> str:
         """Words with models named as in figures and menus, longest names first, because a base's name is part of the others'."""
@@ -144,13 +157,16 @@ class View:
 
     def called(self, model: str) -> Markdown:
         """A model's name in sentences; a badge shows whether a fine-tuned model learned its task, and its task score."""
-        return escape(self._name(model)) + badge(self._name(model), self.verdicts.get(model), self._scores.get(model, ""))
+        return escape(self.name(model)) + badge(self.name(model), self.verdicts.get(model), self._scores.get(model, ""))
 
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
-        if self._looks.shipped == set(self._looks.names):
-            blocks.notice_at_first(self.page)
         self.contents.links()
+
+    @property
+    def any_head(self) -> bool:
+        """Whether the page shows one model and probe set with all kinds of head."""
+        return _any_head(self.page)
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -207,15 +223,14 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     st.html(Path(__file__).with_name("page.css"))
     ignored = selection.enter(page)
     navigation.follow()
-    with st.sidebar:
-        st.markdown("**BERTnesia Explorer**")
-        navigation.sidebar_links()
-    st.title(escape(question))
     opened, error = None, None
     try:
         opened = page_reads.open_results()
     except StoreError as caught:
         error = caught
+    stored = page_reads.read(stored_models, opened) if opened else None
+    _identity(stored, here=page == "home")
+    st.title(escape(question))
     if opened:
         blocks.left_out_files(page_reads.read(left_out_files, opened))
     runs = one_run_each(page_reads.read(all_runs, opened)) if opened else pd.DataFrame()
@@ -225,22 +240,43 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         elif runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
         if error or runs.empty:
-            navigation.link("live", "Try the Live page")
+            navigation.link("ask", "Try the Live page")
             st.stop()
     chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
-    view = View(page, chosen, opened, runs, Contents(page), page_reads.read(stored_models, opened) if opened else None)
+    view = View(page, chosen, opened, runs, Contents(page), stored)
     if page in WITHOUT_ANSWER:
         view.introduce()
-    with st.sidebar:
-        if len(runs):
+    if len(runs) and not selection.in_bar(page):
+        with st.sidebar:
             _controls(view)
-        with st.container(gap="xsmall"):
-            _full_names(view)
-            blocks.notice_at_hand()
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
     return view
+
+
+def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
+    """Draws the product's name, and the pages.
+
+    Args:
+        models: the stored models; a line says what the demonstration model is, as long as there are only such.
+        here: whether the page has the name, too; a phone has it on every page, because its sidebar is closed.
+    """
+    name = Markdown("**BERTnesia Explorer**")
+    shipped = looks_of(models).shipped if models is not None else ()
+    if models is not None and shipped and (models["model"].isin(shipped) | models["base"].isin(shipped)).all():
+        name = filled("{name} · a small demonstration model, not BERT", name=name)
+    with st.sidebar:
+        st.markdown(name)
+        navigation.sidebar_links()
+    st.html(_MENU, unsafe_allow_javascript=True)
+    with st.container(key="identity-here" if here else "identity"):
+        st.caption(name)
+
+
+def end(view: View) -> None:
+    """Ends a page: the link to the next question."""
+    navigation.next_question(view.page)
 
 
 def _say_unread(ignored: selection.Ignored) -> None:
@@ -340,16 +376,6 @@ def _any_head(page: str) -> bool:
     """Whether a page shows one model and probe set with all kinds of head."""
     used = selection.PAGE_FIELDS[page]
     return "probe_set" in used and "head" not in used
-
-
-def _full_names(view: View) -> None:
-    """Draws the list of full names, which tables, links and the command line use, of models with a shorter name."""
-    if shorter := {model: name for model, name in view.names.items() if name != model}:
-        with st.popover("Full model names", icon=":material/badge:", type="tertiary"):
-            lines = (
-                filled("- {name}: {model}", name=view.called(model), model=code(model)) for model in view.all_colours if model in shorter
-            )
-            st.markdown(joined("\n", lines))
 
 
 def _several(label: str, field: str, view: View, options: list[str], **more) -> None:

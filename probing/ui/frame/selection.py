@@ -235,6 +235,21 @@ def _own(page: str) -> Any:
     return st.session_state.get(f"{_KEY}.{page}") or _OWN[page]()
 
 
+def in_bar(page: str) -> bool:
+    """Whether a page's filters stand in a bar above its figures; the other pages are not moved yet."""
+    return _OWN[page].__module__.startswith("probing.ui.choices.")
+
+
+def value_of(page: str, name: str) -> Any:
+    """What the user chose for a field of a page, shared or its own."""
+    return getattr(current() if name in _SHARED else _own(page), name)
+
+
+def default_of(page: str, name: str) -> Any:
+    """The default of a field of a page."""
+    return _fields_of(page)[name].default
+
+
 def update(*, afresh: bool = False, **changes: Any) -> None:
     """Changes the selection of the open page; for callbacks of buttons.
 
@@ -324,7 +339,7 @@ def bound(
         The value of the widget.
     """
     key = f"{page}.{name}"
-    shown = getattr(current() if name in _SHARED else _own(page), name) if value is None else value
+    shown = value_of(page, name) if value is None else value
     is_tuple = isinstance(_fields_of(page)[name].default, tuple)
     if is_tuple:
         # A link may contain values that the menu does not offer, or too many.

@@ -41,7 +41,7 @@ NO_SPAN = "-"
 OF_EXAMPLE = ","
 
 
-@declared("live", "live_model")
+@declared("ask", "live_model")
 @dataclass(frozen=True)
 class LiveSelection:
     """The page's own choices.

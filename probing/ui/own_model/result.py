@@ -106,7 +106,7 @@ def _links(view: View, found: OwnResult) -> None:
     run: dict[str, Any] = {"head": found.head, "probe_set": found.probe_set}
     with st.container(horizontal=True):
         both = tuple(name for name in (found.base, found.model) if name)
-        navigation.link("layer_curves", "Layer curves", models=both, heads=(found.head,), probe_sets=(found.probe_set,))
+        navigation.link("layers", "Layer curves", models=both, heads=(found.head,), probe_sets=(found.probe_set,))
         navigation.link("facts", "Facts", afresh=True, model=found.model, **run)
         if found.base:
             label = filled("{model} compared with {base}", model=view.label(found.model), base=view.label(found.base))

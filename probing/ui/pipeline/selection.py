@@ -13,7 +13,7 @@ SHOWN = ("cumulative", "at", "selectivity", "compression")
 TABS = {"scores": "Scores", "layers": "Layer by layer", "order": "Order and labels"}
 
 
-@declared("pipeline")
+@declared("grammar")
 @dataclass(frozen=True)
 class PipelineSelection:
     """The page's own choices. An empty string or tuple means the page's default.

@@ -27,7 +27,7 @@ FORGETTING_TABS = {"claims": "Claims of the texts", "tables": "Ours"}
 ALL_PANELS = "all"
 
 
-@declared("reproduction")
+@declared("papers")
 @dataclass(frozen=True)
 class ReproductionSelection:
     """The page's own choices.

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from probing.ui.page_figures import collect
 from probing.ui.widgets import export, tables
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.figure_cache import LazyFigure, for_file, stamped
+from probing.ui.widgets.figure_cache import LazyFigure, for_file, on_page
 from probing.ui.widgets.glossary import help_on
 from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
 from probing.ui.widgets.paper import section
@@ -32,6 +32,12 @@ _HTML = (
 )
 
 
+def sentence(text: Markdown) -> None:
+    """Draws the one computed sentence of a page, above its picture."""
+    with st.container(key="answer"):
+        st.markdown(escape(text))
+
+
 def figure(
     drawn: go.Figure | LazyFigure,
     *,
@@ -39,23 +45,25 @@ def figure(
     stamp: Stamp,
     name: str,
     caption: str = "",
+    how: str = "",
     alt: str = "",
     on_point: Callable[[list], None] | None = None,
     call: str = "",
 ) -> None:
-    """Shows a figure with its table and its downloads.
+    """Shows a figure, one line below it, and the quiet row: how to read it, its data, its files and its link.
 
     Args:
         drawn: the figure, or the function call that draws it, without a stamp.
         table: the numbers shown in the figure.
-        stamp: filters and fingerprint; written below the figure and into every file.
+        stamp: filters and fingerprint; behind "How to read" and in every file.
         name: prefix of the widgets' keys and name of the files, unique on the page.
-        caption: one sentence on how to read it; its markup is escaped unless it is ``Markdown``.
+        caption: at most two lines; its markup is escaped unless it is ``Markdown``.
+        how: how to read it, at any length; stands behind "How to read" and in the caption for papers.
         alt: text for screen readers.
         on_point: called with the ``customdata`` of a point that is clicked.
         call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
     """
-    shown = stamped(drawn, stamp.text)
+    shown = on_page(drawn)
     config = {
         "displaylogo": False,
         "displayModeBar": True,
@@ -73,17 +81,50 @@ def figure(
         st.plotly_chart(shown, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None)
     else:
         st.plotly_chart(shown, config=config, key=key, alt=alt or caption or None)
-    files(drawn, table=table, stamp=stamp, name=name, caption=caption, alt=alt, call=call)
+    files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
 
 
 def files(
-    drawn: go.Figure | LazyFigure, *, table: pd.DataFrame, stamp: Stamp, name: str, caption: str = "", alt: str = "", call: str = ""
+    drawn: go.Figure | LazyFigure,
+    *,
+    table: pd.DataFrame,
+    stamp: Stamp,
+    name: str,
+    caption: str = "",
+    how: str = "",
+    alt: str = "",
+    call: str = "",
 ) -> None:
-    """Shows a figure's caption, its table and its downloads, of which the figure is one; see ``figure``."""
+    """Shows the line below a figure and its quiet row; see ``figure``."""
     collect(name, drawn)
     if caption:
-        st.caption(escape(caption), help=help_on(caption))
-    folded("Table and downloads", partial(_numbers, drawn, Told(table, stamp, name, caption, call), alt), key=f"{name}.files", icon="table")
+        st.caption(escape(caption))
+    _quiet_row(drawn, Told(table, stamp, name, caption, how, call), alt)
+
+
+@st.fragment
+def _quiet_row(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
+    """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the rest of the page."""
+    offered: dict[str, tuple[str, Callable[[], object]]] = {
+        "How to read": ("help", partial(_how, told)),
+        "Data": ("table", partial(_numbers, told)),
+        "Save": ("download", partial(_save, drawn, told, alt)),
+        "Link": ("link", lambda: st.code(section.link(), language=None, wrap_lines=True)),
+    }
+    with st.container(horizontal=True, gap="xsmall", key=f"quiet-{told.name}"):
+        for label, (icon, draw) in offered.items():
+            place = st.popover(label, icon=f":material/{icon}:", type="tertiary", key=f"{told.name}.{label}", on_change="rerun")
+            if place.open:
+                with place:
+                    draw()
+
+
+def _how(told: Told) -> None:
+    """How a figure is read, the terms in it, and where its numbers come from."""
+    text = joined("\n\n", [one for one in (told.how, help_on(f"{told.caption} {told.how}")) if one])
+    if text:
+        st.markdown(text)
+    st.caption(escape(told.stamp.text))
 
 
 @st.fragment
@@ -102,27 +143,31 @@ def folded(label: str, draw: Callable[[], object], *, key: str, icon: str) -> No
             draw()
 
 
-def _numbers(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
-    """The table of a figure and the files of both."""
-    table, stamp, name = told.table, told.stamp, told.name
+def _numbers(told: Told) -> None:
+    """The table of a figure."""
+    table = told.table
     top = table.head(MAX_ROWS)
-    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top))
+    st.dataframe(top, hide_index=True, placeholder=EMPTY, column_config=tables.fitted(top), column_order=tables.telling(top), width=640)
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        _csv(table, stamp, name)
+    _csv(table, told.stamp, told.name)
+
+
+def _save(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
+    """The files of a figure."""
+    section.draw(drawn, told)
+    with st.container(horizontal=True):
         for label, whole, words in _HTML:
             st.download_button(
                 label,
-                partial(_html, drawn, stamp, alt, whole),
-                export.file_name(name, stamp, "-offline.html" if whole else ".html"),
+                partial(_html, drawn, told.stamp, alt, whole),
+                export.file_name(told.name, told.stamp, "-offline.html" if whole else ".html"),
                 "text/html",
-                key=f"{name}.html{'' if whole else '-small'}",
+                key=f"{told.name}.html{'' if whole else '-small'}",
                 on_click="ignore",
                 icon=":material/download:",
                 help=words,
             )
-    section.draw(drawn, told)
 
 
 def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
@@ -175,7 +220,7 @@ def table_with_download(
 
     Args:
         table: the whole table, written to the CSV file.
-        stamp: filters and fingerprint; below the table and in the file.
+        stamp: filters and fingerprint, in the file.
         name: prefix of the widgets' keys and name of the file, unique on the page.
         shown: a version of ``table`` worded for the page, shown in its place.
         column_config: headings and formats; columns are as wide as their longest words.
@@ -185,7 +230,6 @@ def table_with_download(
     styled, config = tables.written(top, column_config)
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     _csv(table, stamp, name)
-    st.caption(escape(stamp.text))
 
 
 def in_words(*paragraphs: Markdown) -> DeltaGenerator:
@@ -231,30 +275,3 @@ def say_ignored(names: list[str], of: str = "these results") -> None:
 def dark() -> bool:
     """Whether the browser has reported a dark theme; for the few figures whose colours cannot follow the theme by themselves."""
     return st.context.theme.type == "dark"
-
-
-#: Session key: the first page of the session; "" once another page has been opened.
-_NOTICE_ON = "probing.notice"
-
-
-def notice_at_first(page: str) -> None:
-    """Shows the notice on the first page of a session, each time it is drawn, until another page is opened."""
-    state = st.session_state
-    if state.setdefault(_NOTICE_ON, page) != page:
-        state[_NOTICE_ON] = ""
-    if state[_NOTICE_ON]:
-        st.markdown(
-            ":small[**nesia-mini is a small demonstration model**, trained with LayerDrop so that its inner layers can be read; BERT was "
-            "not. More in the sidebar.]"
-        )
-
-
-def notice_at_hand() -> None:
-    """Draws a button that opens the notice and the command that probes BERT."""
-    with st.popover("Demonstration model", icon=":material/info:", type="tertiary"):
-        st.markdown(
-            "**nesia-mini is a small demonstration model**, trained in hours on a fully documented corpus. It shows how knowledge moves "
-            "through layers; it does not know what BERT knows. Training left layers out at random (LayerDrop, Fan et al. 2020), so each "
-            "layer learned to be followed by the head: that is why inner layers can be read. To see BERT-base on these pages:"
-        )
-        st.code(BERT_COMMAND, language="shell", wrap_lines=True)

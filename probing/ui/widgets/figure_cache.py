@@ -62,15 +62,13 @@ def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> 
     return LazyFigure(draw, arguments, options)
 
 
-def stamped(wanted: go.Figure | LazyFigure, text: str) -> Drawn:
-    """The figure with its origin written below it, from the cache if possible."""
-    if isinstance(wanted, LazyFigure):
-        return _stamped(wanted.key(), text, wanted)
-    return Drawn(theme.finished(theme.stamp(wanted, text)))
+def on_page(wanted: go.Figure | LazyFigure) -> Drawn:
+    """The figure as a page shows it, from the cache if possible."""
+    return _on_page(wanted.key(), wanted) if isinstance(wanted, LazyFigure) else Drawn(theme.finished(wanted))
 
 
 def for_file(wanted: go.Figure | LazyFigure, text: str) -> go.Figure:
-    """The same as a Plotly figure, to be written to a file."""
+    """The figure with its origin written below it, for a file."""
     return theme.stamped(wanted.figure(), text) if isinstance(wanted, LazyFigure) else theme.stamp(wanted, text)
 
 
@@ -83,10 +81,10 @@ def for_paper(wanted: go.Figure | LazyFigure) -> go.Figure:
 
 
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _stamped(key: str, text: str, _wanted: LazyFigure) -> Drawn:
-    return Drawn(theme.finished(theme.stamped(_wanted.figure(), text)))
+def _on_page(key: str, _wanted: LazyFigure) -> Drawn:
+    return Drawn(theme.finished(_wanted.figure()))
 
 
 def forget() -> None:
     """Empties the cache of figures."""
-    _stamped.clear()
+    _on_page.clear()

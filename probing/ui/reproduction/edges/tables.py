@@ -43,7 +43,7 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 def link_to_pipeline(shown: Shown) -> None:
     """Links to the page that has all controls, if anything of ours is shown."""
     if ours := shown.found.ours:
-        navigation.link("pipeline", "Open with all controls on Pipeline", edge_models=(ours.name,))
+        navigation.link("grammar", "Open with all controls on Pipeline", edge_models=(ours.name,))
 
 
 def _curves(shown: Shown) -> None:

@@ -1,1 +1,1 @@
-"""The part "For a paper" below every figure."""
+"""The part "Save" below every figure."""

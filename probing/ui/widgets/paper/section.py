@@ -1,4 +1,4 @@
-"""The part "For a paper" below every figure: files at the width of a column, and what a caption and a bibliography need."""
+"""The part "Save" below every figure: files at the width of a column, and what a caption and a bibliography need."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from probing.figures.paper.words import caption as caption_of
 from probing.reports.citations import PAPERS, SOFTWARE
 from probing.ui.widgets.export import Stamp, file_name
 from probing.ui.widgets.figure_cache import LazyFigure, for_paper
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper import saver
 from probing.ui.widgets.paper.calls import of_page
 
@@ -31,7 +31,8 @@ class Told:
         table: the numbers shown in it.
         stamp: filters and fingerprint.
         name: prefix of the widgets' keys and name of the files.
-        caption: how to read it; its markup is escaped unless it is ``Markdown``.
+        caption: the line below it; its markup is escaped unless it is ``Markdown``.
+        how: how to read it, at length.
         call: the call of ``results.plot`` that draws it; empty if there is none, and the page's link does.
     """
 
@@ -39,16 +40,16 @@ class Told:
     stamp: Stamp
     name: str
     caption: str
+    how: str
     call: str
 
 
 @st.fragment
 def draw(drawn: go.Figure | LazyFigure, told: Told) -> None:
-    """Draws the switch; what it opens is made when it is on, and a choice in it does not run the page again."""
-    if st.toggle("For a paper", key=f"{told.name}.paper", help="SVG, PNG and PDF at the width of a column, with text of 8 pt."):
-        figure = for_paper(drawn)
-        _files(figure, told)
-        _words(figure, told)
+    """Draws the files of a figure at the width of a column, and what a paper says of it."""
+    figure = for_paper(drawn)
+    _files(figure, told)
+    _words(figure, told)
 
 
 def _files(figure: go.Figure, told: Told) -> None:
@@ -103,7 +104,9 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
 
 def _words(figure: go.Figure, told: Told) -> None:
     """Caption, BibTeX, call and link, each with a button that copies it."""
-    words = caption_of(_plain(told.caption), told.stamp.filters, told.table, figure, told.stamp.data)
+    words = caption_of(
+        _plain(joined(" ", [one for one in (told.caption, told.how) if one])), told.stamp.filters, told.table, figure, told.stamp.data
+    )
     shown = {
         "Caption": (words, None),
         "BibTeX": ("\n\n".join(one.bibtex for one in (SOFTWARE, *PAPERS)), "bibtex"),

@@ -5,7 +5,7 @@ from probing.ui.pipeline import bars, curves, headline, labels, order, rows
 from probing.ui.pipeline.page_view import open_results
 from probing.ui.pipeline.selection import TABS
 
-view = page.open_page("pipeline", "Pipeline", "Where in the layers syntax and meaning appear", needs_results=False)
+view = page.open_page("grammar", "Grammar", "Where in the layers syntax and meaning appear", needs_results=False)
 shown = open_results(view)
 words = headline.draw(shown)
 rows.draw_places(shown, words)

@@ -3,5 +3,5 @@
 from probing.ui.curves import curve
 from probing.ui.frame import page
 
-view = page.open_page("layer_curves", "Layer curves", "What each layer knows")
+view = page.open_page("layers", "Layers", "What each layer knows")
 curve.draw(view)

@@ -1,5 +1,6 @@
 """The example sentences of Home: stored facts, chosen by rule, and their description."""
 
+import math
 from collections.abc import Mapping
 from itertools import groupby, zip_longest
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from probing.figures.shown_runs import set_order
+from probing.figures.tokens.stored_fact import ranks_by_layer, token_rows
 from probing.store.knowledge.one_fact import example_facts, fact_predictions
 from probing.store.knowledge.one_fact import fact as fact_of
-from probing.ui.facts import guesses
+from probing.ui.choices.home import EXAMPLES
 from probing.ui.facts.running_example import rocky
 from probing.ui.frame.page import View
-from probing.ui.home.selection import EXAMPLES
+from probing.ui.widgets.layers.token_grids import Grid
 from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: The wanted kinds of facts in order; each kind is used once before any is used twice.
@@ -42,7 +44,9 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     """
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
     for run_id in runs["run_id"]:
-        tuned = tuple(_tuned_runs(view, run_id).index)
+        runs_of = _tuned_runs(view, run_id)
+        clearest = runs_of[runs_of["model"] == view.clearest.model] if view.clearest else runs_of
+        tuned = tuple((clearest if len(clearest) else runs_of).index)
         for one in view.read(example_facts, run_id, limit=len(EXAMPLES), tuned=tuned).itertuples():
             found[one.kind].append((one.fact_id, run_id))
         if all(found.values()):
@@ -63,44 +67,31 @@ def layers_in_words(layers: list[int]) -> str:
     return f"{'layer' if len(layers) == 1 else 'layers'} {listed}"
 
 
-def line(fact: Mapping[str, Any], rows: pd.DataFrame, guess: pd.DataFrame, model: Markdown) -> Markdown:
-    """The layers' predictions for a fact in words, and those of guessing.
+def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdown:
+    """At which layers each of one or two models gives a word first.
 
     Args:
-        fact: ``object`` and ``label``, its relation.
-        rows: the fact's predictions by layer in one run: ``layer, gold_rank, other_rank``.
-        guess: the result of ``guesses.guess``.
-        model: the run's model.
+        view: the page.
+        answer: the word.
+        firsts: model -> the layers at which the word comes first; the base first.
     """
-    inner = rows[rows["layer"] >= 1].set_index("layer")
-    ranks = inner["gold_rank"] if len(inner) else rows.set_index("layer")["gold_rank"]
-    last = int(ranks.index.max())
-    first = [int(layer) for layer, rank in ranks.items() if rank == 1]
-    best = int(ranks.astype("int64").idxmin())
-    if first:
-        words = filled(
-            "In {model} the right word, **{object}**, comes first at {layers}",
-            model=model,
-            object=fact["object"],
-            layers=layers_in_words(first),
-        )
-        at_end = filled(".") if last in first else filled(", and has rank {rank:,} at the last layer.", rank=int(ranks[last]))
-    else:
-        words = filled("In {model} the right word, **{object}**, comes first at no layer", model=model, object=fact["object"])
-        at_end = filled(
-            ": its best rank is {best:,}, at layer {layer}, and it has rank {rank:,} at the last layer.",
-            best=int(ranks[best]),
-            layer=best,
-            rank=int(ranks[last]),
-        )
-    return joined(" ", [one for one in (joined("", [words, at_end]), guesses.in_words(fact, rows, guess)) if one])
+    words = (filled("**{answer}**", answer=answer), "it")
+    parts = [
+        filled("{model} says {word} at {at}", model=view.name(model), word=word, at=layers_in_words(layers) if layers else "no layer")
+        for (model, layers), word in zip(firsts.items(), words, strict=False)
+    ]
+    return joined("; ", parts) + Markdown(".")
+
+
+def first_layers(rows: pd.DataFrame) -> list[int]:
+    """The layers after the embeddings at which a fact's right word comes first; of one run's ``layer, gold_rank``."""
+    return [int(layer) for layer in rows.loc[(rows["layer"] >= 1) & (rows["gold_rank"] == 1), "layer"]]
 
 
 def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
     """The example's predictions by layer in its model, and in one that was fine-tuned from it, if one is stored fact by fact.
 
-    That is the first (see ``View.telling_first``), without controls, whose last layer lost a fact that the base's last layer knows and an
-    inner layer still finds; if there is none, the first that lost it; if none did, the first of all.
+    That is the one with the clearest finding, if it was asked this fact, else the first in the order of menus; no control.
 
     Returns:
         Model -> rows, see ``one_fact.fact_predictions``; the example's own model first.
@@ -110,10 +101,9 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     models = view.runs.set_index("run_id")["model"]
     rows = {str(models[run_id]): of_run for run_id, of_run in predictions.groupby("run_id")}
     base = str(models[example["run_id"]])
-    order = view.telling_first([model for model in view.colours if model in rows and model != base])
-    lost = [model for model in order if _at_end(rows[base]) == 1 < _at_end(rows[model])]
-    inside = [model for model in lost if (rows[model].query("layer >= 1")["gold_rank"] == 1).any()]
-    return {model: rows[model] for model in (base, *(inside or lost or order)[:1])}
+    clearest = view.clearest.model if view.clearest else ""
+    order = sorted((model for model in view.colours if model in rows and model != base), key=lambda model: model != clearest)
+    return {model: rows[model] for model in (base, *order[:1])}
 
 
 def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
@@ -124,26 +114,13 @@ def _tuned_runs(view: View, run_id: str) -> pd.DataFrame:
     return tuned[~tuned["model"].isin(view.controls)]
 
 
-def _at_end(rows: pd.DataFrame) -> int:
-    """The right word's rank at the last layer."""
-    return int(rows.loc[rows["layer"].idxmax(), "gold_rank"])
-
-
 def what(view: View, model: str) -> str:
     """Whether a model is fine-tuned."""
     return "after fine-tuning" if view.runs.loc[view.runs["model"] == model, "base"].iloc[0] else "before fine-tuning"
 
 
-def beside(view: View, example: Mapping[str, Any], shown: Mapping[str, pd.DataFrame]) -> Markdown:
-    """The right word's rank at the last layer before and after fine-tuning, in a sentence; empty without a fine-tuned model."""
-    if len(shown) < 2:
-        return Markdown("")
-    (base, before), (tuned, after) = shown.items()
-    return filled(
-        "Last layer, rank of **{object}**: {before:,} in {base}, {after:,} in {tuned}.",
-        object=example["object"],
-        before=_at_end(before),
-        after=_at_end(after),
-        base=view.called(base),
-        tuned=view.called(tuned),
-    )
+def grid(view: View, model: str, rows: pd.DataFrame) -> Grid:
+    """The grid of a fact's stored predictions by one model's run, of ``one_fact.fact_predictions``."""
+    right = {int(layer): math.exp(value) for layer, value in zip(rows["layer"], rows["gold_logp"], strict=True)}
+    note = what(view, model)
+    return Grid(view.label(model), token_rows(rows), ranks_by_layer(rows), right, note, tuned=note.startswith("after"))

@@ -4,7 +4,7 @@ from probing.ui.frame import page, selection
 from probing.ui.methods import citation_section, definitions, search, yardsticks
 from probing.ui.methods.selection import TABS
 
-view = page.open_page("methods", "Methods and data", "Methods and data", needs_results=False)
+view = page.open_page("methods", "Methods", "Methods and data", needs_results=False)
 if not search.draw(view):
     with selection.open_tab("methods_tab", TABS, view.page) as tab:
         if tab == "definitions":

@@ -8,7 +8,7 @@ from probing.ui.live.spans import answers
 from probing.ui.live.spans import controls as span_controls
 from probing.ui.live.tokens import view as every_token
 
-view = page.open_page("live", "Live", "Ask every layer", needs_results=False)
+view = page.open_page("ask", "Ask", "Ask every layer", needs_results=False)
 asked = views.chosen(view)
 if asked == "spans":
     chosen = span_controls.draw(view)

@@ -3,4 +3,4 @@
 from probing.ui.frame import page
 from probing.ui.reproduction.page import draw
 
-draw(page.open_page("reproduction", "Reproduction", "The papers' numbers next to ours", needs_results=False))
+draw(page.open_page("papers", "Papers", "The papers' numbers next to ours", needs_results=False))

@@ -1,0 +1,99 @@
+"""The three numbers that the first page begins with."""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from probing.core.tasks.objectives import CONTROL
+from probing.reports.forgetting.prevention import prevention
+from probing.reports.knowledge.precision import precision
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.runs import pairs
+from probing.store.database import Database
+
+
+class Lost(NamedTuple):
+    """Attributes:
+    model: the fine-tuned model.
+    share: lost facts per fact that the base knows.
+    control: the same of the base's control; NaN without one.
+    """
+
+    model: str
+    share: float
+    control: float
+
+
+class Kept(NamedTuple):
+    """Attributes:
+    recipe: the protection.
+    share: known facts that are still known, minus blind guesses.
+    metric, score: of the task.
+    plain_share, plain_score: the same without protection.
+    """
+
+    recipe: str
+    share: float
+    metric: str
+    score: float
+    plain_share: float
+    plain_score: float
+
+
+def beyond_guessing(db: Database, run_id: str, average: str = "macro") -> float:
+    """The last layer's share of right answers minus that of the relation's commonest answer; NaN if it has too few facts for one."""
+    rows = precision(db, (run_id,), (1,), average, last_only=True)
+    return float(rows["above_majority"].iloc[0]) if len(rows) else float("nan")
+
+
+def lost_by_fine_tuning(db: Database, runs: pd.DataFrame, head: str, probe_set: str) -> pd.DataFrame:
+    """What every fine-tuned model lost whose single facts are stored, the largest share first.
+
+    Args:
+        db: the database.
+        runs: the primary runs.
+        head: the kind of head by which all are read.
+        probe_set: the facts that all were asked.
+
+    Returns:
+        The columns of ``transitions`` and share (lost facts per fact that the base knows), is_control; without models whose base knows
+        nothing.
+    """
+    alike = runs[(runs["head"] == head) & (runs["probe_set"] == probe_set)]
+    table = transitions(db, pairs(alike), (1,))
+    table = table[table["kept"] + table["lost"] > 0]
+    controls = set(runs.loc[runs["objective"] == CONTROL, "model"])
+    return table.assign(share=table["lost"] / (table["kept"] + table["lost"]), is_control=table["model"].isin(controls)).sort_values(
+        "share", ascending=False, kind="stable"
+    )
+
+
+def clearest(lost: pd.DataFrame, learned: frozenset[str]) -> Lost | None:
+    """The fine-tuned model with the clearest finding: of those that learned their task the one that lost most, else of all.
+
+    Args:
+        lost: of ``lost_by_fine_tuning``.
+        learned: the models that learned their task.
+    """
+    tuned = lost[~lost["is_control"]]
+    told = tuned[tuned["model"].isin(learned)]
+    first = next(iter((told if len(told) else tuned).itertuples()), None)
+    if first is None:
+        return None
+    control = lost.loc[lost["is_control"] & (lost["base"] == first.base), "share"]
+    return Lost(str(first.model), float(first.share), float(control.iloc[0]) if len(control) else float("nan"))
+
+
+def best_recipe(db: Database) -> Kept | None:
+    """The protection that keeps most facts and that no other recipe of its task beats in both; None if none is stored with a plain one."""
+    points = prevention(db)
+    points = points[~points["control"] & points["score"].notna() & points["kept"].notna()]
+    found = []
+    for _, recipes in points.groupby(["base", "objective", "probe_set", "asked"]):
+        plain, protected = (recipes[recipes["protection"].eq("unprotected") == is_plain] for is_plain in (True, False))
+        best = protected[~protected["dominated"]].sort_values("kept", ascending=False).head(1)
+        if len(plain) and len(best):
+            one, other = best.iloc[0], plain.iloc[0]
+            numbers = (one["kept"], one["metric"], one["score"], other["kept"], other["score"])
+            found.append(Kept(str(one["protection"]), *numbers))
+    return max(found, key=lambda one: one.share, default=None)

@@ -1,0 +1,91 @@
+"""The best words of every layer of one or two models, next to each other: the one token grid of all pages.
+
+A play button and keys read it layer by layer; a click on a word draws its curve over the layers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures import theme
+from probing.figures.tokens.token_grid import percent
+
+_HERE = Path(__file__)
+#: Words are passed as data and become text, never part of the HTML.
+_COMPONENT = st.components.v2.component(
+    "bertnesia_layers",
+    html='<div class="grids-of-words"></div>',
+    css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
+    js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
+)
+#: Words of a layer that are shown; a curve also uses the others.
+COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One model's best words.
+
+    Attributes:
+        model: its name.
+        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer. Places after
+            ``COLUMNS`` are not shown; they complete the words' curves.
+        ranks: layer -> rank of the right answer; empty if none is known.
+        right: layer -> probability of the right answer, for its curve; empty if none is known.
+        note: what the model is.
+        tuned: whether it is the fine-tuned one of two models.
+    """
+
+    model: str
+    tokens: pd.DataFrame
+    ranks: Mapping[int, int] = field(default_factory=dict)
+    right: Mapping[int, float] = field(default_factory=dict)
+    note: str = ""
+    tuned: bool = False
+
+
+def draw(grids: Sequence[Grid], *, answer: str = "", key: str, plays: bool = False) -> None:
+    """Draws the grids next to each other, the last layer on top.
+
+    Args:
+        grids: one or two models.
+        answer: the right word, whose rank is a column; ``""`` if none is known.
+        key: of the widget.
+        plays: whether the grids play by themselves, once in a session of the browser.
+    """
+    _COMPONENT(key=key, data={**data_of(grids, answer), "plays": plays})
+
+
+def data_of(grids: Sequence[Grid], answer: str) -> dict[str, Any]:
+    """What the component draws."""
+    return {"answer": answer, "grids": [_data(grid, answer) for grid in grids]}
+
+
+def _data(grid: Grid, answer: str) -> dict[str, Any]:
+    """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown word."""
+    layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
+    shown = grid.tokens[grid.tokens["place"] <= COLUMNS].sort_values("place")
+    curves: dict[str, dict[int, float]] = {}
+    for row in grid.tokens.itertuples():
+        curves.setdefault(str(row.token).lower(), {})[int(row.layer)] = float(row.probability)
+    if grid.right:
+        curves[answer.lower()] = {int(layer): float(value) for layer, value in grid.right.items()}
+    return {
+        "model": grid.model,
+        "note": grid.note,
+        "colour": theme.TUNED if grid.tuned else theme.BASE,
+        "layers": [
+            {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row) for row in of_layer]}
+            for layer, of_layer in ((layer, shown[shown["layer"] == layer].itertuples()) for layer in layers)
+        ],
+        "curves": {word: [by_layer.get(layer) for layer in reversed(layers)] for word, by_layer in curves.items()},
+    }
+
+
+def _token(row: Any) -> dict[str, Any]:
+    share = float(row.probability)
+    return {"word": row.token, "probability": share, "percent": percent(share), "right": bool(row.framed)}
