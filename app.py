@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -156,7 +157,7 @@ def cards(view: View) -> None:
             card(f"{kept.share * 100:.0f} %", words, "forgetting", Markdown("What prevents it?"), forgetting_tab="trainings")
 
 
-def card(number: str, words: Markdown, target: str, question: Markdown, **changes: str) -> None:
+def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
     """One card: a number, what it is, and the link to the page that it comes from."""
     with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
         st.markdown(filled("### {number}", number=number))
