@@ -36,7 +36,7 @@ PAGES = {
 }
 #: Further links whose contrast and markup are looked at: other papers, views and tabs.
 FURTHER = (
-    "/Papers?paper=interplay", "/Papers?paper=forgetting", "/Papers?paper_tab=tables", "/Ask?live_view=spans",
+    "/Papers?paper=interplay", "/Papers?paper=forgetting", "/Papers?papers_tab=figures", "/Ask?live_view=spans",
     "/Ask?live_view=sentence", "/Ask?live_view=pairs", "/Compare_models?k=10&never=1", "/Layers?panels=1",
 )  # fmt: skip
 WITH_FIGURES = ("Home", "Layer curves", "Relations", "Compare models", "Live", "Grammar", "Edge sentences")

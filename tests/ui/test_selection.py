@@ -19,7 +19,6 @@ from probing.ui.methods.selection import MethodsSelection
 from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
-from probing.ui.reproduction.selection import ReproductionSelection
 from probing.ui.sentence_probes.selection import SentenceProbesSelection
 
 SHARED = RunChoice(
@@ -74,11 +73,8 @@ CHOSEN = {
     "fine_tuning": FineTuningSelection(
         changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd", tuning_tab="all"
     ),
-    "reproduction": ReproductionSelection(
-        paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", figure=4,
-        probed_encoder="nesia-mini",
-        pipeline_tab="tables", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="tables", interplay_figure="3cd",
-        lost_base="nesia-mini", lost_tab="tables", panel="trex", pipeline_panel="places", interplay_panel="bshift", pipeline_task="pos",
+    "papers": PapersSelection(
+        paper="edge-probing", papers_subject="nesia-mini", papers_head="full", papers_tab="figures", figure="A.3", panel="places",
     ),
     "forgetting": ForgettingSelection(
         lost_set="trex", lost_k=10, lost_model="a", lost_way=LOST_OUTCOMES[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
