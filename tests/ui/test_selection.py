@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from probing.core.forgetting.ways import LOST_OUTCOMES
+from probing.ui.choices.papers import PapersSelection
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
