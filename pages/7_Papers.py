@@ -1,6 +1,202 @@
-"""The papers' numbers next to ours, and a verdict on each claim."""
+"""Papers: the claims, tables and figures of four papers, with our numbers next to theirs."""
 
-from probing.ui.frame import page
-from probing.ui.reproduction.page import draw
+from collections.abc import Mapping, Sequence
+from html import escape as text
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-draw(page.open_page("papers", "Papers", "The papers' numbers next to ours", needs_results=False))
+import streamlit as st
+
+from probing.core.claims import Claim
+from probing.core.head_kinds import HEADS
+from probing.figures import theme
+from probing.figures.shown_runs import common_head
+from probing.reports.reproduction.judge import FAILS, HOLDS, Judged, claims_frame
+from probing.reports.reproduction.papers import PAPERS, reproduced
+from probing.reports.reproduction.tiles import OPEN, SHOWN_ON, counts, tiles, with_comparisons
+from probing.ui import reproduction
+from probing.ui.choices.papers import PAPERS as TITLES
+from probing.ui.choices.papers import TABS, PapersSelection
+from probing.ui.frame import filters, navigation, page, selection
+from probing.ui.frame.page import View
+from probing.ui.reproduction import edge_figures, knowledge_figures, sentence_figures
+from probing.ui.reproduction.shown import Shown
+from probing.ui.reproduction.tables import TABLES
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import Markdown, filled, with_minus
+
+#: Paper -> what draws its figures.
+FIGURES: Mapping[str, ModuleType] = {
+    "bertnesia": knowledge_figures,
+    "edge-probing": edge_figures,
+    "interplay": sentence_figures,
+}
+#: Paper -> what is said, and the command, if none of ours is stored.
+MISSING = {
+    "bertnesia": ("No run on its facts is stored.", blocks.PROBE_COMMAND),
+    "edge-probing": ("No cumulative probe is stored.", "python -m probing edges train --model nesia-mini --tasks all"),
+    "interplay": ("No sentence probe is stored.", "python -m probing reproduce --paper interplay --family nesia-mini"),
+    "forgetting": ("No recovery of lost facts is stored.", "python -m probing forgetting recover --model nesia-mini-qa-squad-1"),
+}
+COLOURS = {HOLDS: theme.KEPT, FAILS: theme.NOT_BACK, OPEN: theme.NEUTRAL}
+CAPTION = "One tile per claim. Green: holds here. Red: does not. Grey: cannot be judged. A click shows the whole claim and its numbers."
+HOW = (
+    "A comparison holds if the whole 95 % interval of the difference fulfils it, and fails if no part of the interval does. A claim holds "
+    "if all of its comparisons hold. If a model, a model that learned its task, or a probe set is missing, the claim cannot be judged. Of "
+    "many intervals some miss by chance. Here: the comparison that is closest to another verdict. The models here are small and read other "
+    "sentences than the paper's, so levels differ; patterns can be compared."
+)
+ALL_PANELS = "all"
+
+
+def offered_heads(view: View, family: Any) -> tuple[list[str], str]:
+    """The heads that a family was read with, and the one that most of its models have."""
+    there = set(view.runs.loc[view.runs["model"].isin(family.models), "head"])
+    heads = [head for head in HEADS if head in there] + sorted(there - set(HEADS))
+    return heads, common_head(view.runs[view.runs["model"].isin(family.members.values())], heads)
+
+
+def choose(view: View) -> tuple[str, ...]:
+    """Draws the bar; returns the subject that is compared with the paper, and its heads. Empty if nothing is stored."""
+    own = selection.of(PapersSelection)
+    there: Mapping[str, Any] = view.read(PAPERS[own.paper].subjects) if view.database is not None else {}
+    if own.papers_subject and own.papers_subject not in there:
+        blocks.say_ignored([own.papers_subject])
+    chosen = own.papers_subject if own.papers_subject in there else next(iter(there), "")
+    with filters.bar(view, own={"papers_subject": "Model", "papers_head": "Read with (head)"}) as place:
+        selection.bound(
+            st.selectbox,
+            "Paper",
+            "paper",
+            view.page,
+            options=list(TITLES),
+            format_func=TITLES.__getitem__,
+            resets={"figure": "", "panel": "", "papers_subject": ""},
+            width=380,
+        )
+        if not chosen:
+            return ()
+        with place:
+            selection.bound(st.selectbox, "Model", "papers_subject", view.page, value=chosen, options=list(there), format_func=view.label)
+            if own.paper != "bertnesia":
+                return (chosen,)
+            heads, usual = offered_heads(view, there[chosen])
+            head = own.papers_head if own.papers_head in heads else usual
+            selection.bound(st.segmented_control, "Read with (head)", "papers_head", view.page, value=head, options=heads, required=True)
+    return (chosen, head)
+
+
+def say(judged: Sequence[Judged]) -> None:
+    """The one sentence: how many claims hold."""
+    hold, fail, rest = counts(tiles(judged))
+    words = "{hold} of {n} claims {verb}, {fail} do not, {rest} need a bigger model or unpublished numbers."
+    blocks.sentence(filled(words, hold=hold, n=len(judged), verb="holds" if hold == 1 else "hold", fail=fail, rest=rest))
+
+
+def target(claim: Claim) -> tuple[str, str]:
+    """Title and address of what shows a claim."""
+    shown = claim.shown
+    if shown.page:
+        return "See the page", navigation.address(SHOWN_ON.get(shown.page, shown.page))
+    if shown.table:
+        return "See the table", navigation.address("papers", papers_tab="tables")
+    return f"See Figure {shown.figure}", navigation.address("papers", papers_tab="figures", figure=str(shown.figure), panel="")
+
+
+def tile(one: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
+    """A claim as HTML."""
+    here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
+    asked = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
+    numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference", "beside") if whole[name])
+    compared = f"{whole['compared']}: " if whole["compared"] else ""
+    decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
+    against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""
+    words, address = target(one.claim)
+    return (
+        f'<details style="--verdict: {COLOURS[short["verdict"]]}"><summary><b>{text(short["claim"])}</b>'
+        f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{here}"
+        f'<span class="why">{text(short["reason"])}</span></summary>'
+        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asked}{decides}{against}'
+        f'<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
+    )
+
+
+def picture(shown: Shown, judged: Sequence[Judged]) -> None:
+    """One tile per claim, with the quiet row."""
+    short = tiles(judged)
+    whole = claims_frame(judged).assign(against=[one.claim.against for one in judged])
+    rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
+    st.html(Path(reproduction.__file__).with_name("tiles.css"))
+    st.html(f'<div class="claims">{"".join(tile(*row) for row in rows)}</div>')
+    paper = shown.numbers
+    how = filled(
+        "{how}\n\n{authors}, *{title}*, {venue}, <{url}>.",
+        how=Markdown(HOW),
+        authors=paper.authors,
+        title=paper.title,
+        venue=paper.venue,
+        url=Markdown(paper.url),
+    )
+    blocks.files(
+        None, table=with_comparisons(judged), stamp=shown.stamp("claims"), name=f"{shown.paper.name}-claims", caption=CAPTION, how=how
+    )
+
+
+def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
+    """Draws the choice of one panel, or of all, if there are several; ``""`` for all."""
+    titles = {**panels, ALL_PANELS: "All"} if len(panels) > 1 else panels
+    wanted = selection.of(PapersSelection).panel
+    if wanted and wanted not in titles:
+        blocks.say_ignored([wanted], of="this figure")
+    if len(panels) < 2:
+        return ""
+    shown = wanted if wanted in titles else next(iter(panels))
+    chosen = selection.bound(st.selectbox, "Panel", "panel", page_name, value=shown, options=list(titles), format_func=titles.__getitem__)
+    return "" if chosen == ALL_PANELS else chosen
+
+
+def draw_figure(shown: Shown) -> None:
+    """The choice of a figure and of a panel; draws ours, and says what the paper's shows."""
+    module = FIGURES[shown.paper.name]
+    titles = module.titles(shown)
+    wanted = selection.of(PapersSelection).figure
+    if wanted and wanted not in titles:
+        blocks.say_ignored([wanted], of="this paper")
+    number = wanted if wanted in titles else next(iter(titles))
+    with st.container(horizontal=True):
+        selection.bound(
+            st.selectbox,
+            "Figure",
+            "figure",
+            shown.view.page,
+            value=number,
+            resets={"panel": ""},
+            options=list(titles),
+            format_func=titles.__getitem__,
+        )
+        panel = choose_panel(module.panels(shown, number), shown.view.page)
+    module.draw(shown, number, panel)
+    if said := next((one.shows for one in shown.numbers.figures if str(one.number) == number), ""):
+        st.caption(filled("The paper's figure: {said}", said=said))
+
+
+view = page.open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
+said = st.container()
+chosen = choose(view)
+name = selection.of(PapersSelection).paper
+found, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
+shown = Shown(view, PAPERS[name], found)
+with said:
+    say(judged)
+if not found.ours or not found.ours.run_ids:
+    blocks.missing(*MISSING[name])
+picture(shown, judged)
+tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
+with selection.open_tab("papers_tab", tabs, view.page) as tab:
+    if tab == "tables":
+        for one in TABLES[name]:
+            one.draw(shown)
+    else:
+        draw_figure(shown)
+page.end(view)

@@ -30,7 +30,7 @@ GIVEN = {
     "methods": {"methods_tab": "cite"},
     "ask": {"prompt": "[MASK] is in [MASK].", "mask": "0", "gap": "2", "live_head": "logit_lens"},
     "own_model": {"my_model": "nesia-mini"},
-    "papers": {"paper": "interplay", "interplay_tab": "tables"},
+    "papers": {"paper": "interplay", "papers_tab": "figures"},
 }
 #: Keys of tabs.
 OPEN = [f"{page}.{name}" for page, names in selection.PAGE_FIELDS.items() for name in names if name.endswith("tab") or name == "gap"]

@@ -187,7 +187,7 @@ VISITS = [
     ("relations", {"model": "base", "relations": "gone"}, "trex"),
     ("compare", {"tuned": "gone", "versus_model": "gone"}, "set"),
     ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}, "set"),
-    ("papers", {"family": "gone", "figure": "2"}, ""),
+    ("papers", {"papers_subject": "gone", "papers_tab": "figures", "figure": "2"}, ""),
 ]
 
 

@@ -255,19 +255,19 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
     """
     rows = []
     for one in judged:
-        check, deciding = one.claim.check, _deciding(one)
+        check, row = one.claim.check, deciding(one)
         missing = "; ".join(filter(None, one.compared["missing"])).split("; ")
         rows.append(
             {"claim": one.claim.says, "where": one.claim.where, "verdict": one.verdict, "asks": check.asks if check else ""}
-            | {"compared": deciding["compared"] if deciding is not None else ""}
-            | {side: _written(deciding, side) for side in _SIDES}
+            | {"compared": row["compared"] if row is not None else ""}
+            | {side: _written(row, side) for side in _SIDES}
             | {"counts": _counts(one.compared), "missing": "; ".join(dict.fromkeys(missing))}
             | {"shown": _target(one.claim)}
         )
     return pd.DataFrame(rows, columns=list(CLAIMS))
 
 
-def _deciding(judged: Judged) -> pd.Series | None:
+def deciding(judged: Judged) -> pd.Series | None:
     """The comparison closest to the other verdict: of those that hold the weakest, of those that fail the strongest."""
     table, check = judged.compared, judged.claim.check
     tested = table[table["verdict"].ne(UNTESTED)]

@@ -85,7 +85,7 @@ def figure(
 
 
 def files(
-    drawn: go.Figure | LazyFigure,
+    drawn: go.Figure | LazyFigure | None,
     *,
     table: pd.DataFrame,
     stamp: Stamp,
@@ -95,20 +95,21 @@ def files(
     alt: str = "",
     call: str = "",
 ) -> None:
-    """Shows the line below a figure and its quiet row; see ``figure``."""
-    collect(name, drawn)
+    """Shows the line below a picture and its quiet row; see ``figure``. Without a figure, None, there is nothing to save."""
+    if drawn is not None:
+        collect(name, drawn)
     if caption:
         st.caption(escape(caption))
     _quiet_row(drawn, Told(table, stamp, name, caption, how, call), alt)
 
 
 @st.fragment
-def _quiet_row(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
+def _quiet_row(drawn: go.Figure | LazyFigure | None, told: Told, alt: str) -> None:
     """How to read a figure, its data, its files and its link; what one holds is drawn once it is opened, without the rest of the page."""
     offered: dict[str, tuple[str, Callable[[], object]]] = {
         "How to read": ("help", partial(_how, told)),
         "Data": ("table", partial(_numbers, told)),
-        "Save": ("download", partial(_save, drawn, told, alt)),
+        **({"Save": ("download", partial(_save, drawn, told, alt))} if drawn is not None else {}),
         "Link": ("link", lambda: st.code(section.link(), language=None, wrap_lines=True)),
     }
     with st.container(horizontal=True, gap="xsmall", key=f"quiet-{told.name}"):

@@ -1,1 +1,0 @@
-"""The claims on forgetting on the Reproduction page."""

@@ -1,0 +1,87 @@
+"""Figures 1 to 5 of the paper on fine-tuning and probing with our numbers; the paper's own figures print no values."""
+
+import streamlit as st
+
+from probing.core.tasks.objectives import BASE
+from probing.figures import theme
+from probing.figures.sentences.reproduced_lines import Drawn, reproduced_lines
+from probing.reports.reproduction.sentences.families import COLA, COLA_MEAN, RTE, SST
+from probing.reports.reproduction.sentences.plots import Plot, plot
+from probing.ui.reproduction.shown import Shown, titled
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+
+_ACCURACY, _POINTS = Drawn("right answers, % (accuracy)", 100), Drawn("change, points", 100, signed=True)
+#: Kind of figure -> how it is drawn, and its caption.
+_LOOKS = {
+    "accuracy": (_ACCURACY, "Solid: mean-pooling; dashed: CLS-pooling. Dotted: the commonest answer, and a probe on surface features."),
+    "entropy": (Drawn("entropy, nats"), "How spread the first token's attention is: mean over sentences, then heads."),
+    "distance": (Drawn("earth mover's distance, pieces"), "How far the first token's attention moved by fine-tuning, in tokens."),
+    "epochs": (Drawn("masked-LM perplexity", steps="epoch"), "Read with the base's own head on WikiText-2. Epoch 0 is the base."),
+    "replaced": (Drawn("masked-LM perplexity", steps="n"), "n layers of the base put back. The first n layers are a control of ours."),
+    "first": (_POINTS, "Change by fine-tuning, CLS-pooling. Stars: the same probe against the base's mean-pooling."),
+    "mean": (_POINTS, "Change by fine-tuning, mean-pooling."),
+}
+_HOW = (
+    "Whiskers are 95 % intervals: Wilson's for accuracy, Newcombe's, paired over the same sentences, for its change, and a bootstrap over "
+    "sentences or blocks for the others; epochs have one seed each and no interval. The control was trained further on its base's text. "
+    "The sentences are not the paper's, unless SentEval's own were fetched."
+)
+
+
+def titles(shown: Shown) -> dict[str, str]:
+    """The figures: number in links -> title."""
+    return {one.number: one.title for one in shown.numbers.figures}
+
+
+def _models(shown: Shown) -> dict[str, str]:
+    """Objective -> model of ours."""
+    return {BASE: shown.about.family.base, **shown.about.family.members}
+
+
+def _label(shown: Shown, objective: str) -> str:
+    """The name of an objective's model, marked by whether it learned its task."""
+    models = _models(shown)
+    return shown.view.label(models[objective]) if objective in models else objective
+
+
+def _colour(shown: Shown, objective: str) -> str:
+    """The model's colour on every page; if it has none, one of its objective."""
+    known = shown.view.all_colours.get(_models(shown).get(objective, ""))
+    of_objective = theme.OBJECTIVE_COLOURS.get(objective)
+    others = (COLA, COLA_MEAN, SST, RTE)
+    place = others.index(objective) if objective in others else 4
+    return known or (of_objective[0] if of_objective else theme.OTHER_COLOURS[place])
+
+
+def panels(shown: Shown, number: str) -> dict[str, str]:
+    """The panels of a figure, named by their titles."""
+    drawn = plot(shown.about, shown.numbers.figure(number).kind).points["panel"] if shown.about else ()
+    return {panel: panel for panel in dict.fromkeys(drawn)}
+
+
+def draw(shown: Shown, number: str, panel: str) -> None:
+    """Draws ours for a figure of the paper."""
+    if shown.about is None:
+        st.caption("Nothing of ours is stored, so nothing is drawn.")
+        return
+    figure = shown.numbers.figure(number)
+    found, (drawn, caption) = plot(shown.about, figure.kind), _LOOKS[figure.kind]
+    if panel:
+        found = Plot(*(rows[rows["panel"] == panel] for rows in found))
+    several = found.points["encoder"].nunique() > 1
+    labels, colours = {}, {}
+    for encoder, objective in dict.fromkeys(zip(found.points["encoder"], found.points["objective"], strict=True)):
+        line = f"{encoder} {objective}"
+        labels[line] = shown.view.label(encoder) if several and objective == BASE else _label(shown, objective)
+        colours[line] = shown.view.all_colours.get(encoder, _colour(shown, BASE)) if several else _colour(shown, objective)
+    points, stars = (one.assign(line=one["encoder"] + " " + one["objective"]) for one in (found.points, found.stars))
+    blocks.figure(
+        drawing(reproduced_lines, points, found.levels, stars, drawn=drawn, colours=colours, labels=labels),
+        table=found.points,
+        stamp=shown.stamp(titled(number, panel), panel=panel),
+        name=f"interplay-figure-{number}",
+        caption=caption,
+        how=_HOW,
+        alt=figure.title,
+    )

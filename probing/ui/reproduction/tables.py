@@ -1,0 +1,203 @@
+"""The tables of the papers, published and ours."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.figures.model_looks import mark
+from probing.figures.shown_runs import set_name
+from probing.reports.reproduction.edges.tables import CALLED
+from probing.reports.reproduction.knowledge.tables import NOT_PUBLISHED
+from probing.reports.reproduction.sentences import tables as sentences
+from probing.ui.reproduction.edge_figures import labels
+from probing.ui.reproduction.shown import Shown
+from probing.ui.widgets import blocks
+
+#: The text of a cell that was not published; the CSV has the words.
+NONE = "none"
+_number, _text = st.column_config.NumberColumn, st.column_config.TextColumn
+_ENCODERS = ("BERT", "RoBERTa", "ALBERT")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        name: in ``Reproduction.tables``, and of its file.
+        title: its heading.
+        columns: the columns that are shown -> headings or formats; the file has all.
+        caption: below it, at most two lines.
+        worded: the table for the page.
+        height: as of ``st.dataframe``.
+    """
+
+    name: str
+    title: str
+    columns: Mapping[str, Any]
+    caption: str = ""
+    worded: Callable[[Shown, pd.DataFrame], pd.DataFrame] = lambda shown, table: table
+    height: int | str = "content"
+
+    def draw(self, shown: Shown) -> None:
+        """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what is missing."""
+        if self.name not in shown.found.tables:
+            return
+        st.subheader(self.title)
+        table = shown.found.tables[self.name]
+        blocks.table_with_download(
+            table,
+            shown=self.worded(shown, table),
+            stamp=shown.stamp(self.title),
+            name=f"{shown.paper.name}-{self.name}",
+            column_config=dict(self.columns),
+            column_order=[name for name in self.columns if name in table] or None,
+            height=self.height,
+        )
+        if self.caption:
+            st.caption(self.caption)
+
+
+def _facts(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(ours=table["ours"].map(set_name))
+
+
+def _briefly(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    """Table 2 or 3 with the marks of models and short words; two shares are one text."""
+    view, names = shown.view, list(zip(table["row"], table["model"], strict=True))
+    brief = table.assign(
+        row=[view.label(model) if row == model else row + mark(row, view.verdicts.get(model)) for row, model in names],
+        model=[view.label(model) if model else "" for _, model in names],
+        published=table["published"].replace(NOT_PUBLISHED, NONE),
+    )
+    for shares in (("last_micro", "total_micro"), ("last_macro", "total_macro"), ("inner_own", "inner_swapped")):
+        if set(shares) <= set(table):
+            brief[shares[0]] = [_both(*pair) for pair in zip(*(table[share] for share in shares), strict=True)]
+    return brief
+
+
+def _both(first: float, second: float) -> str | None:
+    return f"{first:.1f} / {second:.1f}" if pd.notna(first) and pd.notna(second) else None
+
+
+def _called(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    """A table of edge probing with readable names of tasks and encoders."""
+    table = table.assign(task=table["task"].map(CALLED))
+    return table.assign(encoder=table["encoder"].map(labels(shown))) if "encoder" in table else table
+
+
+def _labelled(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(model=[shown.view.label(model) if model else "" for model in table["model"]])
+
+
+def _outcomes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    """One row per model, one column per outcome."""
+    wide = table.pivot(index="model", columns="part", values="per_100")[list(dict.fromkeys(table["part"]))].round(1)
+    return wide.sort_values(wide.columns[0]).reset_index().assign(model=lambda rows: rows["model"].map(shown.view.label))
+
+
+def _changes(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
+    """The changes with names of poolings and groups of layers, and a word for cells that were not read."""
+    cells = {name: [sentences.NOT_READ if pd.isna(value) else f"{value:+.2f}" for value in table[name]] for name in _ENCODERS}
+    return sentences.called(table).assign(**cells)
+
+
+_ROW, _TASK, _TUNED = _text("row", pinned=True), _text("task", pinned=True), _text("fine-tuned on", pinned=True)
+_POINTS = {"ours": "ours", "low": "from", "high": "to", "control": "control", "seed_low": "seeds from", "seed_high": "seeds to"}
+#: Paper -> its tables.
+TABLES: Mapping[str, tuple[Table, ...]] = {
+    "bertnesia": (
+        Table(
+            "table-3",
+            "Table 3: last layer / all layers, right first answers, % (P@1)",
+            {"row": _ROW, "probe_set": "probe set", "published": "paper", "last_micro": "ours"}
+            | {"majority_micro": _number("commonest answer", format="%.1f"), "inner_own": "inner layers: own / other name"}
+            | {"last_macro": "ours, macro", "comparable": "comparable?"},
+            "Ours: over facts (micro), as the published table probably is. Other sentences are other facts. none: not published.",
+            _briefly,
+            390,
+        ),
+        Table(
+            "table-2",
+            "Table 2: T-REx relations that are better inside than at the last layer",
+            {"row": _ROW, "k": "P@k", "published": "paper", "authors": _number("ours", format="%.2f"), "published_count": "of 42"}
+            | {"authors_count": "ours", "caption_count": "caption", "strict_count": "strict", "relations": "relations", "model": "here"},
+            "Ours: counted as the published cells are (authors). Caption and strict are two other definitions. none: not published.",
+            _briefly,
+            320,
+        ),
+        Table(
+            "table-1",
+            "Table 1: facts",
+            {"probe_set": _text("probe set", pinned=True), "part": "part", "published_facts": "paper", "probed": "ours", "read": "read"}
+            | {"published_relations": "relations", "relations": "relations here", "ours": "facts from", "comparable": "comparable?"}
+            | {"left_out": "left out, by reason"},
+            "Read: ours and those left out, because the answer is several tokens. Our own sentences stand for ConceptNet and SQuAD.",
+            _facts,
+        ),
+    ),
+    "edge-probing": (
+        Table(
+            "scores",
+            "F1 by layer, %",
+            {"task": _TASK, "encoder": "encoder", **{f"P({layer})": _number(format="%.2f") for layer in range(25)}},
+            "Micro F1 on the development part. P(l) reads layers 0 to l. The published numbers are from the authors' notebook.",
+            _called,
+            390,
+        ),
+        Table(
+            "data",
+            "Training data",
+            {"task": _TASK, "published_data": "paper", "published_targets": "targets", "published_labels": "labels"}
+            | {"source": "ours", "targets": "our targets", "labels": "our labels"},
+            "Relations: the same data. Dependencies: a later version. The paper's other data need a licence; give them in jiant's format.",
+            _called,
+        ),
+    ),
+    "interplay": (
+        Table(
+            "scores",
+            "Table 1: task scores, %",
+            {"tuned": _TUNED, **{name: _number(name, format="%.1f") for name in (*_ENCODERS, "ours")}}
+            | {"low": _number("from", format="%.1f"), "high": _number("to", format="%.1f")}
+            | {"baseline": _number("to beat", format="%.1f"), "baseline_name": "baseline", "metric": "score", "model": "model here"}
+            | {sentences.TEST_SET: _number("Devlin (test set)", format="%.1f"), "why": "empty because"},
+            "On the development sets, except Devlin's, whose numbers are on the test set and not comparable.",
+            _labelled,
+        ),
+        Table(
+            "changes",
+            "Tables 2 and 5: change of accuracy, points",
+            {"tuned": _TUNED, "task": "task", "pooling": "pooling", "group": "layers"}
+            | {name: _text(name, alignment="right") for name in _ENCODERS}
+            | {name: _number(heading, format="%+.2f") for name, heading in _POINTS.items()}
+            | {"why": "remark"},
+            "Means over the lower and the upper half of the layers, with the widest 95 % interval. not read: six cells of uncertain order.",
+            _changes,
+            390,
+        ),
+        Table(
+            "settings",
+            "Table 3: settings of fine-tuning",
+            {},
+            "Ours are the defaults of finetune; an empty cell is a setting that it does not have.",
+        ),
+        Table(
+            "data",
+            "Table 4: data of fine-tuning",
+            {"tuned": "fine-tuned on", "training": "training, as printed", "validation": "development, as printed"},
+        ),
+    ),
+    "forgetting": (
+        Table(
+            "outcome",
+            "Of 100 facts that the base knew",
+            {},
+            "Kept, back by one of the ways, or not back (not recovered), for each fine-tuned model.",
+            _outcomes,
+        ),
+    ),
+}

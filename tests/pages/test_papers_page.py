@@ -1,0 +1,222 @@
+"""The page of the papers on planted stores: published numbers as published, ours counted from what was planted, and every claim."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from probing.core.facts.fact import Fact
+from probing.reports.reproduction.papers import PAPERS
+from probing.store.parquet import write_table
+from probing.ui.choices.papers import TABS
+from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities
+from tests.forgetting_planted import plant_forgetting
+from tests.pages.conftest import numbers_in, opening, plain, visited, words
+from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
+from tests.store.planted import PlantedRun, plant_runs, planted_facts, planted_rank
+
+OBJECTIVES = {
+    "nesia-mini": "pre-training",
+    "nesia-mini-qa-squad-1": "QA-SQuAD-1",
+    "nesia-mini-qa-squad-2": "QA-SQuAD-2",
+    "nesia-mini-rank-msmarco": "RANK-MSMARCO",
+    "nesia-mini-control": "control",
+    "nesia-mini-odd": "something else",
+}
+FIGURES = {name: [str(one.number) for one in paper.numbers.figures] for name, paper in PAPERS.items() if name != "forgetting"}
+
+
+def rank_of(model: str):
+    """QA-SQuAD-1 loses the first four T-REx facts at the last layer; all others are as ever."""
+    if model != "nesia-mini-qa-squad-1":
+        return planted_rank
+    return lambda number, layer: 50 if layer == 3 and number < 4 else planted_rank(number, layer)
+
+
+def plant_family(folder: Path) -> Path:
+    """Runs of a family, one model of which has not learned its task."""
+    sets = ("trex", "common_sense", "questions")
+    runs = [
+        PlantedRun(model=model, objective=objective, probe_set=one, rank=rank_of(model), base="" if model == "nesia-mini" else "nesia-mini")
+        for model, objective in OBJECTIVES.items()
+        for one in sets
+    ]
+    plant_runs(folder, runs)
+    score = {"model": "nesia-mini-qa-squad-2", "base": "nesia-mini", "objective": "QA-SQuAD-2", "metric": "F1", "n": 400, "value": 0.5}
+    write_table("tasks", [score | {"chance": 0.5, "chance_name": "never an answer"}], folder / "tasks.parquet")
+    return folder
+
+
+def plant_interplay(folder: Path) -> Path:
+    """Probes and measured changes of a base and two models that were fine-tuned from it."""
+    models = (BASE, COLA, CONTROL)
+    return plant_changes(plant_sentence_runs(folder, [PlantedSentenceRun(model, task) for model in models for task in TASKS]), models)
+
+
+#: Paper -> how its store is planted.
+STORES = {"bertnesia": plant_family, "edge-probing": plant_edge_runs, "interplay": plant_interplay, "forgetting": plant_forgetting}
+
+
+@pytest.fixture(scope="module")
+def see(tmp_path_factory) -> Callable[..., AppTest]:
+    """Opens a paper on a store of its own, each link once."""
+    folders = {name: plant(tmp_path_factory.mktemp(name)) for name, plant in STORES.items()}
+    look = visited(folders["bertnesia"], tmp_path_factory.mktemp("caches"))
+    return lambda name, **query: look("papers", folders[name], paper=name, **query)
+
+
+def table(app: AppTest, *columns: str):
+    """The one table that has these columns, its rows without the marks of their models."""
+    (found,) = [frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns)]
+    return found.assign(row=found["row"].str.replace(r" [✓✗?]$", "", regex=True)) if "row" in found else found
+
+
+def tiles(app: AppTest) -> str:
+    """The claims, as HTML."""
+    (found,) = [one.proto.body for one in app.get("html") if 'class="claims"' in one.proto.body]
+    return found
+
+
+def values(app: AppTest) -> list:
+    """The vertical positions of all that the figures show."""
+    return [one for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"] for one in trace["y"]]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("stored", [True, False])
+def test_every_claim_is_a_tile_with_a_verdict_and_the_sentence_counts_them(see, visit, name, stored):
+    app = see(name) if stored else visit("papers", "empty", {"paper": name})
+    assert not app.exception
+    shown, claims = tiles(app), PAPERS[name].numbers.claims
+    assert shown.count("<details") == shown.count('class="why"') == len(claims)
+    (sentence,) = [one for one in plain(app).split("\n") if "claims" in one and "unpublished" in one]
+    hold, n, fail, rest = numbers_in(sentence)
+    assert n == len(claims) == hold + fail + rest
+    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Cannot be judged ·")) == (hold, fail, rest)
+    assert bool(app.main.code) != stored
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_tab_opens_without_results_of_ours(visit, name):
+    for tab in TABS:
+        app = visit("papers", "empty", {"paper": name, "papers_tab": tab})
+        assert not app.exception and any("python -m probing" in one.value for one in app.code)
+
+
+def test_every_published_cell_of_table_3_is_shown_and_ours_is_counted_from_the_planted_ranks(see):
+    found, paper = table(see("bertnesia"), "last_macro").set_index(["row", "probe_set"]), PAPERS["bertnesia"].numbers
+    for model in paper.models:
+        for one in paper.probe_sets:
+            cell = paper.knowledge(model.name, one.name)
+            assert found.loc[(model.name, one.name), "published"] == (f"{cell[0]:g} / {cell[1]:g}" if cell else "none")
+    for row, model in (("BERT", "nesia-mini"), ("QA-SQuAD-1", "nesia-mini-qa-squad-1"), ("control", "nesia-mini-control")):
+        ranks = [[rank_of(model)(number, layer) for layer in (1, 2, 3)] for number in range(10)]
+        last, total = (100 * sum(known) / 10 for known in ([of[-1] == 1 for of in ranks], [1 in of for of in ranks]))
+        assert found.loc[(row, "T-REx"), "last_micro"] == f"{last:.1f} / {total:.1f}" and found.loc[(row, "T-REx"), "facts"] == 10
+    assert pd.isna(found.loc[("MLM-SQuAD", "T-REx"), "last_micro"]) and found.loc[("MLM-SQuAD", "T-REx"), "comparable"] == "not probed"
+    facts = planted_facts("trex")
+    most = [Counter(one.object for one in facts if one.relation == relation) for relation in {one.relation for one in facts}]
+    yardstick = 100 * sum(max(answers.values()) for answers in most) / len(facts)
+    assert found.loc[("BERT", "T-REx"), "majority_micro"] == pytest.approx(yardstick)
+
+
+def test_tables_1_and_2_of_bertnesia(see):
+    app = see("bertnesia")
+    found = table(app, "caption_count").set_index(["row", "k"])
+    ours = found.loc[("QA-SQuAD-1", 1)]
+    assert (ours["published"], ours["published_count"]) == ("0.43", 18) and found.loc[("control", 1), "published"] == "none"
+    assert ours["authors"] == pytest.approx(ours["authors_count"] / 4)  # as in their code: one more than the 3 relations
+    # The four lost facts are all of P19's: an inner layer is better there, which the caption counts.
+    assert ours["caption_count"] >= 1 and ours["relations"] == 3
+    facts = table(app, "left_out").set_index(["probe_set", "part"])
+    assert tuple(facts.loc[("T-REx", ""), ["published_facts", "read", "probed", "left_out"]]) == (
+        34017,
+        11,
+        10,
+        "1 object is several tokens",
+    )
+    assert facts.loc[("Google-RE", "place_of_birth"), "published_facts"] == 2937
+    rows = [frame.value["row"] for frame in app.dataframe if "row" in frame.value]
+    assert rows and all("QA-SQuAD-2 ✗" in set(row) for row in rows)
+
+
+def test_f1s_are_as_published_and_ours_are_counted_from_the_planted_answers(see):
+    app, paper = see("edge-probing"), PAPERS["edge-probing"].numbers
+    found = table(app, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"])
+    for title, name in (("BERT-base (published)", "base"), ("BERT-large (published)", "large")):
+        for task, shown in (("pos", "part of speech"), ("srl", "semantic roles"), ("relations", "relations")):
+            f1 = paper.task(task).f1[name]
+            assert [found.loc[(shown, title), f"P({layer})"] for layer in range(len(f1))] == pytest.approx(list(f1))
+    row = found.loc[("part of speech", "nesia-mini")]
+    wanted = (POS, "cumulative", "trained", "task", "nesia-mini")
+    run = next(one for one in RUNS if (one.task, one.kind, one.encoder, one.labels, one.model) == wanted)
+    said, gold = answers(planted_probabilities(run, "dev")), planted_part(POS, "dev").gold
+    for layer in range(5):
+        assert row[f"P({layer})"] == pytest.approx(100 * 2 * (said[layer] & gold).sum() / (said[layer].sum() + gold.sum()))
+    assert np.isnan(row["P(5)"]) and ("relations", "nesia-mini") not in found.index
+    data = table(app, "published_targets", "targets").set_index("task")
+    assert data.loc["part of speech", "published_targets"] == 2_070_382 and data.loc["part of speech", "targets"] > 0
+
+
+def test_changes_of_accuracy_are_as_published_with_ours_and_what_is_missing(see):
+    paper = PAPERS["interplay"].numbers
+    found = table(see("interplay"), "group", "BERT", "ours").set_index(["tuned", "task", "pooling", "group"])
+    for tuned in paper.tuned:
+        for task in paper.tasks:
+            for pooling, shown in (("first", "CLS"), ("mean", "mean")):
+                for place, group in enumerate(("0 to L/2", "above L/2")):
+                    for model in paper.models:
+                        cell = paper.change(model.name, task, pooling, tuned.objective)
+                        words = "not read" if cell is None else f"{cell[place]:+.2f}"
+                        assert found.loc[(tuned.name, task, shown, group), model.name] == words
+    assert (found[["BERT", "RoBERTa", "ALBERT"]] == "not read").sum().sum() == 6
+    assert found.loc[("CoLA", "bigram-shift", "mean", "above L/2"), "ours"] == pytest.approx(-10)
+    assert found.xs("RTE")["why"].str.contains("finetune --model planted --objective rte").all()
+
+
+@pytest.mark.parametrize(("name", "figure"), [(name, one) for name in FIGURES for one in FIGURES[name]] + [("edge-probing", "curves")])
+def test_every_figure_is_drawn_with_ours_and_says_what_the_papers_shows(see, name, figure):
+    app = see(name, papers_tab="figures", figure=figure, panel="all")
+    assert not app.exception
+    drawn = {trace.get("name") for chart in app.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"]}
+    assert app.get("plotly_chart")
+    said = [one.shows for one in PAPERS[name].numbers.figures if str(one.number) == figure]
+    assert all(one in plain(app) for one in said)
+    if (name, figure) == ("bertnesia", "4"):
+        assert {"nesia-mini", "QA-SQuAD-2 ✗", "RANK-MSMARCO ?"} <= drawn
+        (link,) = [one.proto for one in app.main.get("page_link") if one.proto.label.startswith("The same")]
+        assert link.page.startswith("Layers")
+    if (name, figure) == ("edge-probing", "A.2"):
+        assert {"BERT-base (published)", "BERT-large (published)", "nesia-mini"} <= drawn
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_opens_with_one_of_its_panels_and_a_strange_panel_or_figure_is_a_note(see, name):
+    one, every = see(name, papers_tab="figures"), see(name, papers_tab="figures", panel="all")
+    assert 0 < len(values(one)) < len(values(every)) and not one.info
+    strange = see(name, papers_tab="figures", panel="gone", figure="99")
+    assert values(strange) == values(one) and sum("gone" in note.value or "99" in note.value for note in strange.info) == 2
+
+
+def test_another_paper_or_figure_opens_with_its_own_choices(see):
+    app = see("interplay", papers_tab="figures", figure="4", panel="all", papers_subject="gone")
+    assert any("gone" in note.value for note in app.info)
+    app.selectbox(key="papers.paper").set_value("edge-probing").run()
+    assert not app.exception and dict(app.query_params) == {"paper": "edge-probing", "papers_tab": "figures"}
+
+
+OWN = tuple(Fact("own", "capital", f"land {n}", "paris", "[X] [Y]", f"land {n} [MASK]") for n in range(4))
+
+
+@pytest.mark.parametrize("query", [{}, {"papers_tab": "figures"}, {"papers_tab": "figures", "figure": "4"}])
+def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(tmp_path, monkeypatch, query):
+    snapshot = plant_runs(tmp_path / "own", [PlantedRun("mine", probe_set="own", facts=OWN)])
+    app = opening(snapshot, tmp_path / "cache", monkeypatch)("papers", **query)
+    assert not app.exception and "0 of 15 claims" in words(app)
+    if not query:
+        assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
