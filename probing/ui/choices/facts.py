@@ -1,0 +1,48 @@
+"""What is chosen on the page of facts: which facts are listed, and which one is shown."""
+
+from dataclasses import dataclass
+
+from probing.core.knowledge import transitions
+from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
+
+ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
+KNOWN = ("any", "ever", "never")
+#: Which facts of a pair of models are listed; ``""`` lists those of one model.
+PARTS = ("", *transitions.PARTS, *transitions.FATES)
+#: Parts of the page by their names in links -> labels of their tabs.
+TABS = {"stored": "One fact", "own": "Your own facts"}
+
+
+@declared("facts", *ONE_RUN, *FILTERS, "live_model")
+@dataclass(frozen=True)
+class FactsSelection:
+    """The page's own choices.
+
+    Attributes:
+        relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, list_page: which facts are listed.
+        fact: id of the fact shown.
+        versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
+            if its rank at the last layer is <= ``part_k``.
+        fact_models: models compared with ``model`` and its base for one fact.
+        facts_tab: the tab that is open.
+        own_head, own_base: how ``live_model`` is asked the user's own facts: its heads, and its base if that is not recorded.
+    """
+
+    relation: str = noted("", of=("probe_set",))
+    text: str = ""
+    known: str = one_of(KNOWN)
+    known_at: int | None = None
+    first_known: int | None = None
+    last_known: int | None = None
+    at_layer: int | None = None
+    at_rank: int = one_of(RANKS)
+    order: str = one_of(ORDERS)
+    list_page: int = noted(1, of=("model", "probe_set"))
+    fact: str = noted("", of=("model", "probe_set"))
+    versus: str = ""
+    part: str = one_of(PARTS)
+    part_k: int = one_of(RANKS)
+    fact_models: tuple[str, ...] = noted((), kept=True)
+    facts_tab: str = one_of(tuple(TABS))
+    own_head: str = ""
+    own_base: str = ""
