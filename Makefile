@@ -75,7 +75,7 @@ sums:
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy probing data/making app.py
+	$(BIN)/mypy probing data/making app.py pages/*.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -136,27 +137,32 @@ def cards(view: View) -> None:
     assert view.database is not None
     run = stored_examples.base_runs(view).iloc[0]
     beyond, lost, kept = view.read(front.beyond_guessing, run["run_id"]), view.clearest, view.read(front.best_recipe)
-    found: list[tuple[str, Markdown, str, str, dict]] = []
-    if pd.notna(beyond):
-        found.append(
-            (f"{beyond * 100:+.0f} points", Markdown("right answers beyond the commonest answer"), "layers", "Where does it appear?", {})
-        )
-    if lost:
-        words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))
-        control = filled("; its control lost {share:.0f} %", share=lost.control * 100) if pd.notna(lost.control) else ""
-        found.append((f"{lost.share * 100:.0f} %", words + control, "compare", "What did fine-tuning forget?", {"tuned": lost.model}))
-    if kept:
-        words = filled(
-            "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
-            recipe=kept.recipe, metric=kept.metric, score=kept.score, plain=kept.plain_share * 100, other=kept.plain_score,
-        )  # fmt: skip
-        found.append((f"{kept.share * 100:.0f} %", words, "forgetting", "What prevents it?", {"forgetting_tab": "trainings"}))
     with st.container(horizontal=True, gap="small"):
-        for number, words, target, question, changes in found:
-            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
-                st.markdown(filled("### {number}", number=number))
-                st.markdown(words)
-                navigation.link(target, question, icon=":material/arrow_forward:", **changes)
+        if pd.notna(beyond):
+            words = Markdown("right answers beyond the commonest answer")
+            card(f"{beyond * 100:+.0f} points", words, "layers", Markdown("Where does it appear?"))
+        if lost:
+            words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))
+            control = filled("; its control lost {share:.0f} %", share=lost.control * 100) if pd.notna(lost.control) else Markdown("")
+            card(f"{lost.share * 100:.0f} %", words + control, "compare", Markdown("What did fine-tuning forget?"), tuned=lost.model)
+        if kept:
+            words = filled(
+                "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
+                recipe=kept.recipe,
+                metric=kept.metric,
+                score=kept.score,
+                plain=kept.plain_share * 100,
+                other=kept.plain_score,
+            )
+            card(f"{kept.share * 100:.0f} %", words, "forgetting", Markdown("What prevents it?"), forgetting_tab="trainings")
+
+
+def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
+    """One card: a number, what it is, and the link to the page that it comes from."""
+    with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
+        st.markdown(filled("### {number}", number=number))
+        st.markdown(words)
+        navigation.link(target, question, icon=":material/arrow_forward:", **changes)
 
 
 view = page.open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")

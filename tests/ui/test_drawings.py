@@ -12,7 +12,7 @@ import pytest
 from probing.figures import theme
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.ui.widgets import figure_cache
-from probing.ui.widgets.figure_cache import drawing, for_file, stamped
+from probing.ui.widgets.figure_cache import drawing, for_file, on_page
 
 
 @pytest.fixture(autouse=True)
@@ -40,28 +40,27 @@ def counted(monkeypatch) -> SimpleNamespace:
 
 def test_equal_numbers_are_drawn_once(monkeypatch):
     seen = counted(monkeypatch)
-    first = stamped(drawing(seen.draw, lines(), title="a"), "filters")
-    assert stamped(drawing(seen.draw, lines(), title="a"), "filters") is first and seen.calls == 1
+    first = on_page(drawing(seen.draw, lines(), title="a"))
+    assert on_page(drawing(seen.draw, lines(), title="a")) is first and seen.calls == 1
     # As it was counted, and as Streamlit's cache gives it.
     table = lines().set_index("name")
     for one in (table, pickle.loads(pickle.dumps(table))):
-        stamped(drawing(seen.draw, one, title="a"), "filters")
+        on_page(drawing(seen.draw, one, title="a"))
     assert seen.calls == 2
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda draw: (drawing(draw, lines(rank=4.0), title="a"), "filters"),
-        lambda draw: (drawing(draw, lines(), title="b"), "filters"),
-        lambda draw: (drawing(draw, lines(), title="a"), "other filters"),
-        lambda draw: (drawing(draw, pd.concat([lines()] * 30_000, ignore_index=True), title="a"), "filters"),
+        lambda draw: drawing(draw, lines(rank=4.0), title="a"),
+        lambda draw: drawing(draw, lines(), title="b"),
+        lambda draw: drawing(draw, pd.concat([lines()] * 30_000, ignore_index=True), title="a"),
     ],
 )
 def test_any_difference_makes_the_figure_be_drawn_again(monkeypatch, changed):
     seen = counted(monkeypatch)
-    stamped(drawing(seen.draw, lines(), title="a"), "filters")
-    stamped(*changed(seen.draw))
+    on_page(drawing(seen.draw, lines(), title="a"))
+    on_page(changed(seen.draw))
     assert seen.calls == 2
 
 
@@ -70,24 +69,25 @@ def test_one_cell_in_a_long_table_is_not_overlooked(monkeypatch):
     long = pd.concat([lines()] * 30_000, ignore_index=True)
     other = long.copy()
     other.loc[31_111, "rank"] = 5.0
-    stamped(drawing(seen.draw, long), "filters")
-    stamped(drawing(seen.draw, other), "filters")
+    on_page(drawing(seen.draw, long))
+    on_page(drawing(seen.draw, other))
     assert seen.calls == 2
 
 
 def test_a_cached_figure_shows_what_a_figure_drawn_at_once_shows():
     wanted = drawing(rank_lines, lines())
-    plain = theme.stamp(rank_lines(lines()), "filters")
+    plain = rank_lines(lines())
     plain.update_layout(template=theme.TEMPLATE)
-    cached = json.loads(pio.to_json(stamped(wanted, "filters").to_dict(), validate=False))
+    plain.update_traces(unselected_marker_opacity=1)
+    cached = json.loads(pio.to_json(on_page(wanted).to_dict(), validate=False))
     assert cached == json.loads(plain.to_json())
     assert cached["layout"]["template"]["layout"]["plot_bgcolor"] == "white"
 
 
 def test_a_figure_that_is_drawn_at_once_is_shown_in_the_same_way():
     figure = rank_lines(lines())
-    assert stamped(figure, "filters").to_dict() == stamped(drawing(rank_lines, lines()), "filters").to_dict()
-    assert not figure.layout.annotations, "the stamp goes onto a copy"
+    assert on_page(figure).to_dict() == on_page(drawing(rank_lines, lines())).to_dict()
+    assert not figure.layout.annotations, "what draws it is not changed"
 
 
 def test_files_hold_a_whole_figure_of_plotly():

@@ -13,9 +13,10 @@ from probing.core.metrics import RANKS
 from probing.figures.shown_runs import set_name, set_order
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.widgets.markdown import filled, listing
+from probing.ui.widgets.markdown import Markdown, filled, listing
 from probing.ui.widgets.task_marks import mark_key
 
+NO_HELP = Markdown("")
 _AVERAGES = {"macro": "relations (macro)", "micro": "facts (micro)"}
 
 
@@ -119,7 +120,7 @@ def _one(view: View, name: str) -> None:
         )
 
 
-def _segments(view: View, name: str, options: Sequence[Any], words: Callable[[Any], str] = str, help: str | None = None) -> None:
+def _segments(view: View, name: str, options: Sequence[Any], words: Callable[[Any], str] = str, help: Markdown = NO_HELP) -> None:
     selection.bound(
         st.segmented_control,
         _LABELS[name],
@@ -128,7 +129,7 @@ def _segments(view: View, name: str, options: Sequence[Any], words: Callable[[An
         options=list(options),
         required=True,
         format_func=words,
-        help=help,
+        help=help if help else None,
     )
 
 
@@ -170,13 +171,16 @@ _DRAW: dict[str, Callable[[View, str], None]] = {
     "probe_set": _one,
     "k": partial(_segments, options=RANKS, words=_rank),
     "average": partial(
-        _segments, options=selection.AVERAGES, words=_AVERAGES.__getitem__, help="Macro: every relation counts once; micro: every fact."
+        _segments,
+        options=selection.AVERAGES,
+        words=_AVERAGES.__getitem__,
+        help=Markdown("Macro: every relation counts once; micro: every fact."),
     ),
     "exposures": _exposures,
     "in_subject": partial(
         _segments,
         options=selection.IN_SUBJECT,
         words={"any": "include", "no": "leave out", "yes": "only these"}.__getitem__,
-        help="“Hotel de Paris is located in Paris”: copying is not knowledge.",
+        help=Markdown("“Hotel de Paris is located in Paris”: copying is not knowledge."),
     ),
 }

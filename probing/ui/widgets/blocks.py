@@ -113,7 +113,9 @@ def _quiet_row(drawn: go.Figure | LazyFigure, told: Told, alt: str) -> None:
     }
     with st.container(horizontal=True, gap="xsmall", key=f"quiet-{told.name}"):
         for label, (icon, draw) in offered.items():
-            place = st.popover(label, icon=f":material/{icon}:", type="tertiary", key=f"{told.name}.{label}", on_change="rerun")
+            place = st.popover(
+                filled("{label}", label=label), icon=f":material/{icon}:", type="tertiary", key=f"{told.name}.{label}", on_change="rerun"
+            )
             if place.open:
                 with place:
                     draw()
