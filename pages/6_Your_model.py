@@ -3,10 +3,10 @@
 import streamlit as st
 
 from probing.core.own_model.background import DONE
+from probing.ui.choices.own_model import OwnModelSelection
 from probing.ui.frame import page, selection
 from probing.ui.own_model import form, other_models, result, run, space
 from probing.ui.own_model.permission import why_not
-from probing.ui.own_model.selection import OwnModelSelection
 
 view = page.open_page("own_model", "Your model", "What does your model know of your facts?", needs_results=False)
 refused = why_not()

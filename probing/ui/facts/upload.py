@@ -12,7 +12,7 @@ from probing.core.facts.custom import COLUMNS, SUFFIXES, own_facts
 from probing.core.facts.fact import Fact, FactSet
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
-from probing.ui.facts.selection import FactsSelection
+from probing.ui.choices.facts import FactsSelection
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks

@@ -8,9 +8,9 @@ from probing.core.errors import ProbingError
 from probing.core.facts.custom import own_facts
 from probing.core.own_model.background import OwnRun
 from probing.reports.own_model.side_by_side import not_asked, side_by_side
+from probing.ui.choices.own_model import OwnModelSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import count, filled
 

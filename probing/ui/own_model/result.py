@@ -11,9 +11,9 @@ from probing.core.own_model.wish import Wish
 from probing.core.registry import name_in_files
 from probing.figures.own_model import own_curves, report_page
 from probing.reports.own_model.result import PARTS, OwnResult, result_of
+from probing.ui.choices.own_model import OwnModelSelection
 from probing.ui.frame import navigation, selection
 from probing.ui.frame.page import View
-from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import escape, filled

@@ -6,9 +6,9 @@ from probing.core.errors import ProbingError
 from probing.core.own_model import background
 from probing.core.own_model.background import OwnRun
 from probing.core.registry import name_of_model
+from probing.ui.choices.own_model import OwnModelSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
-from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, filled
 from probing.ui.widgets.places import without_server_folders
