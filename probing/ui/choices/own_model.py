@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from probing.reports.own_model.result import PARTS
 from probing.store.space.inventory import WHAT
 from probing.ui.frame.selection import declared, one_of
 
@@ -29,5 +28,4 @@ class OwnModelSelection:
     my_space: str = one_of(WHAT)
     my_run: str = ""
     my_k: int = one_of((1, 10))
-    my_part: str = one_of(PARTS)
     own_tab: str = one_of(tuple(TABS))
