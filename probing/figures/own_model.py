@@ -72,10 +72,7 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
         cells = [
             f'<td class="part"><i style="background:{colour}"></i>{words}</td><td>{prompt}</td>',
             f"<td><b>{html.escape(str(row['object']))}</b></td>",
-            *(
-                f"<td>{_squares(row[column], shade, k)}</td>"
-                for column, shade in zip(models.values(), _SHADES[-len(models) :], strict=True)
-            ),
+            *(f"<td>{_squares(row[column], shades[column], k)}</td>" for column in models.values()),
             *([f"<td>{html.escape(str(row['answer']))}</td>"] if base else []),
         ]
         body.append(f"<tr>{''.join(cells)}</tr>")
