@@ -1,21 +1,458 @@
-"""One stored fact through all layers and models."""
+"""One stored fact through all layers of a model, before and after fine-tuning; and facts of one's own."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
-from probing.ui.facts import detail, fact_list, upload
-from probing.ui.facts.selection import TABS
-from probing.ui.frame import page, selection
+from probing.core.knowledge.transitions import FATES, outcome_words
+from probing.core.stats.baselines import may_be_shown
+from probing.figures import theme
+from probing.figures.shown_runs import set_name
+from probing.figures.tokens.rank_lines import run_rank_lines
+from probing.figures.tokens.stored_fact import compared_runs, rank_table
+from probing.figures.tokens.token_grid import token_grid
+from probing.reports.forgetting.places import facts as lost_facts
+from probing.reports.forgetting.runs import stored_runs
+from probing.reports.knowledge.fates import fates
+from probing.store.knowledge.fact_queries import MAX_ROWS, count_facts, neighbours, random_fact, search_facts
+from probing.store.knowledge.one_fact import commonest_answer, fact_predictions, fact_runs
+from probing.store.knowledge.one_fact import fact as fact_of
+from probing.store.run_queries import relations
+from probing.ui import stored_examples
+from probing.ui.choices.facts import KNOWN, ORDERS, PARTS, TABS, FactsSelection
+from probing.ui.facts import upload
+from probing.ui.frame import count_messages, filters, navigation, page, selection
+from probing.ui.frame.page import View, run_of
+from probing.ui.widgets import blocks, export
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.layers import token_grids
+from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
+from probing.ui.widgets.paper.calls import plot
 
-view = page.open_page("facts", "Facts", "One fact through all layers")
+ROWS = 50
+#: Models in the grids; two stand next to each other.
+MAX_MODELS = 6
+FIRST_PAGE: dict[str, Any] = {"list_page": 1, "fact": ""}
+CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
+HOW = (
+    "Every layer of the model fills the gap, read through a head; the last layer is on top. A cell is the darker the more probable its "
+    "word is, and white below 5 %. Rank: the place of the right word in the layer's list of all words. A run stores a few words of each "
+    "layer; *Ask* shows more."
+)
+RANKS_CAPTION = "The place of the right word among all words, by layer."
+RANKS_HOW = "Rank 1 is on top, on a logarithmic axis. A ring marks the first layer with a line's best rank; the dotted line is rank 10."
+OUTCOMES = {"kept": "kept by", "lost": "lost by", "gained": "gained by", "never": "not known to"}
+ORDER_WORDS = {
+    "telling": "most telling first",
+    "layers known": "known at most layers first",
+    "fact": "by name",
+    "first layer": "known earliest first",
+    "last layer": "known latest first",
+    "best rank": "best rank first",
+    "last rank": "best last rank first",
+    "worst last rank": "worst last rank first",
+}
+KNOWN_WORDS = {"any": "known or not", "ever": "at some layer", "never": "at no layer"}
+PART_WORDS = {part: f"lost: {outcome_words(part)}" if part in FATES else part for part in PARTS if part}
+LISTED = {
+    "subject": "subject",
+    "object": "answer",
+    "label": "relation",
+    "their_last_rank": "theirs",
+    "first_layer": "first",
+    "last_layer": "last",
+    "best_rank": "best rank",
+    "last_rank": "last rank",
+    "exposure": "in the training text?",
+    "prompt": "prompt",
+}
+
+
+def compared(view: View) -> pd.Series | None:
+    """The run that the chosen part compares with; None if no part is chosen or there is no such run."""
+    own, chosen, runs = selection.of(FactsSelection), view.chosen, view.runs
+    runs = runs[(runs["model"] != chosen.model) & (runs["head"] == chosen.head) & (runs["probe_set"] == chosen.probe_set)]
+    runs = runs[(runs["model"] == own.versus) & ~runs["counted"].astype(bool)]
+    return runs.iloc[0] if own.part and len(runs) else None
+
+
+def wanted(view: View) -> dict[str, Any]:
+    """The active filters, as arguments of the store's queries."""
+    own, run = selection.of(FactsSelection), compared(view)
+    return {
+        "text": own.text,
+        "relation": own.relation or None,
+        "known_at": own.known_at,
+        "first_known": own.first_known,
+        "last_known": own.last_known,
+        "never_known": {"any": None, "ever": False, "never": True}[own.known],
+        "exposures": view.exposures,
+        "answer_in_subject": view.in_subject,
+        "layer_rank": (own.at_layer, own.at_rank) if own.at_layer is not None else None,
+        **({} if run is None else {"versus": run["run_id"], "part": own.part, "part_k": own.part_k}),
+    }
+
+
+def labels_of_relations(view: View) -> dict[str, str]:
+    """Relation of the chosen probe set -> its name."""
+    table = view.read(relations)
+    table = table[table["probe_set"] == view.chosen.probe_set]
+    return dict(zip(table["relation"], table["label"], strict=True))
+
+
+def bar(view: View) -> None:
+    """Draws the model, and behind a button which facts are listed, with the chosen filters as chips."""
+    own, labels, last = selection.of(FactsSelection), labels_of_relations(view), int(run_of(view)["layers"]) - 1
+    chips = {
+        "text": "Words",
+        "relation": "Relation",
+        "known": "Known",
+        "known_at": "Known at layer",
+        "first_known": "First known at layer",
+        "last_known": "Last known at layer",
+        "at_layer": f"Rank ≤ {own.at_rank} at layer",
+        "part": "Only",
+        "versus": "Compared with",
+        "fact_models": "Beside",
+    }
+    words = {**labels, **KNOWN_WORDS, **PART_WORDS, **{model: view.label(model) for model in view.colours}}
+    with filters.bar(view, "model", more=("head", "probe_set", "exposures", "in_subject"), own=chips, words=words) as place, place:
+        menu(view, "Relation", "relation", ["", *labels], {"": "all relations", **labels})
+        menu(view, "Known (rank 1)", "known", list(KNOWN), KNOWN_WORDS)
+        for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
+            menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
+        others = [name for name in view.colours if name != view.chosen.model]
+        if others:
+            names = {"": "no other model", **{name: view.label(name) for name in others}}
+            menu(view, "Compared with", "versus", ["", *others], names, own.versus if own.versus in others else "")
+            menu(view, "Only facts that were", "part", list(PARTS), {"": "any", **PART_WORDS})
+            selection.known_rank(view.page, "part_k", resets=FIRST_PAGE)
+            selection.bound(
+                st.multiselect,
+                "Grids of further models",
+                "fact_models",
+                view.page,
+                options=others,
+                format_func=view.label,
+                max_selections=MAX_MODELS - 2,
+            )
+
+
+def menu(view: View, label: str, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
+    """Draws a filter of the list as a menu."""
+    selection.bound(
+        st.selectbox,
+        label,
+        field,
+        view.page,
+        value=value,
+        options=options,
+        resets=FIRST_PAGE,
+        format_func=lambda one: words.get(one, str(one)),
+    )
+
+
+def base_of(runs: pd.DataFrame, model: str) -> str:
+    """Name of the model's base if that is among the runs, else ``""``."""
+    named = runs.loc[runs["model"] == model, "base"]
+    base = str(named.iloc[0] or "") if len(named) else ""
+    return base if base != model and base in set(runs["model"]) else ""
+
+
+def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
+    """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added.
+
+    Args:
+        view: the page.
+        runs: those of the chosen head that asked the fact.
+    """
+    own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
+    base = base_of(runs, chosen)
+    if not base and base_of(runs, own.versus) != chosen:
+        tuned = [name for name in view.colours if base_of(runs, name) == chosen and name not in view.controls]
+        tuned.sort(key=lambda name: view.clearest is None or name != view.clearest.model)
+        pair = [chosen, *tuned[:1]]
+    else:
+        pair = [base, chosen] if base else [chosen, own.versus]
+    return [name for name in dict.fromkeys((*pair, *own.fact_models)) if name in there][:MAX_MODELS]
+
+
+def where(layers: list[int], last: int) -> str:
+    """At which layers the right word comes first: "from layer 5 on", "at layers 2 and 3", "at no layer"."""
+    if layers and layers == list(range(layers[0], last + 1)) and layers[0] < last:
+        return f"from layer {layers[0]} on"
+    return f"at {stored_examples.layers_in_words(layers)}" if layers else "at no layer"
+
+
+def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd.DataFrame) -> None:
+    """Draws the sentence of a fact, on the first model of the grids and the one that was fine-tuned from it."""
+    first, *others = rows
+    layers = stored_examples.first_layers(rows[first])
+    known = filled(
+        "{subject}: **{answer}** {where}",
+        subject=fact["subject"] or fact["prompt"],
+        answer=fact["object"],
+        where=where(layers, int(rows[first]["layer"].max())),
+    )
+    outcome = table.loc[table["model"].isin(others[:1]), "outcome"]
+    parts = [filled("{part} {model}", part=OUTCOMES[str(one).split(":")[0]], model=view.name(others[0])) for one in outcome]
+    blocks.sentence(joined("; ", [known, *parts]) + Markdown("."))
+
+
+def one_fact(view: View, fact_id: str) -> None:
+    """Draws a fact: sentence, bar, grids beside the curve of ranks, and what is known of it."""
+    facts = view.read(fact_of, fact_id)
+    if facts.empty:
+        bar(view)
+        if fact_id:
+            st.info("The fact in this link is not in these results; choose another one from the list below.", icon=":material/link_off:")
+        return
+    fact = facts.iloc[0]
+    runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
+    predictions = view.read(fact_predictions, fact_id, tuple(runs["run_id"]))
+    # Models are compared through the same kind of head.
+    alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(predictions["run_id"])]
+    run_ids = alike.drop_duplicates("model").set_index("model")["run_id"]
+    by_model = {model: predictions[predictions["run_id"] == run_id] for model, run_id in run_ids.items()}
+    shown = {model: by_model[model] for model in side_by_side(view, alike)}
+    outcomes = outcomes_of(view, alike, by_model)
+    if shown:
+        say(view, fact, shown, outcomes)
+    bar(view)
+    if view.chosen.model not in by_model:
+        words = "{model} was not asked this fact, read with {head}."
+        st.info(filled(words, model=view.name(view.chosen.model), head=view.chosen.head), icon=":material/info:")
+    if shown:
+        left, right = st.columns([2, 1])
+        with left:
+            grids(view, fact, shown, run_ids)
+        with right:
+            curve(view, fact, runs, predictions, list(shown))
+    about(view, fact, shown)
+    if len(outcomes):
+        st.subheader("In every model fine-tuned from the same base")
+        blocks.table_with_download(
+            outcomes,
+            shown=outcomes.assign(model=outcomes["model"].map(view.label)),
+            stamp=view.stamp(f"fates of {fact['prompt']}", tuple(run_ids)),
+            name="fact-fates",
+            column_config={"rank": "last rank", "best_layer": "at layer", "known_at": "first at layers"},
+        )
+
+
+def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """What became of a fact in every model that was fine-tuned from the same base, the chosen one first; see ``fates``."""
+    base = base_of(runs, view.chosen.model) or view.chosen.model
+    ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
+    order = [view.chosen.model, *view.colours, *ranks]
+    after = {model: ranks[model] for model in dict.fromkeys(order) if model in ranks and base_of(runs, model) == base}
+    after = {model: found for model, found in after.items() if len(found) > 2}
+    return fates(ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, selection.of(FactsSelection).part_k)
+
+
+def grids(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
+    """Draws the words of every layer, two models next to each other, with their quiet row."""
+    found = {model: stored_examples.grid(view, model, rows) for model, rows in shown.items()}
+    drawn = list(found.values())
+    for number in range(0, len(drawn), 2):
+        token_grids.draw(drawn[number : number + 2], answer=fact["object"], key=f"facts.grids.{number}")
+    first = drawn[0]
+    model = next(iter(found))
+    table = pd.concat([one.tokens.assign(model=name, rank=one.tokens["layer"].map(one.ranks.get)) for name, one in found.items()])
+    blocks.files(
+        drawing(token_grid, first.tokens, columns=token_grids.COLUMNS, ranks=first.ranks, ranked=fact["object"], dark=blocks.dark()),
+        table=table.drop(columns="framed"),
+        stamp=view.stamp(f"{', '.join(found)}, {view.chosen.head}, {fact['prompt']}", tuple(run_ids[list(found)])),
+        name="fact-tokens",
+        caption=CAPTION,
+        how=joined(" ", [Markdown(HOW), *guesses(view, fact, shown[model], run_ids[model])]),
+        alt=f"Words of every layer for: {fact['prompt']}",
+        call=plot("fact", fact["fact_id"], model=model, head=view.chosen.head),
+    )
+
+
+def guesses(view: View, fact: pd.Series, rows: pd.DataFrame, run_id: str) -> list[Markdown]:
+    """What guessing would give: the commonest answer of the relation, and the word's rank for somebody else's name."""
+    said = []
+    commonest = view.read(commonest_answer, run_id, fact["fact_id"])
+    if len(commonest) and may_be_shown(commonest["of"].iloc[0]):
+        said.append(filled("The commonest answer of “{label}” is {word}.", label=fact["label"], word=commonest["object"].iloc[0]))
+    other = rows.sort_values("layer")["other_rank"].iloc[-1]
+    if pd.notna(other):
+        words = "With somebody else's name in the question, the last layer gives {answer} rank {rank:,}."
+        said.append(filled(words, answer=fact["object"], rank=int(other)))
+    return said
+
+
+def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataFrame, shown: list[str]) -> None:
+    """Draws the rank of the right word by layer in the models of the grids; of a model alone, with every kind of head."""
+    table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, shown), predictions)
+    table = table[table["model"].isin(shown)]
+    first, *tuned = shown
+    colours = {**view.colours, first: theme.BASE, **dict.fromkeys(tuned[:1], theme.TUNED)}
+    labels = {model: view.label(model) for model in shown}
+    blocks.figure(
+        drawing(run_rank_lines, table, colours=colours, labels=labels, controls=view.controls),
+        table=table,
+        stamp=view.stamp(f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(shown), "run_id"])),
+        name="fact-ranks",
+        caption=RANKS_CAPTION,
+        how=RANKS_HOW,
+        alt=f"Rank of {fact['object']} by layer",
+    )
+
+
+def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> None:
+    """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
+    run = run_of(view)
+    said = [escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
+    asked = view.read(fact_runs, fact["fact_id"])
+    of_run = asked[(asked["run_id"] == run["run_id"]) & (asked["exposure"] != "unknown")]
+    said += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
+    said += [escape("the name gives it away")] if fact["answer_in_subject"] else []
+    said += way_back(view, fact, list(shown)[1:2])
+    st.markdown(joined(" · ", said))
+    before, after = view.read(neighbours, run["run_id"], fact["fact_id"], order=selection.of(FactsSelection).order, **wanted(view))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, target in (("Previous", "arrow_back", before), ("Next", "arrow_forward", after)):
+            to = {"fact": target or fact["fact_id"]}
+            st.button(label, icon=f":material/{icon}:", disabled=target is None, on_click=selection.update, kwargs=to)
+        others = tuple(name for name in shown if name != view.chosen.model)
+        asked_now = {"prompt": fact["prompt"], "watch": fact["object"], "live_model": view.chosen.model, "live_models": others, "mask": 1}
+        navigation.link("ask", "Ask it now", **asked_now)
+
+
+def way_back(view: View, fact: pd.Series, tuned: list[str]) -> list[Markdown]:
+    """How a lost fact comes back in the fine-tuned model of the grids, if that was measured."""
+    if not tuned:
+        return []
+    for run_id in view.read(stored_runs, tuple(tuned), (fact["probe_set"],), (1,))["run_id"]:
+        found = view.read(lost_facts, run_id, None, (fact["relation"],))
+        found = found[found["fact_id"] == fact["fact_id"]]
+        if len(found):
+            return [filled("comes back by: {way}", way=found["way"].iloc[0])]
+    return []
+
+
+def listing(view: View) -> str:
+    """Draws the list of facts; returns the id of the fact to show, ``""`` if none is found."""
+    own, run = selection.of(FactsSelection), run_of(view)
+    st.subheader("Find a fact", anchor="find-a-fact")
+    if count_messages.say(view, run):
+        return own.fact
+    asked, last = wanted(view), int(run["layers"]) - 1
+    found = view.read(count_facts, run["run_id"], **asked)
+    search(view, run["run_id"], asked, found, last)
+    why_no_part(view)
+    if not found:
+        st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
+        st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
+        return own.fact
+    pages = -(-found // ROWS)
+    at = min(max(own.list_page, 1), pages)
+    other = compared(view)
+    asked = asked if other is None else {**asked, "other": other["run_id"]}
+    facts = view.read(search_facts, run["run_id"], order=own.order, offset=(at - 1) * ROWS, limit=ROWS, **asked)
+    ids = list(facts["fact_id"])
+    key = f"facts.list.{abs(hash((run['run_id'], at, own.order, *asked.values())))}"
+    table = facts[[name for name in LISTED if name in facts]].rename(columns=LISTED)
+    headings = {"first": "first known", "last": "last known", "theirs": f"last rank in {view.label(own.versus)}"}
+    blocks.choices(table, lambda row: selection.update(fact=ids[row]), key=key, headings=headings)
+    leaf(view, run["run_id"], asked, found, at, pages)
+    if own.fact:
+        return own.fact
+    rocky = stored_examples.rocky(view) if unfiltered(view) else None
+    # A fact whose answer is part of its subject is a poor example.
+    apart = [fact for fact, inside in zip(ids, facts["answer_in_subject"], strict=True) if not inside]
+    return str(rocky["fact_id"]) if rocky is not None else (apart or ids)[0]
+
+
+def unfiltered(view: View) -> bool:
+    """Whether the list has every fact of the run, in its first order."""
+    own = selection.of(FactsSelection)
+    plain = FactsSelection(fact_models=own.fact_models, fact=own.fact, versus=own.versus, part_k=own.part_k, at_rank=own.at_rank)
+    return not view.filtered and own == plain
+
+
+def search(view: View, run_id: str, asked: dict[str, Any], found: int, last: int) -> None:
+    """Draws the search, the order, and ways to facts worth looking at."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        words = {"placeholder": "subject, answer or words of the prompt", "icon": ":material/search:", "resets": FIRST_PAGE}
+        selection.bound(st.text_input, "Search", "text", view.page, **words)
+        reset = {"list_page": 1}
+        selection.bound(
+            st.selectbox, "Order", "order", view.page, options=list(ORDERS), format_func=ORDER_WORDS.__getitem__, resets=reset, width=240
+        )
+    seed = st.session_state.get("facts.seed", 0)
+
+    def pick_random() -> None:
+        st.session_state["facts.seed"] = seed + 1
+        selection.update(fact=view.read(random_fact, run_id, seed=seed, **asked))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(filled("**{facts}**", facts=count(found, "fact")))
+        st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not found)
+        afresh = {"afresh": True, **selection.ALL_FACTS}
+        rocky = stored_examples.rocky(view)
+        if rocky is not None:
+            to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
+            st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)
+        at_the_end, inside = {**afresh, "known_at": last}, {**afresh, "known": "ever", "order": "worst last rank"}
+        st.button("Right at the last layer", on_click=selection.update, kwargs=at_the_end)
+        st.button("Right inside, not at the end", on_click=selection.update, kwargs=inside)
+
+
+def why_no_part(view: View) -> None:
+    """Says why facts of a pair of models cannot be listed."""
+    own, chosen = selection.of(FactsSelection), view.chosen
+    if not own.part or compared(view) is not None:
+        return
+    runs = view.runs[(view.runs["model"] == own.versus) & (view.runs["head"] == chosen.head)]
+    counted = runs[runs["probe_set"] == chosen.probe_set]
+    if own.versus == chosen.model:
+        why = filled("{model} is compared with itself", model=view.name(own.versus))
+    elif count_messages.say(view, *(run for _, run in counted.iterrows())):
+        why = filled("only counts are stored for {model}", model=view.name(own.versus))
+    elif own.versus:
+        words = "no run of {model} read with {head} on {facts} is stored"
+        why = filled(words, model=view.name(own.versus), head=chosen.head, facts=set_name(chosen.probe_set))
+    else:
+        why = Markdown("choose the model to compare with")
+    st.info(filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why), icon=":material/link_off:")
+
+
+def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pages: int) -> None:
+    """Draws the buttons to the other parts of a long list, and the CSV of all of it."""
+
+    def content() -> bytes:
+        starts, order = range(0, found, MAX_ROWS), selection.of(FactsSelection).order
+        parts = [view.read(search_facts, run_id, order=order, offset=start, limit=MAX_ROWS, **asked) for start in starts]
+        names = [view.chosen.model, view.chosen.head, set_name(view.chosen.probe_set), view.filter_words()]
+        filters_words = ", ".join([*names, *(f"{name} {value}" for name, value in asked.items() if value)])
+        return export.csv_bytes(pd.concat(parts), view.stamp(filters_words, (run_id,)))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if pages > 1:
+            for label, icon, to, ends in (("Back", "chevron_left", at - 1, 1), ("More", "chevron_right", at + 1, pages)):
+                kwargs = {"list_page": to, "fact": ""}
+                key = f"facts.{label.lower()}"
+                st.button(label, key=key, icon=f":material/{icon}:", disabled=at == ends, on_click=selection.update, kwargs=kwargs)
+            st.caption(filled("page {at:,} of {pages:,}", at=at, pages=pages), width="content")
+        st.download_button(
+            "CSV", content, "facts.csv", "text/csv", key="facts.csv", on_click="ignore", icon=":material/download:", disabled=not found
+        )
+
+
+view = page.open_page("facts", "Facts", "Show me one fact")
 with selection.open_tab("facts_tab", TABS, view.page) as tab:
     if tab == "stored":
-        shown, found = st.container(), st.container()
-        with found:
-            st.header("Find a fact", anchor="find-a-fact")
-            fact_list.search(view)
-            fact_id = fact_list.listing(view)
-        with shown:
-            detail.show(view, fact_id)
-            view.introduce()
+        above, below = st.container(), st.container()
+        with below:
+            fact_id = listing(view)
+        with above:
+            one_fact(view, fact_id)
     else:
         upload.show(view)
+page.end(view)

@@ -1,34 +1,245 @@
-"""What does your own model know of your own facts, and what did it lose against its base?"""
+"""What a user's own model knows of the user's own facts, and what it lost against its base."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
 import streamlit as st
 
-from probing.core.own_model.background import DONE
-from probing.ui.frame import page, selection
-from probing.ui.own_model import form, other_models, result, run, space
+from probing.core.errors import ProbingError, StoreError
+from probing.core.facts.custom import own_facts
+from probing.core.model_folders import find_entry
+from probing.core.own_model import background
+from probing.core.own_model.background import OwnRun
+from probing.core.registry import name_in_files, name_of_model
+from probing.figures.own_model import fact_table, own_curves, report_page
+from probing.reports.own_model.result import OwnResult, fact_rows, result_of
+from probing.reports.own_model.side_by_side import not_asked, side_by_side
+from probing.ui.choices.own_model import TABS, OwnModelSelection
+from probing.ui.frame import navigation, page, page_reads, selection
+from probing.ui.frame.page import View
+from probing.ui.own_model import form, run_state, space
 from probing.ui.own_model.permission import why_not
-from probing.ui.own_model.selection import OwnModelSelection
+from probing.ui.widgets import blocks, export
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, count, filled
 
-view = page.open_page("own_model", "Your model", "What does your model know of your facts?", needs_results=False)
-refused = why_not()
-# A run that was chosen is what its link opens; without one, the page begins with the form.
-chosen = bool(selection.of(OwnModelSelection).my_run)
-if not chosen:
-    st.markdown(
-        "Name a masked language model, the base that it was fine-tuned from, and facts of your own. Both are asked every fact at every "
-        "layer, and the page shows what your model knows, and what it lost against its base."
+#: Model and facts of the finished sample.
+SAMPLE = ("nesia-mini-sst-2", "sample")
+#: Facts of the table; the CSV has all.
+MOST_ROWS = 40
+CAPTION = "Squares: layers 1 to the last, full where the layer gives the right answer. Dot: kept, lost, gained or known to neither."
+CURVE = "Share of the facts that each layer knows; bands are 95 % intervals."
+CURVE_HOW = (
+    "Every layer of both models is read by the pre-trained head (logit lens). A fact counts as known at a layer if its answer has at most "
+    "the chosen rank there. Of a handful of facts each can be read by itself, but shares allow no conclusion on the model."
+)
+PER_CENT = {
+    "value": st.column_config.NumberColumn("right, % (P@k)", format="percent"),
+    "low": st.column_config.NumberColumn("from", format="percent"),
+    "high": st.column_config.NumberColumn("to", format="percent"),
+    "majority": st.column_config.NumberColumn("the commonest answer", format="percent"),
+    "trex": st.column_config.NumberColumn("T-REx", format="percent"),
+}
+
+
+def found_of(view: View, run: OwnRun | None) -> OwnResult | None:
+    """The result of a run, or of the sample; None if nothing is stored yet, or it cannot be read, which is said."""
+    if view.database is None:
+        return None
+    model, probe_set = SAMPLE
+    try:
+        if run is not None:
+            wish, probe_set = run.state.wish, run.state.wish.called
+            model = wish.name or find_entry(wish.model, wish.base or None).name
+        return view.read(result_of, model, probe_set, selection.of(OwnModelSelection).my_k)
+    except StoreError:
+        return None
+    except ProbingError as error:
+        blocks.problem(error)
+        return None
+
+
+def of_sample(view: View) -> View:
+    """The page on the finished sample; without one if that cannot be read."""
+    try:
+        return replace(view, database=page_reads.open_sample())
+    except StoreError:
+        return replace(view, database=None)
+
+
+def sentence(found: OwnResult, rows: pd.DataFrame) -> None:
+    """Draws what the model kept, lost and gained; without a base, what it knows."""
+    n = rows["part"].value_counts()
+    kept, lost, gained = (int(n.get(part, 0)) for part in ("kept", "lost", "gained"))
+    if found.base:
+        blocks.sentence(filled("{kept:,} kept, **{lost:,} lost**, {gained:,} gained.", kept=kept, lost=lost, gained=gained))
+    else:
+        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=found.n))
+
+
+def head(view: View, runs: Sequence[OwnRun], found: OwnResult | None, rows: pd.DataFrame) -> None:
+    """Draws the sentence, and which run it is about."""
+    if found is not None:
+        sentence(found, rows)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
+        if runs:
+            by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run
+            selection.bound(
+                st.selectbox,
+                "Run",
+                "my_run",
+                view.page,
+                value=chosen if chosen in by_id else runs[0].id,
+                options=list(by_id),
+                format_func=lambda one: called(by_id[one]),
+                width=420,
+            )
+        elif found is not None:
+            words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
+            st.markdown(
+                filled(words, model=view.name(found.model), base=view.name(found.base), facts=count(found.n, "made-up question")),
+                width="content",
+            )
+        if found is not None:
+            selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Counts as known: rank")
+        st.button("Ask your own model", type="primary", on_click=selection.update, kwargs={"own_tab": "new"}, icon=":material/add:")
+
+
+def called(run: OwnRun) -> str:
+    """A run in menus."""
+    wish = run.state.wish
+    return f"{wish.name or name_of_model(wish.model)} on {wish.called}, {run.state.created[:16].replace('T', ' ')} ({run.status})"
+
+
+def facts(view: View, found: OwnResult, rows: pd.DataFrame, *, own: bool) -> None:
+    """Draws the facts, lost first, and what leads on.
+
+    Args:
+        view: the page.
+        found: the result.
+        rows: its facts.
+        own: whether the result is of a run of the user's, which every page shows.
+    """
+    if found.doubt:
+        st.warning(filled("{doubt}", doubt=found.doubt), icon=":material/report:")
+    run = {"model": found.model, "head": found.head, "probe_set": found.probe_set}
+    top = rows.head(MOST_ROWS)
+    links = {fact: navigation.address("facts", fact=fact, **run) for fact in top["fact_id"]} if own else {}
+    st.html(fact_table(top, base=view.label(found.base) if found.base else "", model=view.label(found.model), k=found.k, links=links))
+    st.caption(CAPTION)
+    stamp = view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if len(rows) > len(top):
+            st.caption(filled("{shown} of {n:,} facts; the CSV has all.", shown=len(top), n=len(rows)), width="content")
+        csv = "text/csv"
+        st.download_button("CSV", lambda: export.csv_bytes(rows, stamp), "facts.csv", csv, key="own_model.csv", on_click="ignore")
+        st.download_button(
+            "Report (HTML)",
+            lambda: report(found),
+            f"{name_in_files(found.model)}-{found.probe_set}.html",
+            "text/html",
+            key="own_model.report",
+            on_click="ignore",
+        )
+    if not own:
+        return
+    with st.container(horizontal=True):
+        both = tuple(name for name in (found.base, found.model) if name)
+        navigation.link("layers", "Its curve in Layers", models=both, heads=(found.head,), probe_sets=(found.probe_set,))
+        navigation.link("facts", "These facts one by one", afresh=True, **run)
+        if found.base:
+            navigation.link("compare", "Compared with its base", tuned=found.model, k=found.k, head=found.head, probe_set=found.probe_set)
+
+
+def report(found: OwnResult) -> bytes:
+    """The result as one HTML page."""
+    figure = own_curves(found.layers, base=found.base, model=found.model, k=found.k)
+    return report_page(found.title, found.sentences, figure, found.changed, found.origin).encode()
+
+
+def curve(view: View, found: OwnResult, run: OwnRun | None) -> None:
+    """Draws what every layer knows, and all models that were asked the same facts."""
+    blocks.figure(
+        drawing(own_curves, found.layers, base=found.base, model=found.model, k=found.k, colours=view.all_colours),
+        table=found.layers,
+        stamp=view.stamp(f"{found.title}, {found.head}, rank ≤ {found.k}", found.run_ids),
+        name="own-model",
+        caption=CURVE,
+        how=CURVE_HOW,
+        alt=f"P@{found.k} by layer of {found.model}",
     )
-    form.draw(view, refused)
-if shown := run.choose(view):
-    # Of a run that is done, the result comes first.
-    done = shown.status == DONE
-    if not done:
-        run.draw(shown, may_act=refused is None)
-    result.draw(view, shown.state.wish)
-    if done:
-        run.draw(shown, may_act=refused is None)
-    other_models.draw(view, shown)
-if chosen:
-    form.draw(view, refused)
-if refused is None:
-    space.draw(view)
-view.contents.end()
+    table = view.read(side_by_side, found.probe_set, found.k)
+    st.subheader("All models on these facts")
+    blocks.table_with_download(
+        table,
+        shown=table.drop(columns=["run_id", "trex_low", "trex_high", "trex_n"]).assign(model=table["model"].map(view.label)),
+        stamp=view.stamp(f"{found.probe_set}, last layer, rank ≤ {found.k}", tuple(table["run_id"])),
+        name="own-model-all",
+        column_config={"n": "facts", "left_out": "left out", **PER_CENT},
+    )
+    if run is None or view.database is None:
+        return
+    file = Path(run.state.wish.facts)
+    try:
+        left = not_asked(view.database, table, own_facts(file.read_bytes(), file.name, found.probe_set))
+    except (OSError, ProbingError):
+        # The copy of the facts was deleted or replaced; the numbers stay.
+        return
+    if len(left):
+        with st.expander(filled("Left out: {rows}", rows=count(len(left), "row")), icon=":material/filter_alt_off:"):
+            st.dataframe(left.head(blocks.MAX_ROWS), hide_index=True)
+
+
+def ways(view: View, found: OwnResult) -> None:
+    """Draws how many of the known facts come back, and by which way."""
+    if found.back.empty:
+        blocks.missing(
+            "No ways back were looked for in this run: choose them before it starts.", "python -m probing own --model FOLDER --recover"
+        )
+        return
+    st.subheader("Of the facts that the base knew")
+    shown = found.back[found.back["n"] > 0]
+    blocks.table_with_download(
+        found.back,
+        shown=shown[[name for name in ("part", "n", "share", "low", "high") if name in shown]],
+        stamp=view.stamp(f"{found.title}, ways back, rank ≤ {found.k}", found.run_ids),
+        name="own-model-ways",
+    )
+
+
+def new(view: View, run: OwnRun | None, refused: Markdown | None) -> None:
+    """Draws the form; while a run is at work, or did not end well, that stands where its button was."""
+    stands = run if run is not None and run.status != background.DONE else None
+    form.draw(view, refused, lambda: run_state.draw(stands, may_act=refused is None) if stands else None)
+
+
+view = page.open_page("own_model", "Your model", "What did your model forget?", needs_results=False)
+refused, own = why_not(), selection.of(OwnModelSelection)
+runs = background.own_runs()
+if own.my_run and own.my_run not in {run.id for run in runs}:
+    blocks.say_ignored([own.my_run])
+run = next((one for one in runs if one.id == own.my_run), runs[0] if runs else None)
+shown = view if run else of_sample(view)
+found = found_of(shown, run)
+rows = shown.read(fact_rows, found) if found else pd.DataFrame()
+head(shown, runs, found, rows)
+titles = {name: title for name, title in TABS.items() if found or name not in ("facts", "curve", "ways")}
+titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
+with selection.open_tab("own_tab", titles, view.page) as tab:
+    if found is not None and tab in ("facts", "curve", "ways"):
+        if tab == "facts":
+            facts(shown, found, rows, own=run is not None)
+        elif tab == "curve":
+            curve(shown, found, run)
+        else:
+            ways(shown, found)
+    elif tab == "space":
+        space.draw(view)
+    else:
+        new(view, run, refused)
+    if run is not None and run.status == background.DONE and tab == "facts":
+        run_state.draw(run, may_act=refused is None)
+run_state.scroll_up()
+page.end(view)

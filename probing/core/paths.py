@@ -10,6 +10,8 @@ from probing.core.registry import REPOSITORY
 
 #: The folder of the shipped facts in the repository.
 FACTS_FOLDER = REPOSITORY / "data" / "facts"
+#: Finished runs that a page shows until there are some of the user's own.
+SAMPLES_FOLDER = REPOSITORY / "data" / "samples"
 
 
 def cache_folder() -> Path:

@@ -21,6 +21,15 @@ _CELLS = {
     "base_answer": "the base answers",
     "answer": "the model answers",
 }
+#: Outcome -> its words in the table of facts.
+PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "known to neither"}
+_TABLE = """.own-facts{overflow-x:auto;font-size:.875rem}.own-facts table{border-collapse:collapse;width:100%}
+.own-facts th{font-weight:400;text-align:left;font-size:.8125rem}.own-facts :is(th,td){padding:.2rem .6rem .2rem 0;border-bottom:1px solid
+#80889044}.own-facts a{color:inherit}.own-facts .part{white-space:nowrap}.own-facts i{display:inline-block;width:.7rem;height:.7rem;
+border-radius:50%;margin-right:.4rem}.own-facts .layers{white-space:nowrap}.own-facts s{display:inline-block;width:.7rem;height:.7rem;
+margin-right:2px;border:1px solid #80889099;border-radius:2px}
+@media(max-width:768px){.own-facts s{width:.45rem;margin-right:1px}.own-facts :is(th,td){padding-right:.3rem}
+.own-facts :is(th,td):last-child:nth-child(6){display:none}.own-facts .part{font-size:0}.own-facts .part i{margin-right:.1rem}}"""
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1F2933;background:#fff}
 table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #D8DFE6}
 td.n{text-align:right}footer{color:#5A6672;font-size:.85rem;margin-top:2rem}"""
@@ -40,6 +49,46 @@ def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int, colours: 
     if base:
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
     return layer_curve(layers, title=f"P@{k}", unit="share", colours=shades, names={})
+
+
+def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapping[str, str] | None = None) -> str:
+    """The facts as an HTML table, each with its layers as small squares: full where the right answer is known.
+
+    Args:
+        rows: of ``reports.own_model.result.fact_rows``.
+        base, model: names for readers; the base is empty if there is none.
+        k: the rank up to which a fact counts as known.
+        links: fact_id -> address that the fact leads to.
+    """
+    models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
+    shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in ("", "fact", "answer", *models, *(["now says"] if base else [])))
+    body = []
+    for row in rows.to_dict("records"):
+        prompt, colour = html.escape(str(row["prompt"])), theme.PART_COLOURS[row["part"]]
+        if address := (links or {}).get(row["fact_id"]):
+            prompt = f'<a href="{html.escape(address)}" target="_self">{prompt}</a>'
+        words = PART_NAMES[row["part"]] if base else {"kept": "known", "never": "not known"}[row["part"]]
+        cells = [
+            f'<td class="part"><i style="background:{colour}"></i>{words}</td><td>{prompt}</td>',
+            f"<td><b>{html.escape(str(row['object']))}</b></td>",
+            *(f"<td>{_squares(row[column], shades[column], k)}</td>" for column in models.values()),
+            *([f"<td>{html.escape(str(row['answer']))}</td>"] if base else []),
+        ]
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<style>{_TABLE}</style><div class="own-facts"><table><tr>{head}</tr>{"".join(body)}</table></div>'
+
+
+def _squares(ranks: Sequence[int], colour: str, k: int) -> str:
+    """The layers from 1 on as squares, with words for screen readers."""
+    known = [layer for layer, rank in enumerate(ranks) if layer and rank <= k]
+    words = f"known at layers {', '.join(map(str, known))}" if known else "known at no layer"
+    squares = (
+        f'<s title="layer {layer}: rank {rank:,}"{f" style=background:{colour};border-color:{colour}" if layer in known else ""}></s>'
+        for layer, rank in enumerate(ranks)
+        if layer
+    )
+    return f'<span class="layers" role="img" aria-label="{words}">{"".join(squares)}</span>'
 
 
 def report_page(title: str, sentences: Sequence[str], figure: go.Figure, changed: pd.DataFrame, origin: str) -> str:

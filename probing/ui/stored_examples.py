@@ -9,10 +9,10 @@ import pandas as pd
 
 from probing.figures.shown_runs import set_order
 from probing.figures.tokens.stored_fact import ranks_by_layer, token_rows
+from probing.store.knowledge.fact_queries import search_facts
 from probing.store.knowledge.one_fact import example_facts, fact_predictions
 from probing.store.knowledge.one_fact import fact as fact_of
 from probing.ui.choices.home import EXAMPLES
-from probing.ui.facts.running_example import rocky
 from probing.ui.frame.page import View
 from probing.ui.widgets.layers.token_grids import Grid
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -57,6 +57,25 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     chosen += [one for pair in zip_longest(*(found[kind][1:] for kind in _WANTED)) for one in pair if one]
     shown = list(dict.fromkeys(chosen))[: len(EXAMPLES)]
     return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in shown]
+
+
+def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
+    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not probed.
+
+    Args:
+        view: the page.
+        runs: the runs to search; by default those of the chosen model and head.
+
+    Returns:
+        The columns of ``fact_queries.search_facts`` and ``run_id``.
+    """
+    if runs is None:
+        runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
+    for run in runs.itertuples():
+        facts = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
+        if len(facts):
+            return pd.concat([facts.iloc[0], pd.Series({"run_id": run.run_id})])
+    return None
 
 
 def layers_in_words(layers: list[int]) -> str:

@@ -30,6 +30,29 @@ NO_RELATION = "facts"
 _LONGEST_NAME = 60
 
 
+#: Our column -> headings that are taken for it, the first one that a table has: English, German, French, Spanish.
+NAMES = {
+    "subject": (
+        *("subject", "sub_label", "subj", "sub", "entity", "topic", "head"),
+        *("Subjekt", "Entität", "Thema", "sujet", "entité", "sujeto", "entidad", "tema"),
+    ),
+    "relation": (
+        *("relation", "predicate", "predicate_id", "pred", "property", "prop", "rel", "property_label", "category"),
+        *("Beziehung", "Prädikat", "Eigenschaft", "Kategorie", "prédicat", "propriété", "catégorie"),
+        *("relación", "predicado", "propiedad", "categoría"),
+    ),
+    "object": (
+        *("object", "answer", "obj_label", "obj", "gold", "target", "expected", "answers", "label", "tail"),
+        *("Objekt", "Antwort", "Antworten", "Lösung", "objet", "réponse", "réponses", "objeto", "respuesta", "respuestas"),
+    ),
+    "prompt": (
+        *("prompt", "question", "sentence", "masked_sentence", "masked_sentences", "cloze", "statement", "text"),
+        *("context", "query", "questions"),
+        *("Frage", "Fragen", "Satz", "Lückentext", "phrase", "texte", "énoncé", "pregunta", "preguntas", "frase", "oración", "texto"),
+    ),
+}
+
+
 def _unnamed(cells: Sequence[str]) -> dict[str, int]:
     """Our column -> its number in a table without headings, by its first row; empty if that is no fact, or has a heading."""
     gaps = [place for place, cell in enumerate(cells) if _has_gap(cell)]
@@ -48,15 +71,7 @@ def _has_gap(cell: Any) -> bool:
 KIND = Kind(
     FactsError,
     "facts",
-    {
-        "subject": ("subject", "sub_label", "subj", "sub", "entity", "topic", "head"),
-        "relation": ("relation", "predicate", "predicate_id", "pred", "property", "prop", "rel", "property_label", "category"),
-        "object": ("object", "answer", "obj_label", "obj", "gold", "target", "expected", "answers", "label", "tail"),
-        "prompt": (
-            *("prompt", "question", "sentence", "masked_sentence", "masked_sentences", "cloze", "statement", "text"),
-            *("context", "query", "questions"),
-        ),
-    },
+    NAMES,
     _unnamed,
     joined="prompt",
     missed=("subject", "relation"),

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,7 +219,8 @@ def read_table(given: Any, name: str, kind: Kind) -> Table:
 
 
 def _key(name: Any) -> str:
-    return re.sub(r"[\W_]+", "", str(name)).casefold()
+    # Without accents, which are letters of their own in some files and signs after a letter in others.
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", str(name))).casefold()
 
 
 def _places(keys: Sequence[str], key: str) -> list[int]:

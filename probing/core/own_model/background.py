@@ -95,6 +95,16 @@ class OwnRun:
         found = _BAR.findall(self.log().rsplit("\n$ ", 1)[-1])
         return min(100, int(found[-1])) / 100 if found else 0.0
 
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it still takes if its next commands take as long as its longest one; None before the command shows progress."""
+        if not (done := self.progress):
+            return None
+        # The state is written when a command begins.
+        passed = time.time() - (self.folder / _STATE).stat().st_mtime
+        longest = max(passed / done, *self.state.seconds, 0.0)
+        return passed / done - passed + longest * (len(self.state.wish.steps) - self.state.step - 1)
+
     def log(self) -> str:
         """The end of its log; each bar of progress as it stood last."""
         try:

@@ -210,12 +210,12 @@ def load_encoder(
             same_base = replace(base, name=used_base, weights=base_weights_id, revision=base_found.revision if base_found.hub_id else None)
             opens_base = partial(_open_base, same_base, source, device, dtype)
         tokenizer_source = found if found.has_tokenizer else base_found or found
-        tokenizer = _load_tokenizer(tokenizer_source)
+        tokenizer = load_tokenizer(tokenizer_source)
         notes = [check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size), files.own_code_note]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         if lacks_head and base_found is not None:
-            theirs = tokenizer if tokenizer_source is base_found else _load_tokenizer(base_found) if base_found.has_tokenizer else None
+            theirs = tokenizer if tokenizer_source is base_found else load_tokenizer(base_found) if base_found.has_tokenizer else None
             own, lent = shape_of(model.config, tokenizer if theirs else None), shape_of(head_source.config, theirs)
             head, note = lent_head(source, own, used_base, lent, head)
             notes.append(note)
@@ -332,7 +332,12 @@ def _said_of_sizes(name: str, stored: Collection[int], configured: Collection[in
     return f"has the weight {name} {sizes}; usual causes are {causes}: save the model again with save_pretrained"
 
 
-def _load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
+def load_tokenizer(found: Located) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model, without its weights.
+
+    Raises:
+        ModelError: if it has none, or one that cannot be read.
+    """
     if not found.has_tokenizer:
         raise ModelError(f"{found.title} has no tokenizer files; save the model's own tokenizer with it (tokenizer.save_pretrained)")
     with broken_files_named(found.title, "with its tokenizer"):

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transformers import PreTrainedTokenizerBase
+
 from probing.core.facts.fact import MASK
 from probing.models.encoders.load import Encoder
 
@@ -62,6 +64,11 @@ class Filled:
 
 def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: Encoder) -> list[Filled]:
     """The prompts with a word in each ``[MASK]``, in tokens, never truncated."""
+    return filled_by(encoder.tokenizer, prompts, words)
+
+
+def filled_by(tokenizer: PreTrainedTokenizerBase, prompts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Filled]:
+    """As ``fill_gaps``, by a tokenizer alone."""
     if not prompts:
         return []
     texts, places = [], []
@@ -73,7 +80,7 @@ def fill_gaps(prompts: Sequence[str], words: Sequence[Sequence[str]], encoder: E
             text += word + after
         texts.append(text)
         places.append(found)
-    read = encoder.tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    read = tokenizer(texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     columns = zip(read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], places, texts, strict=True)
     return [Filled(*column) for column in columns]
 

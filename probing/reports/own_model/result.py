@@ -22,12 +22,16 @@ from probing.reports.runs import choose
 from probing.reports.shown_baselines import shown_baselines
 from probing.reports.wider import wider
 from probing.store.database import Database
+from probing.store.knowledge.fact_queries import MAX_ROWS, search_facts
 from probing.store.knowledge.forgetting_queries import weight_drift
+from probing.store.knowledge.one_fact import fact_ranks
 
 TREX = "trex"
 #: What is listed, in this order.
 PARTS = ("lost", "gained", "kept", "never")
 _COLUMNS = ("part", "relation", "subject", "object", "prompt", "base_rank", "rank", "base_answer", "answer", "fate", "fact_id")
+_RANKS = ("base_ranks", "ranks")
+FACT_ROWS = ("part", "prompt", "object", *_RANKS, "base_answer", "answer", "fate", "fact_id")
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,25 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1) -> OwnResult
         doubt="" if base is None else said_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )
+
+
+def fact_rows(db: Database, found: OwnResult) -> pd.DataFrame:
+    """The facts of a result, one row each: lost, gained, kept, never known; without a base known and not known.
+
+    Returns:
+        ``part, prompt, object``; ``base_ranks`` (empty without a base) and ``ranks``, of the right answer at layers 0 to L; ``base_answer``
+        and ``answer``, the last layers' best tokens; ``fate`` in words; ``fact_id``.
+    """
+    rows = found.changed
+    if not found.base:
+        rows = search_facts(db, found.run_ids[-1], limit=MAX_ROWS).rename(columns={"last_rank": "rank"})
+        rows = rows.assign(part=["kept" if rank <= found.k else "never" for rank in rows["rank"]], base_answer="", answer="", fate="")
+    ranks = fact_ranks(db, found.run_ids).pivot(index="fact_id", columns="run_id", values="ranks")
+    columns = _RANKS[-len(found.run_ids) :]
+    of_run = {name: ranks[run_id].reindex(rows["fact_id"]).tolist() for name, run_id in zip(columns, found.run_ids, strict=True)}
+    rows = rows.assign(**{"base_ranks": [[] for _ in range(len(rows))], **of_run}, fate=[outcome_words(one) for one in rows["fate"]])
+    order = rows["part"].map(PARTS.index)
+    return rows.assign(order=order).sort_values("order", kind="stable", ignore_index=True)[list(FACT_ROWS)]
 
 
 def _pair(model_runs: pd.DataFrame, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series | None]:

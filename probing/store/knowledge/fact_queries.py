@@ -15,6 +15,8 @@ ORDERS = {
     "fact": "",
     "first layer": "k.first_layer ASC NULLS LAST, ",
     "last layer": "k.last_layer DESC NULLS LAST, ",
+    # Known, and by no guess: the name does not give the answer away, and somebody else's name does not have it.
+    "telling": "k.answer_in_subject, k.layers_known = 0, k.last_rank, coalesce(k.swapped_last_rank, 0) DESC, ",
     "layers known": "k.layers_known DESC, ",
     "best rank": "k.best_rank ASC, ",
     "last rank": "k.last_rank ASC, ",

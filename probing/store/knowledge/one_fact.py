@@ -70,6 +70,19 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
     return whole_numbers(rows)
 
 
+def fact_ranks(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Ranks of the right answers of every fact of some runs: run_id, fact_id, ranks (list of int, layers 0 to L)."""
+    rows = db.query(
+        """
+        SELECT run_id, fact_id, list(gold_rank ORDER BY layer) AS ranks FROM predictions
+        WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) GROUP BY run_id, fact_id ORDER BY run_id, fact_id
+        """,
+        {"run_ids": list(run_ids)},
+        of=run_ids,
+    )
+    return rows.assign(ranks=[[int(rank) for rank in ranks] for ranks in rows["ranks"]])
+
+
 def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
     """Which runs asked a fact: run_id, exposure, first_layer, last_layer, layers_known, best_rank, last_rank."""
     return whole_numbers(

@@ -9,16 +9,15 @@ import streamlit as st
 
 from probing.core.errors import ProbingError
 from probing.core.facts.custom import COLUMNS, SUFFIXES, own_facts
-from probing.core.facts.fact import Fact, FactSet
+from probing.core.facts.fact import Fact
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.questions import Question
-from probing.ui.facts.selection import FactsSelection
+from probing.ui.choices.facts import FactsSelection
 from probing.ui.frame import live_models, navigation, selection
 from probing.ui.frame.page import View
-from probing.ui.widgets import blocks
+from probing.ui.widgets import blocks, left_out_facts
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.left_out_facts import left_out_rows
-from probing.ui.widgets.markdown import code, count, filled, joined
+from probing.ui.widgets.markdown import count, filled
 
 MAX_FACTS = 200
 SAMPLE = (
@@ -31,18 +30,14 @@ SAMPLE = (
 
 def show(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
-    st.markdown(
-        filled(
-            "Upload a table with the columns {names}: CSV, TSV, JSON or Parquet. Other headings, such as "
-            "`question` and `answer`, are guessed and shown; `subject` and `relation` may be missing. The prompt contains one `[MASK]`; "
-            "the object is the right word. At most {most} facts are asked here. The file stays on this machine and is not stored: "
-            "reloading the page drops it.",
-            names=joined(", ", map(code, COLUMNS)),
-            most=MAX_FACTS,
-        )
+    st.caption(
+        filled("A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.", most=MAX_FACTS)
     )
-    navigation.link("own_model", "Your model: several models, a name for the facts, and what was lost against the base")
-    st.download_button("Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Sample file", SAMPLE, "own-facts.csv", "text/csv", key="own.sample", on_click="ignore", icon=":material/download:"
+        )
+        navigation.link("own_model", "What did my model forget of them?", own_tab="new")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()
     left, right = st.columns(2)
@@ -63,13 +58,12 @@ def show(view: View) -> None:
     with right:
         head = selection.bound(
             st.selectbox,
-            "Head",
+            "Read with (head)",
             "own_head",
             view.page,
             value=own.own_head if own.own_head in live_models.HEADS else "",
             options=["", *live_models.HEADS],
             format_func=live_models.head_name,
-            help="default: tied or, if none are trained, logit_lens",
         )
     asked = _with_base(view, offered[model], offered)
     if file is None:
@@ -80,9 +74,11 @@ def show(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    if facts.said:
-        st.caption(filled("Read as {how}.", how=facts.said))
-    _summary(facts, asked, head)
+    if asked.here:
+        facts = left_out_facts.of_model(facts, asked.location, asked.base and offered[asked.base].location)
+    left_out_facts.say(facts)
+    if len(facts.facts) > MAX_FACTS:
+        _say_command(asked, head)
     key = f"own.answers.{hashlib.sha256(content).hexdigest()[:16]}.{model}.{asked.base}.{head}"
     unready = not facts.facts or (live_models.lacks_head(asked) and not asked.base)
     if st.button(filled("Ask {model}", model=view.label(model)), type="primary", disabled=unready, key="own.ask"):
@@ -116,21 +112,13 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     return replace(choice, base=base)
 
 
-def _summary(facts: FactSet, model: live_models.Choice, head: str) -> None:
-    st.markdown(
-        filled("{facts} read, {asked:,} can be asked", facts=count(facts.n_read, "fact"), asked=len(facts.facts))
-        + (filled("; left out: {left}.", left=facts.left_out_in_words) if facts.left_out else filled("."))
-    )
-    left_out_rows(facts)
-    if len(facts.facts) > MAX_FACTS:
-        st.info(
-            filled("Only the first {most} are asked here. This command probes all of them, for every page:", most=MAX_FACTS),
-            icon=":material/info:",
-        )
-        base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
-        named = f" --head {head}" if head else ""
-        command = f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv{named}"
-        blocks.command_line(command)
+def _say_command(model: live_models.Choice, head: str) -> None:
+    """States that only the first facts are asked, with the command that asks all."""
+    words = "Only the first {most} are asked here. This command asks all of them:"
+    st.info(filled(words, most=MAX_FACTS), icon=":material/info:")
+    base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
+    named = f" --head {head}" if head else ""
+    blocks.command_line(f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv{named}")
 
 
 def ask_all(facts: tuple[Fact, ...], model: live_models.Choice, head: str) -> pd.DataFrame:
@@ -177,8 +165,7 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         somewhere = int((table.loc[asked, layers[1:]].min(axis=1) == 1).sum())
         st.markdown(
             filled(
-                "Of {facts} asked, **{right:,}** are right at the last layer and **{somewhere:,}** at some layer. The table "
-                "shows the rank of the right word at every layer; 1 is the best.",
+                "Of {facts} **{right:,}** are right at the last layer, **{somewhere:,}** at some layer. Ranks of the right word:",
                 facts=count(int(asked.sum()), "fact"),
                 right=right,
                 somewhere=somewhere,
@@ -186,14 +173,6 @@ def _answers(table: pd.DataFrame, model: str, head: str) -> None:
         )
     else:
         st.markdown("None of these facts could be asked; the column “note” gives the reason.")
-    if len(unasked := table[table["note"].ne("")]):
-        st.markdown(
-            filled(
-                "{facts} could not be asked of this model: {why}.",
-                facts=count(len(unasked), "fact"),
-                why=joined("; ", [filled("{object}: {note}", **row) for row in unasked.head(3).to_dict("records")]),
-            )
-        )
     # What is empty takes no room; the file has every column.
     shown = table[[name for name in table if name in layers or table[name].ne("").any()]]
     shown = shown.rename(columns={name: name.replace("layer ", "L") for name in layers})

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
-from probing.core.paths import result_folders
+from probing.core.paths import SAMPLES_FOLDER, result_folders
 from probing.store.database import Database
 from probing.store.opening import open_files
 from probing.store.sources import SourceFile, find_files, version_of
@@ -34,6 +34,17 @@ def open_results() -> Database:
     sources = result_folders()
     files = find_files(sources)
     return _open(version_of(files), sources, files)
+
+
+def open_sample() -> Database:
+    """Opens the finished sample run of a user's own model, which no other page shows.
+
+    Raises:
+        StoreError: if its folder is not there.
+    """
+    folders = [SAMPLES_FOLDER / "own-model"]
+    files = find_files(folders)
+    return _open(version_of(files), folders, files)
 
 
 # What a session still reads of an older state ends before that is closed.

@@ -1,7 +1,7 @@
-"""The form: model, base and facts; the commands that follow from them, how long they take, and the button that runs them."""
+"""The form: model, base and facts, what of them can be asked, how long it takes, and the button that runs it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +16,12 @@ from probing.core.facts.templates import shipped_relations
 from probing.core.own_model import background
 from probing.core.own_model.model_check import in_minutes
 from probing.core.own_model.wish import TREX, Wish
-from probing.core.stats.baselines import MIN_FACTS
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.own_model import models
 from probing.ui.own_model.models import Named
-from probing.ui.widgets import blocks
-from probing.ui.widgets.left_out_facts import left_out_rows
-from probing.ui.widgets.markdown import Markdown, code, count, filled
+from probing.ui.widgets import blocks, left_out_facts
+from probing.ui.widgets.markdown import Markdown, code, filled
 
 _PASTED = "my-facts.txt"
 
@@ -42,76 +40,84 @@ class Given:
     facts: FactSet
 
 
-def draw(view: View, refused: Markdown | None) -> None:
-    """Draws the form; ``refused`` says why no run can be started."""
-    view.contents.section("Model and base")
-    st.caption(
-        "A folder has what `save_pretrained` of transformers writes: `config.json`, the tokenizer's files and `model.safetensors`. A model "
-        "of the hub is named `organisation/name`, a model of this site by its name, such as `nesia-mini`."
-    )
+def draw(view: View, refused: Markdown | None, at_work: Callable[[], None]) -> None:
+    """Draws the form.
+
+    Args:
+        view: the page.
+        refused: why no run can be started; None if one can.
+        at_work: draws the run that is at work, where the button is.
+    """
     model, base, more = models.draw(view, refused is not None)
-    view.contents.section("Facts")
     given = _facts()
-    view.contents.section("Commands")
+    if model is not None and given is not None:
+        known = [one for one in (model, *more) if one.model]
+        facts = given.facts
+        for one in known:
+            facts = left_out_facts.of_model(facts, one.text, base.text if base else "")
+        left_out_facts.say(facts)
+        _start(view, model, base, more, Given(given.file, given.content, facts), refused)
+    elif given is not None:
+        left_out_facts.say(given.facts)
+    else:
+        st.info("Name a model and give facts; then they can be asked.", icon=":material/info:")
+    at_work()
+
+
+def _start(view: View, model: Named, base: Named | None, more: list[Named], given: Given, refused: Markdown | None) -> None:
+    """Draws the options, the expected time, the button and the commands that it runs."""
+    if not given.facts.facts:
+        st.info("None of these facts can be asked.", icon=":material/info:")
+        return
     left, right = st.columns(2)
-    trex = left.toggle("Ask T-REx, too", key="own_model.trex", help="The shipped facts, for P@k next to that of your facts.")
+    trex = left.toggle("Ask T-REx, too", key="own_model.trex", help="The shipped facts, next to yours.")
     recover = right.toggle(
         "Look for ways back to the lost facts",
         key="own_model.recover",
         disabled=base is None,
         help="Needs a base and WikiText-2: python -m probing fetch wikitext-2",
     )
-    if given is not None and not given.facts.facts:
-        st.info("None of these facts can be asked; the list above names the reasons.", icon=":material/info:")
-        return
-    if model is None or given is None:
-        st.info("Name a model and give facts; the commands that probe them appear here.", icon=":material/info:")
-        return
-    name = "" if base is None or base.name != model.name else f"{model.name}-tuned"
     # The commands name the user's file; the button's run has a copy of it.
     wish = Wish(
         model=model.text,
         base=base.text if base else "",
         facts=given.file,
         called=given.facts.probe_set,
-        name=name,
+        name=f"{model.name}-tuned" if base and base.name == model.name else "",
         trex=trex,
         recover=recover and base is not None,
         others=tuple(one.text for one in more),
     )
-    blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
-    st.caption(filled("Type them where {file} lies.", file=code(given.file)))
-    _say_time([model, *more, *([base] if base else [])], len(given.facts.facts), trex)
-    if refused is not None:
+    models_asked = [model, *more, *([base] if base else [])]
+    if refused is None:
+        busy = any(run.running for run in background.own_runs())
+        ready = all(one.fine for one in models_asked) and not busy
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button("Run", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
+                try:
+                    run = background.prepare(wish, given.content, Path(given.file).suffix.lower())
+                    background.start(run)
+                except ProbingError as error:
+                    blocks.problem(error)
+                else:
+                    selection.update(my_run=run.id, own_tab="new")
+                    st.rerun()
+            _say_time(models_asked, len(given.facts.facts), trex)
+    else:
         st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
-        return
-    busy = next((run for run in background.own_runs() if run.running), None)
-    ready = all(one.fine for one in (model, *more, *([base] if base else []))) and busy is None
-    if st.button("Run in the background", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
-        try:
-            run = background.prepare(wish, given.content, Path(given.file).suffix.lower())
-            background.start(run)
-        except ProbingError as error:
-            blocks.problem(error)
-        else:
-            selection.update(my_run=run.id)
-            st.rerun()
-    st.caption("The run goes on if this page is closed. Your facts are copied to the folder of the run on this machine.")
+    with st.expander("In a terminal", icon=":material/terminal:", expanded=refused is not None):
+        blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
+        st.caption(filled("Type them where {file} lies.", file=code(given.file)))
 
 
 def _facts() -> Given | None:
-    """Draws the fields of the facts with what was read; None if there are none, or they cannot be read."""
-    st.caption(
-        "One fact per line: a sentence with `[MASK]` and the right word, under headings such as `question` and `answer`, or `prompt` and "
-        "`object`; `subject` and `relation` may be added. Columns are separated by commas, semicolons or tabs; JSON and "
-        "Parquet are read, too."
-    )
+    """Draws the fields of the facts; None if there are none, or they cannot be read, which is said."""
     left, right = st.columns(2)
     with left:
         file = st.file_uploader("A file of facts", type=[suffix[1:] for suffix in SUFFIXES], key="own_model.file")
     with right:
         pasted = st.text_area(
-            "or paste them",
+            "or paste them: a sentence with a gap, and the right word",
             key="own_model.pasted",
             placeholder="question;answer\nThe capital of France is [MASK].;Paris",
             height=120,
@@ -120,56 +126,26 @@ def _facts() -> Given | None:
         return None
     name, content = (file.name, file.getvalue()) if file is not None else (_PASTED, pasted.encode("utf-8", "replace"))
     usual = background.free_name(own_probe_set(Path(name)), content)
-    called = st.text_input("Name of the probe set", usual, key=f"own_model.called.{name}", max_chars=60)
+    called = st.text_input("Name of these facts", usual, key=f"own_model.called.{name}", max_chars=60)
     try:
         facts = own_facts(content, name, own_probe_set(Path(name), called))
     except ProbingError as error:
         blocks.problem(error)
         return None
     if other := background.asked_otherwise(facts.probe_set, content):
-        st.warning(
-            filled(
-                "The run {run} asked other facts under the name {name}. Give these another name, such as {free}.",
-                run=code(other.id),
-                name=facts.probe_set,
-                free=background.free_name(facts.probe_set, content),
-            ),
-            icon=":material/label:",
-        )
+        words = "The run {run} asked other facts under the name {name}. Give these another name, such as {free}."
+        free = background.free_name(facts.probe_set, content)
+        st.warning(filled(words, run=code(other.id), name=facts.probe_set, free=free), icon=":material/label:")
         return None
-    st.caption(
-        filled(
-            "{how}{facts} read, {asked:,} can be asked; the models may leave out more, such as answers of several tokens.",
-            how=filled("Read as {how}. ", how=facts.said) if facts.said else "",
-            facts=count(facts.n_read, "fact"),
-            asked=len(facts.facts),
-        )
-    )
-    left_out_rows(facts)
-    if len(facts.facts) < MIN_FACTS:
-        st.info(
-            filled(
-                "This is a small set: with fewer than {least} facts, each can be read by itself, but shares allow no conclusion.",
-                least=MIN_FACTS,
-            ),
-            icon=":material/straighten:",
-        )
     return Given(Path(name).name, content, facts)
 
 
 def _say_time(named: Sequence[Named], facts: int, trex: bool) -> None:
     """States the expected time, if the models' sizes are known."""
     known = [one.model for one in named if one.model]
-    if len(known) < len(named):
-        st.caption("The expected time is shown once the models are known.")
-        return
-    seconds = sum(one.seconds(n, _speed()) for one in known for n in (facts, *([_trex_facts()] if trex else [])))
-    st.caption(
-        filled(
-            "Expected time: {time}, by the models' sizes and the speed of this server; downloads and ways back not included.",
-            time=in_minutes(seconds),
-        )
-    )
+    if len(known) == len(named):
+        seconds = sum(one.seconds(n, _speed()) for one in known for n in (facts, *([_trex_facts()] if trex else [])))
+        st.caption(filled("Takes {time}, without downloads and ways back; it goes on if this page is closed.", time=in_minutes(seconds)))
 
 
 @st.cache_resource(show_spinner=False)

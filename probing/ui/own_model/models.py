@@ -11,9 +11,9 @@ from probing.core.model_folders import base_entry, find_entry
 from probing.core.own_model.folders import named_folders
 from probing.core.own_model.model_check import CheckedModel, check_model_folder, in_bytes
 from probing.core.own_model.wish import placed
+from probing.ui.choices.own_model import OwnModelSelection
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import code, filled
 

@@ -19,7 +19,6 @@ _DONE = "own_model.deleted"
 
 def draw(view: View) -> None:
     """Lists the user's models, runs and probe sets, and deletes one after a confirmation; what ships is not listed."""
-    view.contents.section("Space on this machine")
     if done := st.session_state.pop(_DONE, None):
         name, size = done
         st.success(filled("Deleted: {name}; {size} are free.", name=code(name), size=size), icon=":material/delete:")

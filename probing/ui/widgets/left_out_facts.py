@@ -1,16 +1,35 @@
-"""The facts of the user's own that are left out, with their reasons."""
+"""The facts of the user's own that cannot be asked, named before anything is asked."""
 
 import pandas as pd
 import streamlit as st
 
-from probing.core.facts.fact import FactSet
+from probing.core.errors import ProbingError
+from probing.core.facts.fact import SEVERAL_TOKENS, FactSet
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import Markdown, count, filled, joined, listing
+
+_WORDS = {SEVERAL_TOKENS: "answers of several word pieces"}
 
 
-def left_out_rows(facts: FactSet) -> None:
-    """Lists the left-out facts with their reasons, if there are any."""
+def of_model(facts: FactSet, model: str, base: str = "") -> FactSet:
+    """The facts that a model can be asked, by its tokenizer; all if the model is not on this machine, or cannot be read."""
+    from probing.models.encoders.answer_pieces import one_piece_only
+
+    try:
+        return one_piece_only(facts, model, base)
+    except (ProbingError, OSError):
+        return facts
+
+
+def say(facts: FactSet) -> None:
+    """States how many facts can be asked, and names those that are left out with the reasons."""
+    parts: list[Markdown] = [filled("{facts} can be asked.", facts=count(len(facts.facts), "fact"))]
+    for reason, number in sorted(facts.left_out.items()):
+        named = listing([fact.object or fact.prompt for fact, why in facts.dropped if why == reason])
+        which = filled(" ({named})", named=named) if named else ""
+        parts.append(filled("{n:,} left out: {reason}{which}.", n=number, reason=_WORDS.get(reason, reason), which=which))
+    st.markdown(joined(" ", [*parts, *([filled("Read as {how}.", how=facts.said)] if facts.said else [])]))
     if facts.dropped:
-        with st.expander(filled("Left out: {left}", left=facts.left_out_in_words), icon=":material/filter_alt_off:"):
-            rows = [{"reason": reason, "prompt": fact.prompt, "object": fact.object} for fact, reason in facts.dropped]
+        with st.expander("What is left out", icon=":material/filter_alt_off:"):
+            rows = [{"reason": _WORDS.get(reason, reason), "prompt": fact.prompt, "object": fact.object} for fact, reason in facts.dropped]
             st.dataframe(pd.DataFrame(rows).head(blocks.MAX_ROWS), hide_index=True)

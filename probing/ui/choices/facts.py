@@ -1,16 +1,16 @@
-"""The selection of the facts page: which facts are listed, and which one is shown in full."""
+"""What is chosen on the page of facts: which facts are listed, and which one is shown."""
 
 from dataclasses import dataclass
 
 from probing.core.knowledge import transitions
 from probing.ui.frame.selection import FILTERS, ONE_RUN, RANKS, declared, noted, one_of
 
-ORDERS = ("layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
+ORDERS = ("telling", "layers known", "fact", "first layer", "last layer", "best rank", "last rank", "worst last rank")
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 PARTS = ("", *transitions.PARTS, *transitions.FATES)
 #: Parts of the page by their names in links -> labels of their tabs.
-TABS = {"stored": "Stored facts", "own": "Your own facts"}
+TABS = {"stored": "One fact", "own": "Your own facts"}
 
 
 @declared("facts", *ONE_RUN, *FILTERS, "live_model")
@@ -20,7 +20,7 @@ class FactsSelection:
 
     Attributes:
         relation, text, known, known_at, first_known, last_known, at_layer, at_rank, order, list_page: which facts are listed.
-        fact: id of the fact shown in full.
+        fact: id of the fact shown.
         versus, part, part_k: name of the model that ``model`` is compared with, and which part of their facts is listed; a fact is known
             if its rank at the last layer is <= ``part_k``.
         fact_models: models compared with ``model`` and its base for one fact.

@@ -1,10 +1,12 @@
-"""The selection of the page of own models."""
+"""What is chosen on the page of own models."""
 
 from dataclasses import dataclass
 
-from probing.reports.own_model.result import PARTS
 from probing.store.space.inventory import WHAT
 from probing.ui.frame.selection import declared, one_of
+
+#: Parts of the page by their names in links -> labels of their tabs.
+TABS = {"facts": "Facts", "curve": "Curve", "ways": "Ways back", "new": "A run of your own", "space": "Space"}
 
 
 @declared("own_model")
@@ -16,7 +18,8 @@ class OwnModelSelection:
         my_model, my_base, my_others: what is typed: folders, hub ids or names. A link alone never makes the server contact the hub.
         my_run: id of the run that is shown; empty: the newest.
         my_space: the kind of things whose space on this machine is listed.
-        my_k, my_part: the rank up to which a fact counts as known, and the facts that are listed.
+        my_k: the rank up to which a fact counts as known.
+        own_tab: the tab that is open.
     """
 
     my_model: str = ""
@@ -25,4 +28,4 @@ class OwnModelSelection:
     my_space: str = one_of(WHAT)
     my_run: str = ""
     my_k: int = one_of((1, 10))
-    my_part: str = one_of(PARTS)
+    own_tab: str = one_of(tuple(TABS))

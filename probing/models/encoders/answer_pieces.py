@@ -1,0 +1,49 @@
+"""Which facts a model cannot be asked, by its tokenizer alone: no weights are read."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from transformers import PreTrainedTokenizerBase
+
+from probing.core.facts.fact import SEVERAL_TOKENS, Fact, FactSet, restrict
+from probing.core.model_folders import base_entry, find_entry
+from probing.models.encoders.load import load_tokenizer
+from probing.models.encoders.masked_prompts import filled_by
+from probing.models.sources.model_location import Located
+from probing.models.sources.snapshot import open_snapshot
+
+
+def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
+    """The facts without those whose answer is several word pieces of the model, which are counted as left out.
+
+    Args:
+        facts: as they were read.
+        model: folder, hub id or name of the registry, on this machine.
+        base: of the same form; its tokenizer is used if the model has none. Empty: the recorded one.
+
+    Raises:
+        ModelError: if the model is not on this machine, or has no tokenizer that can be read.
+    """
+    entry = find_entry(model)
+    lender = find_entry(base) if base else base_entry(entry)
+    found = _located(entry.location, entry.hub_id, entry.revision)
+    if not found.has_tokenizer and lender:
+        found = _located(lender.location, lender.hub_id, lender.revision)
+    tokenizer = _tokenizer(found, found.folder.stat().st_mtime_ns)
+    filled = filled_by(tokenizer, [fact.prompt for fact in facts.facts], [[fact.object] for fact in facts.facts])
+    several = {id(fact) for fact, one in zip(facts.facts, filled, strict=True) if len(one.own_pieces(0)) > 1}
+
+    def reason(fact: Fact) -> str | None:
+        return SEVERAL_TOKENS if id(fact) in several else None
+
+    return restrict(facts, reason)
+
+
+def _located(location: str, hub_id: str, revision: str) -> Located:
+    folder = open_snapshot(hub_id, revision or None, True).folder if hub_id else Path(location)
+    return Located(hub_id or location, folder, hub_id)
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(found: Located, changed: int) -> PreTrainedTokenizerBase:
+    return load_tokenizer(found)
