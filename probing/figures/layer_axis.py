@@ -8,6 +8,8 @@ from probing.figures import across, theme
 
 TITLE = "layer (0 = embeddings)"
 ZERO = "emb."
+#: Room left and right of the axes of figures that stand below each other on one layer axis, in pixels.
+LEFT, RIGHT = 58, 150
 
 
 def _ticks(last: int) -> list[int]:
@@ -25,6 +27,13 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
     """
     _layers(figure, last, **where)
     return across.add(figure, [_embeddings(figure, **where)])
+
+
+def aligned(figure: go.Figure) -> go.Figure:
+    """Gives a figure the margins that align its layers with those of the figures above and below it, in place."""
+    figure.update_layout(margin={"l": LEFT, "r": RIGHT})
+    figure.update_yaxes(automargin=False)
+    return figure
 
 
 def horizontal_panels(figure: go.Figure, last: int, places: Iterable[tuple[int, int]]) -> go.Figure:
