@@ -52,7 +52,7 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 FIGURE_3 = ("P463", "P530", "P37")
 
-CURVE = "Share of facts whose right word a layer ranks first. Below a dotted line, the model guesses without looking at the subject."
+CURVE = "Share of facts whose right word a layer ranks first. Dotted: a blind guess, with somebody else's name in the question."
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of all words. Bands: "
     "95 % intervals. Grey, dashed: always giving the relation's most frequent answer. Dotted: a blind guess, that is, the same facts asked "
@@ -361,7 +361,7 @@ def draw_models(view: View) -> None:
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
         key=key,
-        height=38 + 35 * min(len(wide), 6),
+        height=38 + 35 * min(len(wide), 5),
         on_select=picked,
         selection_mode="single-row",
         column_order=["model", "last_layer", "total", *(f"n P@{k}" for k in RANKS), "lost", "majority", "swapped_last", "early_exit",
@@ -413,7 +413,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", (run["run_id"],)),
         name="relation-forgetting",
         key=key,
-        height=38 + 35 * min(len(shown), 7),
+        height=38 + 35 * min(len(shown), 5),
         on_select=picked,
         selection_mode="single-row",
         column_order=[*first, *(name for name in shown if name not in first)],

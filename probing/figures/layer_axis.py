@@ -59,6 +59,7 @@ def _layers(figure: go.Figure, last: int, **where) -> None:
         tickmode="array",
         tickvals=ticks,
         ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
+        tickangle=0,
         range=[-0.5, last + 0.5],
         showgrid=False,
         **where,

@@ -19,7 +19,7 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-_ROW = 15
+_ROW = 13
 _MOST = 100
 #: Per cent -> colour on a light and on a dark page, where the most is the lightest; steep at first, because most cells are small. All
 #: models have the same scale, from 0 to 100, so that a shade means the same in every map.
@@ -160,7 +160,7 @@ def relation_map(
         hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    theme.apply(figure, height=120 + _ROW * max(len(rows), 4))
+    theme.apply(figure, height=138 + _ROW * max(len(rows), 4))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
@@ -180,7 +180,7 @@ def relation_map(
         side="right",
         tickfont_size=12,
     )
-    figure.update_layout(margin_t=62, margin_b=46)
+    figure.update_layout(margin_t=56)
     return layer_axis.aligned(figure)
 
 

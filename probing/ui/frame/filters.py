@@ -92,6 +92,7 @@ def _models(view: View, name: str) -> None:
             options=list(view.colours),
             format_func=view.label,
             help=mark_key(view, view.colours),
+            width=450,
         )
 
 
