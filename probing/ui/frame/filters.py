@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from probing.core.head_kinds import HEADS
 from probing.core.metrics import RANKS
-from probing.figures.shown_runs import set_name, set_order
+from probing.figures.shown_runs import head_name, set_name, set_order
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing
@@ -76,6 +76,8 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
 def _word(name: str, value: object) -> str:
     if name in ("probe_set", "probe_sets"):
         return set_name(str(value))
+    if name in ("head", "heads"):
+        return head_name(str(value))
     return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value))
 
 
@@ -90,6 +92,7 @@ def _models(view: View, name: str) -> None:
             options=list(view.colours),
             format_func=view.label,
             help=mark_key(view, view.colours),
+            width=450,
         )
 
 
@@ -110,8 +113,8 @@ def _one(view: View, name: str) -> None:
     of_head = of_model[of_model["head"] == chosen.head]
     offered: dict[str, tuple[list[str], Callable[[str], str]]] = {
         "model": (list(view.colours), view.label),
-        "head": (sorted(of_model["head"].unique(), key=_head_order), str),
-        "probe_set": (sorted((of_model if view.any_head else of_head)["probe_set"].unique(), key=set_order), set_name),
+        "head": (sorted(of_model["head"].unique(), key=_head_order), head_name),
+        "probe_set": (sorted(of_head["probe_set"].unique(), key=set_order), set_name),
     }
     options, words = offered[name]
     if len(options) > 1:
@@ -173,7 +176,7 @@ _LABELS = {
 }
 _DRAW: dict[str, Callable[[View, str], None]] = {
     "models": _models,
-    "heads": partial(_several, column="head", order=_head_order),
+    "heads": partial(_several, column="head", order=_head_order, format_func=head_name),
     "probe_sets": partial(_several, column="probe_set", order=set_order, format_func=set_name),
     "model": _one,
     "head": _one,

@@ -15,7 +15,7 @@ from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Mode of a figure -> its label.
-MODES = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
+MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
     "The majority answer is a single answer, so it can be subtracted only from P@1 and P@1 among answers. The figure shows the values; "
     "choose one of these two metrics to see the difference."
