@@ -1,43 +1,32 @@
 """Every layer's best tokens as a grid: layers upwards, ranks to the right, probability as shade."""
 
-import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import across, layer_axis, theme
+from probing.figures import layer_axis, theme
 
-#: The smallest probability with its own tint; all smaller ones have the first tint.
-LEAST = 0.001
-#: Tints at equal steps of the logarithm of the probability, from ``LEAST`` to 1. Their lightness (CIE L*) changes by equal steps, so the
-#: scale is readable without hue. A cell's text colour depends on its tint, so a grid stays readable when a user switches between
-#: light and dark and it is not drawn again.
-_TINTS = ("#EDF3F7", "#B5D6EC", "#82B7DF", "#5298D0", "#3378B5", "#215996", "#0B3C78")
-_DARK_TINTS = ("#18222B", "#1D3C59", "#225783", "#2C75AD", "#5193C8", "#77B3DE", "#9BD3F5")
-_FRAME = "#D55E00"
+#: Cells of less probable words are as the page.
+LEAST = 0.05
+#: The page, and the colour of a probability of 1; between them a linear ramp, on a light and on a dark page.
+_RAMP, _DARK_RAMP = ("#FFFFFF", "#2369B4"), ("#11161C", "#5AA0E6")
+#: The right word's cell.
+RIGHT = "#F2A24B"
 #: Pixels around the cells before the stamp is added.
 _AROUND = 116
 #: Pixels of a row: a word and its probability; two such lines of nine layers fit a phone.
-ROW = 31
+ROW = 34
 #: Width of the column of ranks, in columns of words.
 _RANKS = 0.7
-#: Letters of a word that fit one of five columns on a phone, in normal and in small type.
-_FITS, _FITS_SMALL = 9, 12
-
-
-def step(probability: float) -> float:
-    """The position of a probability on the scale, from 0 (``LEAST`` or less) to 1."""
-    return 1 - math.log10(max(probability, LEAST)) / math.log10(LEAST)
+#: Letters of a word that fit a column.
+_FITS = 12
 
 
 def tint(probability: float, *, dark: bool = False) -> str:
-    """The colour of a cell, as Plotly interpolates it between the two nearest tints."""
-    tints = _DARK_TINTS if dark else _TINTS
-    place = step(min(probability, 1)) * (len(tints) - 1)
-    low, high = list(pairwise(tints))[min(int(place), len(tints) - 2)]
-    share = place - min(int(place), len(tints) - 2)
+    """The colour of a cell."""
+    low, high = _DARK_RAMP if dark else _RAMP
+    share = min(probability, 1) if probability >= LEAST else 0
     parts = [(int(low[at : at + 2], 16), int(high[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(first + share * (second - first)):02X}" for first, second in parts)
 
@@ -69,36 +58,35 @@ def token_grid(
     if tokens.empty:
         return theme.empty("No tokens are stored for this fact.")
     last = int(tokens["layer"].max())
-    shade = tokens.assign(step=tokens["probability"].map(step)).pivot(index="layer", columns="place", values="step")
+    shade = tokens.pivot(index="layer", columns="place", values="probability")
+    look = {"xgap": 3, "ygap": 3, "hoverinfo": "skip", "zmin": 0, "zmax": 1}
     figure = go.Figure()
     figure.add_heatmap(
         z=shade.values,
         x=list(shade.columns),
         y=list(shade.index),
-        zmin=0,
-        zmax=1,
-        xgap=3,
-        ygap=3,
-        hoverinfo="skip",
-        colorscale=list(_DARK_TINTS if dark else _TINTS),
+        colorscale=[[0, tint(0, dark=dark)], [LEAST, tint(0, dark=dark)], [LEAST, tint(LEAST, dark=dark)], [1, tint(1, dark=dark)]],
         colorbar=_legend(last + 1, below=bool(names)),
+        **look,
     )
+    right = tokens[tokens["framed"]] if "framed" in tokens else tokens[:0]
+    if len(right):
+        where = right.assign(right=1.0).pivot(index="layer", columns="place", values="right").reindex_like(shade)
+        figure.add_heatmap(
+            z=where.values, x=list(where.columns), y=list(where.index), colorscale=[[0, RIGHT], [1, RIGHT]], showscale=False, **look
+        )  # fmt: skip
+    inks = [theme.ink_on(RIGHT if at in right.index else tint(share, dark=dark)) for at, share in tokens["probability"].items()]
     figure.add_scatter(
         x=tokens["place"],
         y=tokens["layer"],
         mode="text",
         showlegend=False,
-        text=[f"{_word(one.token)}<br><span style='font-size:9px'>{percent(one.probability)}</span>" for one in tokens.itertuples()],
+        text=[f"{_word(one.token)}<br>{percent(one.probability)}" for one in tokens.itertuples()],
         customdata=tokens[["token", "probability"]].map(lambda value: theme.plain(value) if isinstance(value, str) else value),
         hovertemplate=f"{'' if rows else 'layer '}%{{y}}{'' if names else ', rank %{x}'}<br><b>%{{customdata[0]}}</b><br>"
         "probability %{customdata[1]:.4f}<extra></extra>",
-        textfont={"size": 11, "color": [theme.ink_on(tint(probability, dark=dark)) for probability in tokens["probability"]]},
+        textfont={"size": 12, "color": inks},
         cliponaxis=False,
-    )
-    look = {"type": "rect", "line": {"color": _FRAME, "width": 2.5}, "layer": "above"}
-    framed = tokens[tokens["framed"]].itertuples() if "framed" in tokens else ()
-    across.add(
-        figure, [{"x0": one.place - 0.48, "x1": one.place + 0.48, "y0": one.layer - 0.45, "y1": one.layer + 0.45, **look} for one in framed]
     )
     # Space for the axis, the stamp and the legend, and for names above.
     theme.apply(figure, height=_AROUND + (40 if names else 0) + ROW * (last + 1))
@@ -110,7 +98,7 @@ def token_grid(
         layer_axis.vertical(figure, last)
     figure.update_xaxes(title_text="" if names else "rank", dtick=1, range=[0.5, columns + 0.5], showgrid=False)
     if ranks:
-        _add_ranks(figure, ranks, columns, theme.plain(theme.shorten(ranked, _FITS_SMALL)))
+        _add_ranks(figure, ranks, columns, theme.plain(theme.shorten(ranked, _FITS)))
     if names:
         figure.update_xaxes(tickvals=list(range(1, columns + 1)), ticktext=[theme.breakable(name, 12) for name in names], side="top")
     return figure
@@ -144,21 +132,19 @@ def _legend(rows: int, *, below: bool) -> dict:
     where = {"y": -22 * pixel, "yanchor": "top"} if below else {"y": 1 + 4 * pixel, "yanchor": "bottom"}
     return {
         "orientation": "h", "x": 0, "xanchor": "left", "xpad": 0, "ypad": 0, "thickness": 8, "len": 230, "lenmode": "pixels",
-        "outlinewidth": 0, "tickvals": [step(probability) for probability in (LEAST, 0.01, 0.1, 1)],
-        "ticktext": ["≤0.1 %", "1 %", "10 %", "100 %"], "tickfont": {"size": 10}, "ticks": "", "ticklabelposition": "outside bottom",
+        "outlinewidth": 0, "tickvals": [0, 0.5, 1], "ticktext": ["0 %", "50 %", "100 %"],
+        "tickfont": {"size": 12}, "ticks": "", "ticklabelposition": "outside bottom",
         **where,
     }  # fmt: skip
 
 
 def _word(token: str) -> str:
-    """A token on one line, in small type or cut if it is long; the hover text has all of it."""
-    if len(token) <= _FITS:
-        return theme.plain(token)
-    return f"<span style='font-size:9px'>{theme.plain(theme.shorten(token, _FITS_SMALL))}</span>"
+    """A token on one line, cut if it is long; the hover text has all of it."""
+    return theme.plain(theme.shorten(token, _FITS))
 
 
 def percent(probability: float) -> str:
     """A probability for a small cell."""
-    if probability < LEAST:
+    if probability < 0.001:
         return "<0.1 %"
     return f"{probability * 100:.1f} %" if probability < 0.01 else f"{probability * 100:.0f} %"

@@ -263,8 +263,9 @@ def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
         here: whether the page has the name, too; a phone has it on every page, because its sidebar is closed.
     """
     name = Markdown("**BERTnesia Explorer**")
-    shipped = looks_of(models).shipped if models is not None else ()
-    if models is not None and shipped and (models["model"].isin(shipped) | models["base"].isin(shipped)).all():
+    # What is made of a demonstration model is called after it.
+    shipped = tuple(looks_of(models).shipped) if models is not None else ()
+    if models is not None and shipped and models["model"].str.startswith(shipped).all():
         name = filled("{name} · a small demonstration model, not BERT", name=name)
     with st.sidebar:
         st.markdown(name)

@@ -136,7 +136,7 @@ function table(parent, grid, answer, steps) {
 function draw(place, data, word, layers) {
   place.replaceChildren()
   if (!word) return
-  const wide = 520, high = 120, left = 44, bottom = 20, top = 10
+  const wide = Math.min(place.clientWidth || 620, 620), high = 120, left = 44, bottom = 20, top = 10
   const x = (at) => left + ((wide - left - 90) * at) / Math.max(layers.length - 1, 1)
   const y = (share) => top + (high - top - bottom) * (1 - share)
   const drawing = shape(place, "svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `Probability of ${word} by layer` })
