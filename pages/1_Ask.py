@@ -1,25 +1,374 @@
-"""What does every layer predict for a sentence of your own?"""
+"""Ask: what every layer of one or several models says to a sentence of one's own."""
 
-from probing.ui.frame import page
-from probing.ui.live import ask, controls, views
-from probing.ui.live.sentence import controls as sentence_controls
-from probing.ui.live.sentence import pairs, sections
-from probing.ui.live.spans import answers
-from probing.ui.live.spans import controls as span_controls
-from probing.ui.live.tokens import view as every_token
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-view = page.open_page("ask", "Ask", "Ask every layer", needs_results=False)
-asked = views.chosen(view)
-if asked == "spans":
-    chosen = span_controls.draw(view)
-    answers.draw(view, *chosen)
-elif asked == "tokens":
-    every_token.draw(view)
-elif asked == "sentence":
-    sections.draw(view, *sentence_controls.draw(view))
-elif asked == "pairs":
-    pairs.draw(view, sentence_controls.models(view))
-else:
-    models, head = controls.draw(view)
-    ask.answer(view, models, head)
-view.contents.end()
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from probing.core.errors import ProbingError, PromptError
+from probing.core.perturb import rules
+from probing.core.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
+from probing.core.stats.baselines import may_be_shown
+from probing.figures.theme import ink_on
+from probing.figures.tokens.entropy import entropy_lines
+from probing.figures.tokens.rank_lines import probability_lines, rank_lines
+from probing.figures.tokens.token_grid import tint
+from probing.reports.knowledge.typed_sentence import asked as stored_of
+from probing.reports.live_answer import every_token_of, first_layers
+from probing.ui import stored_examples
+from probing.ui.choices.ask import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, REPLACED, SCALES, TOPS, AskSelection
+from probing.ui.frame import filters, live_models, page, selection
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.page import View
+from probing.ui.live import changed, models, pairs, pictures, sentence, spans
+from probing.ui.widgets import blocks, export
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, escape, filled, joined, listing
+
+TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
+#: Options behind the button of the bar -> their labels.
+OPTIONS = {
+    "live_models": "Compare with",
+    "live_head": "Read with (head)",
+    "watch": "Followed words",
+    "top": "Words per layer",
+    "perturbation": "Changed sentence",
+    "replaced": "Layers of the base put back",
+}
+MAX_WATCHED = 6
+#: Words of a layer that are asked, for the curves of those that are shown.
+TOP = 10
+#: Tokens that an opened cell lists.
+TOP_OF_CELL = 20
+#: Rows and head of the table of all tokens, in pixels, and how many rows are shown before it scrolls.
+ROW, ROWS = 35, 18
+LINES = {"rank": rank_lines, "probability": probability_lines, "entropy": entropy_lines}
+CURVE = "The followed words through the layers; dotted: the changed sentence. Layer 0: before any layer."
+CURVE_HOW = (
+    "Rank: the place of the word in the layer's list of all words, the best on top. Probability: over the whole vocabulary. Entropy, in "
+    "nats: how undecided the layer is; 0 if one word has all probability."
+)
+TOKENS = "The best word of each layer at each token; the darker, the more probable. A click on a cell lists its twenty best."
+
+
+def first_sentence(view: View) -> tuple[str, list[str]]:
+    """The sentence that is asked as it was typed, by default Home's first, and the examples."""
+    runs = stored_examples.base_runs(view) if len(view.runs) else view.runs
+    examples = [str(one["prompt"]) for one in stored_examples.stored_examples(view, runs)] if len(runs) else []
+    examples = list(dict.fromkeys([*examples, *EXAMPLES]))
+    typed = selection.of(AskSelection).prompt
+    return examples[0] if typed == OF_EXAMPLE else typed, examples
+
+
+def ask_line(view: View, label: str, shown: str) -> None:
+    """Draws the sentence; Enter and leaving the field send it, too."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        selection.bound(
+            st.text_input,
+            label,
+            "prompt",
+            view.page,
+            value=shown,
+            max_chars=selection.MAX_TEXT,
+            placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
+            resets={"cell": ""},
+            label_visibility="collapsed",
+        )
+        st.button("Ask", type="primary", key="ask.ask")
+
+
+def choose_head(view: View) -> None:
+    """Draws the choice of the heads."""
+    heads = list(live_models.HEADS)
+    selection.bound(st.segmented_control, OPTIONS["live_head"], "live_head", view.page, options=heads, required=True)
+
+
+def choose_example(examples: Sequence[str]) -> None:
+    """Draws the examples behind a button."""
+    with st.popover("Examples", icon=":material/lightbulb:"):
+        for number, prompt in enumerate(examples):
+            changes = {"prompt": prompt, "watch": OF_EXAMPLE, "mask": 1}
+            st.button(escape(prompt), key=f"ask.example.{number}", type="tertiary", on_click=selection.update, kwargs=changes)
+
+
+def gap(view: View) -> None:
+    """The first tab: a sentence with a gap, filled by every layer."""
+    shown, examples = first_sentence(view)
+    prompt = with_masks(shown)
+    stored = view.read(stored_of, prompt) if view.database and prompt.strip() else None
+    words = followed_words(prompt, stored.answers if stored else ())
+    ask_line(view, "A sentence with a gap", shown)
+    with filters.bar(view, own=OPTIONS, label="Options") as place:
+        models.choose(view)
+        choose_example(examples)
+        with place:
+            gap_options(view, words)
+    if not prompt.strip():
+        st.info(filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:")
+        return
+    own = selection.of(AskSelection)
+    there = models.ready(view, models.chosen(view), own.live_head)
+    question = Question(prompt, own.live_head, TOP, words[:MAX_WATCHED])
+    gaps = models.of_each(dict.fromkeys(there, question), live_models.gaps)
+    there = [choice for choice in there if choice.name in gaps]
+    if not there:
+        return
+    several = max(gaps.values()) > 1
+    if several:
+        there, question = choose_gap(view, there, question, gaps)
+    asked = followed(view, there, question)
+    answers = filled_gap(view, asked) if several and question.mask is None else models.of_each(asked, live_models.ask)
+    if not answers:
+        return
+    asked = {choice: question for choice, question in asked.items() if choice.name in answers}
+    word = answer_in(view, answers)
+    pictures.grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
+    other = changed.draw(view, asked, answers) if not several else {}
+    curve(view, answers, other)
+    changed.layers_put_back(view, asked)
+
+
+def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
+    """The words to follow: as typed, of the example, or the recorded answers of a stored sentence."""
+    typed = selection.of(AskSelection).watch
+    words = (
+        EXAMPLES[prompt].split(",") if typed == OF_EXAMPLE and prompt in EXAMPLES else answers if typed == OF_EXAMPLE else typed.split(",")
+    )
+    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def gap_options(view: View, words: Sequence[str]) -> None:
+    """Draws what a first question does not need."""
+    models.choose_others(view)
+    watch = selection.of(AskSelection).watch
+    selection.bound(
+        st.text_input,
+        OPTIONS["watch"],
+        "watch",
+        view.page,
+        value=", ".join(words) if watch == OF_EXAMPLE else watch,
+        max_chars=200,
+        placeholder="berlin, paris",
+    )
+    choose_head(view)
+    for name, options, written in (
+        ("top", TOPS, str),
+        ("perturbation", PERTURBATIONS, {"": "as typed", **rules.PERTURBATIONS}.__getitem__),
+        ("replaced", REPLACED, {"": "none", "last": "the last", "first": "the first"}.__getitem__),
+    ):
+        selection.bound(st.segmented_control, OPTIONS[name], name, view.page, options=list(options), required=True, format_func=written)
+
+
+def followed(view: View, there: Sequence[Choice], question: Question) -> dict[Choice, Question]:
+    """Each model with its question, which follows only words that are one token of the model; without one, what the first says last."""
+    typed = selection.of(AskSelection).watch != OF_EXAMPLE
+    found = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
+    if found and not any(one.watch for one in found.values()) and question.mask is not None:
+        try:
+            best = live_models.ask(there[0], replace(question, watch=())).layers[-1].tokens[0].token
+        except ProbingError:
+            return found
+        question = replace(question, watch=(best,))
+        found = {choice: replace(question, watch=_possible(view, choice, question, say=False)) for choice in there}
+    return found
+
+
+def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> tuple[str, ...]:
+    try:
+        watch, refused = live_models.watchable(choice, question)
+    except PromptError:
+        # Asking the model will report the error.
+        return ()
+    if refused and say:
+        st.caption(filled("Not one token of {name}, so not followed: {names}.", name=view.name(choice.name), names=listing(refused)))
+    return watch
+
+
+def choose_gap(view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]) -> tuple[list[Choice], Question]:
+    """Draws the choice of the gap that is read; returns the models that have it, and the question, whose gap is None to fill all."""
+    masks, mask = max(gaps.values()), selection.of(AskSelection).mask
+    fillable = masks <= live_models.MAX_FILLED
+    mask = min(mask, masks) or int(not fillable)
+    selection.bound(
+        st.segmented_control,
+        filled("The sentence has {n} gaps", n=masks),
+        "mask",
+        view.page,
+        value=mask,
+        options=[*range(1, masks + 1), *([0] if fillable else [])],
+        required=True,
+        format_func=lambda number: f"gap {number}" if number else "fill all",
+    )
+    if not fillable:
+        st.caption(filled("At most {most} gaps are filled.", most=live_models.MAX_FILLED))
+    if selection.of(AskSelection).perturbation:
+        st.caption("A changed sentence needs exactly one gap.")
+    # A mask in one model's own spelling is not a gap for other models.
+    if fewer := [view.label(choice.name) for choice in there if gaps[choice.name] < mask]:
+        st.info(filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)), icon=":material/info:")
+    return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
+
+
+def filled_gap(view: View, asked: Mapping[Choice, Question]) -> dict[str, Answer]:
+    """Draws the sentence that every model fills from left to right, and the choice of the gap whose answers are returned."""
+    given = models.of_each(asked, live_models.fill)
+    for name, (text, _) in given.items():
+        st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
+    if not given:
+        return {}
+    # A model may recognise fewer gaps than another.
+    places = list(range(1, max(len(answers) for _, answers in given.values()) + 1))
+    place = min(max(selection.of(AskSelection).gap, 1), len(places))
+    selection.bound(st.segmented_control, "Gap shown", "gap", view.page, value=place, options=places, required=True)
+    return {name: answers[place - 1] for name, (_, answers) in given.items() if place <= len(answers)}
+
+
+def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
+    """Draws the sentence: at which layers the followed word comes first. Returns the word."""
+    found = list(answers.values())
+    watched = [one.layers[-1].watched[0].token for one in found if one.layers[-1].watched]
+    word = watched[0] if watched else found[0].layers[-1].tokens[0].token
+    places = [layers_said(first_layers(one, word)) for one in found]
+    others = [filled("in {name} {at}", name=view.name(one.model), at=at) for one, at in zip(found[1:2], places[1:], strict=False)]
+    first = filled("**{word}** comes first {at}", word=word, at=places[0])
+    blocks.sentence(filled("{parts}.", parts=joined("; ", [first, *others])))
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        st.info(escape(note), icon=":material/visibility:")
+    return word if watched else ""
+
+
+def layers_said(layers: list[int]) -> str:
+    return f"at {stored_examples.layers_in_words(layers)}" if layers else "at no layer"
+
+
+def guesses(one: Answer, stored: object) -> Markdown:
+    """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the model reads."""
+    said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
+    if stored is not None and may_be_shown(stored.n):
+        words = "The commonest answer of such sentences is {most}, right for {share:.0f} % of {n:,} facts."
+        said.append(filled(words, most=stored.majority, share=stored.share * 100, n=stored.n))
+    said.append(filled("Word pieces: {pieces}", pieces=" ".join(one.pieces)))
+    return joined(" ", said)
+
+
+def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]) -> None:
+    """Draws the followed words by layer, as typed and, dotted, in the changed sentence."""
+    table = pictures.lines(answers, other)
+    if table.empty:
+        return
+    scale = selection.bound(st.segmented_control, "Followed words by layer", "scale", view.page, options=list(SCALES), required=True)
+    drawn, colours, dashes = pictures.named(view, table, by_word=scale != "entropy")
+    first = next(iter(answers.values()))
+    blocks.figure(
+        drawing(LINES[scale], drawn, colours=colours, dashes=dashes),
+        table=table,
+        stamp=Stamp(f"{', '.join(answers)}, {first.head} heads, {first.prompt}"),
+        name="live-followed",
+        caption=CURVE,
+        how=CURVE_HOW,
+        alt=f"{scale} by layer of the followed words for: {first.prompt}",
+    )
+
+
+def tokens(view: View) -> None:
+    """The tab of all tokens: the best word of every layer at every token of a sentence."""
+    shown, examples = first_sentence(view)
+    ask_line(view, "A sentence, with or without a gap", shown)
+    with filters.bar(view, own={"live_head": OPTIONS["live_head"]}, label="Options") as place:
+        models.choose(view)
+        choose_example(examples)
+        with place:
+            choose_head(view)
+    text, head = with_masks(shown), selection.of(AskSelection).live_head
+    if not text.strip():
+        st.info("Type a sentence; it needs no gap.", icon=":material/edit:")
+        return
+    chosen = next(one for one in models.chosen(view) if one.name == models.first(view))
+    there = models.ready(view, [chosen], head)
+    if not there:
+        return
+    try:
+        got = live_models.every_token(there[0], text, head, TOP_OF_CELL)
+    except ProbingError as error:
+        blocks.problem(error)
+        return
+    cell = opened_cell(got)
+    itself = int((got.ids[-1, :, 0] == np.array(got.own)).sum())
+    blocks.sentence(filled("The last layer gives {n:,} of the {all:,} tokens back.", n=itself, all=len(got.pieces)))
+    left, right = st.columns([3, 1]) if cell else (st.container(), None)
+    stamp = Stamp(f"{got.model}, {got.head} heads, {got.text}")
+    with left:
+        token_table(got, stamp)
+    if cell and right:
+        with right:
+            one_cell(got, stamp, *cell)
+
+
+def token_table(got: EveryToken, stamp: Stamp) -> None:
+    """One row per token of the sentence, one column per layer; a click on a cell opens it."""
+    best, dark, key = every_token_of(got), blocks.dark(), "ask.every-token"
+    words, odds = (best.pivot(index="position", columns="layer", values=name) for name in ("token", "probability"))
+    words.columns, odds.columns = ([f"layer {layer}" for layer in one.columns] for one in (words, odds))
+    shades = odds.map(lambda share: f"background-color: {tint(share, dark=dark)}; color: {ink_on(tint(share, dark=dark))}")
+    words.insert(0, "token", list(got.pieces))
+    shades.insert(0, "token", "")
+
+    def opened() -> None:
+        cells = st.session_state[key].selection.cells
+        layers = [(row, column.removeprefix("layer ")) for row, column in cells if column.startswith("layer ")]
+        selection.update(cell=f"{layers[0][1]}-{layers[0][0]}" if layers else "")
+
+    st.dataframe(
+        words.style.apply(lambda _: shades, axis=None),
+        key=key,
+        hide_index=True,
+        height=ROW * (min(len(words), ROWS) + 1) + 3,
+        column_config={"token": st.column_config.TextColumn("token", pinned=True, width=92)}
+        | {name: st.column_config.TextColumn(name, width=80) for name in words.columns[1:]},
+        on_select=opened,
+        selection_mode="single-cell",
+    )
+    st.caption(TOKENS)
+    pictures.computed(got.device)
+    st.download_button(
+        "CSV",
+        lambda: export.csv_bytes(every_token_of(got, TOP_OF_CELL), stamp),
+        export.file_name("live-every-token", stamp, ".csv"),
+        "text/csv",
+        key="live.every-token.csv",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def opened_cell(got: EveryToken) -> tuple[int, int] | None:
+    """Layer and token of the cell of the link; None if there is no such cell."""
+    text = selection.of(AskSelection).cell
+    found = re.fullmatch(r"(\d{1,3})-(\d{1,5})", text)
+    layer, position = map(int, found.groups()) if found else (len(got.ids), 0)
+    if layer < len(got.ids) and position < len(got.pieces):
+        return layer, position
+    blocks.say_ignored([text] if text else [])
+    return None
+
+
+def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
+    """The best tokens of the opened cell."""
+    every = every_token_of(got, TOP_OF_CELL)
+    cell = every[(every["layer"] == layer) & (every["position"] == position)]
+    st.markdown(filled("**{piece}**, layer {layer}", piece=got.pieces[position], layer=layer))
+    shown = pd.DataFrame({"rank": cell["place"], "token": cell["token"], "probability": cell["probability"]})
+    config = {"probability": st.column_config.NumberColumn("share", format="percent")}
+    blocks.table_with_download(cell, shown=shown, stamp=stamp, name="live-cell", column_config=config)
+
+
+DRAWN = {"gap": gap, "tokens": tokens, "spans": spans.draw, "sentence": sentence.draw, "pairs": pairs.draw}
+
+view = page.open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
+with selection.open_tab("ask_view", TABS, view.page) as tab:
+    DRAWN[tab](view)
+page.end(view)

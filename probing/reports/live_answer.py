@@ -33,6 +33,18 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
     return {"ranks": {one.layer: one.watched[0].rank for one in got.layers}, "ranked": got.layers[-1].watched[0].token}
 
 
+def first_layers(got: Answer, word: str) -> list[int]:
+    """The layers after the embeddings that give a word first: the followed one, if it is, else the one that is written so."""
+    followed = {one.layer: one.watched[0].rank for one in got.layers if one.watched and one.watched[0].token == word}
+    ranks = followed or {one.layer: 1 for one in got.layers if one.tokens[0].token == word}
+    return [layer for layer, rank in ranks.items() if layer and rank == 1]
+
+
+def lines_of(got: Answer) -> pd.DataFrame:
+    """Long form: ``model, word, layer, rank, probability, entropy``, one row per followed word and layer."""
+    return watched_of(got).merge(entropy_of(got), on=["model", "layer"])
+
+
 def entropy_of(got: Answer) -> pd.DataFrame:
     """Long form: ``model, layer, entropy`` in nats."""
     return pd.DataFrame([(got.model, one.layer, one.entropy) for one in got.layers], columns=["model", "layer", "entropy"])

@@ -1,11 +1,14 @@
 """The layers' predictions for chosen spans of one sentence, as tables: for the page, the command line and notebooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from probing.core.edges.target import Span
+from probing.core.edges.tasks import SPANS_ARE
 from probing.core.edges.traces import SpanTrace
+from probing.reports.edges.yardsticks import TaskYardsticks
 
 #: Number of labels per panel of the figure.
 PANEL_LABELS = 3
@@ -91,3 +94,43 @@ def panel_rows(words: Sequence[str], traces: Sequence[SpanTrace]) -> pd.DataFram
 def _written(trace: SpanTrace) -> tuple[str, str]:
     first, second = [*(f"{start}:{end}" for start, end in trace.spans), ""][:2]
     return first, second
+
+
+def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], measures: Mapping[str, TaskYardsticks]) -> pd.DataFrame:
+    """What a model's probes say of chosen words, for readers, with the yardsticks of each task.
+
+    Args:
+        words: of the sentence.
+        model: its name.
+        traces: the predictions for each task.
+        measures: task -> its yardsticks; a task that has none has empty cells.
+
+    Returns:
+        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower layers, ``from layer`` is
+        the first from which it stays; ``F1`` is that of the last layer's probe on the development part.
+    """
+    rows = []
+    for trace in traces:
+        given, measure = ", ".join(label_in_words(trace.task, name) for name in trace.answer), measures.get(trace.task)
+        roles = SPANS_ARE.get(trace.task, ("", ""))
+        named = [text_of(words, span) for span in trace.spans]
+        if len(named) > 1 and roles[0] != roles[1]:
+            named = [f"{text} ({role})" for text, role in zip(named, roles, strict=True)]
+        before = [] if trace.several or not trace.settled else [label_in_words(trace.task, name) for name in trace.before]
+        known = (measure.memory, label_in_words(trace.task, measure.label), measure.share) if measure else (np.nan, "", np.nan)
+        p = float(trace.p[-1].max())
+        rows.append((model, trace.title, " / ".join(named), given or "no label", trace.settled, p, ", ".join(before), trace.f1[-1], *known))
+    columns = [
+        "model",
+        "task",
+        "words",
+        "label",
+        "from layer",
+        "its p",
+        "before",
+        "F1",
+        "looking words up (F1)",
+        "commonest label",
+        "share",
+    ]
+    return pd.DataFrame(rows, columns=columns)

@@ -27,6 +27,7 @@ def bar(
     more: Sequence[str] = (),
     own: Mapping[str, str] | None = None,
     words: Mapping[str, str] | None = None,
+    label: str = "Filters",
     key: str = "filters",
 ) -> Iterator[DeltaGenerator]:
     """Draws a bar of filters; what the body draws stands in it, too.
@@ -34,19 +35,20 @@ def bar(
     Args:
         view: the page.
         fields: shared fields that are drawn in the bar.
-        more: shared fields that are drawn behind the button "Filters".
+        more: shared fields that are drawn behind a button.
         own: fields of the page's own that the body draws behind that button -> their labels.
         words: value of such a field -> its word on the chip; without one, the value itself.
+        label: words of that button.
         key: of the bar, if a page has several.
 
     Yields:
-        The place behind the button "Filters", for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
+        The place behind that button, for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
         as chips, which remove it.
     """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=key):
         for name in fields:
             _DRAW[name](view, name)
-        place = st.popover("Filters", icon=":material/tune:") if more or own else st.container()
+        place = st.popover(filled("{label}", label=label), icon=":material/tune:") if more or own else st.container()
         with place:
             for name in more:
                 _DRAW[name](view, name)
@@ -62,7 +64,7 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
         return
-    shown = [(names or {}).get(str(one)) or _word(name, one) for one in (value if isinstance(value, tuple) else [value])]
+    shown = [(names or {}).get(str(one)) or _word(view, name, one) for one in (value if isinstance(value, tuple) else [value])]
     remove = partial(selection.update, **{name: default})
     st.button(
         filled("{label}: {words}", label=label, words=listing(shown)),
@@ -73,12 +75,14 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
     )
 
 
-def _word(name: str, value: object) -> str:
+def _word(view: View, name: str, value: object) -> str:
+    if value in view.names:
+        return view.label(str(value))
     if name in ("probe_set", "probe_sets"):
         return set_name(str(value))
     if name in ("head", "heads"):
         return head_name(str(value))
-    return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value))
+    return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value) or "none")
 
 
 def _models(view: View, name: str) -> None:

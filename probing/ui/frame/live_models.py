@@ -15,6 +15,7 @@ from probing.core.errors import ModelError, PromptError
 from probing.core.head_kinds import HEADS as HEADS
 from probing.core.head_kinds import LOGIT_LENS, TIED
 from probing.core.model_folders import finetuning_note
+from probing.core.own_model.background import own_runs
 from probing.core.own_model.folders import own_model_folders
 from probing.core.paths import cache_folder
 from probing.core.questions import Answer, EveryToken, Question, UnknownWord
@@ -64,14 +65,6 @@ class Choice:
         return f"{name} ({self.where})"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A model and the question to it, which tracks only words that are one token of the model."""
-
-    choice: Choice
-    question: Question
-
-
 def head_name(kind: str) -> str:
     """The name of a kind of heads in menus; ``""`` is tied or, if none are trained, the logit lens."""
     return kind or "default"
@@ -81,8 +74,8 @@ def choices() -> dict[str, Choice]:
     """The models of the menu, by name.
 
     These are the registry's models, folders below ``cache/models``, the models that ``PROBING_MODELS`` names (see
-    ``core.own_model.folders``), and the folders that ``finetune`` recorded as the base of one of these. No page or link can load any
-    other model. Models on this machine come first.
+    ``core.own_model.folders``), the folders that ``finetune`` recorded as the base of one of these, and the models of own runs on this
+    machine. No page or link can load any other model. Models on this machine come first.
     """
     entries = {entry.name: entry for entry in read_registry().models}
     shipped = [Choice(name, name, "shipped") for name, entry in entries.items() if entry.shipped]
@@ -95,6 +88,7 @@ def choices() -> dict[str, Choice]:
         for name, folder in ((name_of_model(folder), folder) for folder in folders)
         if (folder / "config.json").is_file()
     ]
+    local += _of_own_runs()
     there = {choice.name for choice in (*shipped, *local)} | {name for name, entry in entries.items() if _in_hub_cache(entry)}
     elsewhere = "unavailable offline" if offline() else "not on this machine"
     hub = [
@@ -107,6 +101,27 @@ def choices() -> dict[str, Choice]:
     for choice in [*shipped, *local, *sorted(hub, key=lambda one: not one.here)]:
         offered.setdefault(choice.name, choice)
     return offered
+
+
+def _of_own_runs() -> list[Choice]:
+    """The folders that own runs asked; one without a head is read through that of the base that its run names."""
+    found = []
+    for wish in (run.state.wish for run in own_runs()):
+        base = name_of_model(wish.base) if wish.base else ""
+        for text, name in ((wish.model, wish.name), (wish.base, ""), *((one, "") for one in wish.others)):
+            if text and (Path(text) / "config.json").is_file():
+                choice = Choice(name or name_of_model(text), text, "local")
+                found.append(replace(choice, base=base) if text != wish.base and lacks_head(choice) else choice)
+    return found
+
+
+def on_device(device: str) -> str:
+    """Where an answer was computed, in words: "on the CPU"."""
+    if device.startswith("cuda"):
+        import torch
+
+        return f"on the GPU ({torch.cuda.get_device_name(device)})"
+    return {"cpu": "on the CPU", "mps": "on the GPU (Apple)"}.get(device, f"on {device}")
 
 
 def offline() -> bool:
@@ -192,7 +207,7 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
         ModelError, HeadError: if the model or its heads are missing, or do not fit together.
     """
     if not (choice.here or fetch):
-        raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Live and press the button")
+        raise ModelError(f"{choice.name} is not on this machine; to download it, choose it on the page Ask and press the button")
     from probing.models.heads.files import heads_folder
     from probing.models.knowledge.ask import load_live, open_live
     from probing.models.sources.model_location import without_the_hub

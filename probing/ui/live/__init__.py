@@ -1,0 +1,1 @@
+"""One sentence of the user, asked of the layers of models."""

@@ -210,4 +210,4 @@ def _one(shown: Shown, changed: Changed, cell: Cell, table: pd.DataFrame) -> Non
         )
     )
     if isinstance(row["text"], str) and row["text"]:
-        navigation.link("ask", "Open this sentence live", afresh=True, live_view="sentence", whole=row["text"], live_model=changed.model)
+        navigation.link("ask", "Ask this sentence", afresh=True, ask_view="sentence", whole=row["text"], live_model=changed.model)

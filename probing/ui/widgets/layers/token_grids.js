@@ -22,7 +22,7 @@ function build(root, data) {
   grids.tabIndex = 0
   grids.setAttribute("role", "group")
   grids.setAttribute("aria-label", "Best words by layer. Keys: up and down arrow go layer by layer, space plays and pauses.")
-  data.grids.forEach((grid) => table(grids, grid, data.answer))
+  data.grids.forEach((grid) => table(grids, grid, data.answer, data.steps))
   const bar = add(root, "div", "bar")
   const play = button(bar, "", "play", () => (root.timer ? stop() : start()))
   const down = button(bar, "▼", "down", () => go(state.upTo - 1))
@@ -93,7 +93,7 @@ function build(root, data) {
   }
 }
 
-function table(parent, grid, answer) {
+function table(parent, grid, answer, steps) {
   const made = add(parent, "table", "grid")
   const caption = add(made, "caption", "")
   const name = add(caption, "b", "")
@@ -103,9 +103,10 @@ function table(parent, grid, answer) {
   const places = Math.max(...grid.layers.map((one) => one.tokens.length))
   // Cells of both grids are equally wide: what the layer and the rank leave is divided by the number of words.
   made.style.flex = `${places} 1 100px`
+  made.classList.toggle("many", places > 3)
   const head = add(add(made, "thead", ""), "tr", "")
-  cell(head, "th", "layer", "layer")
-  for (let place = 1; place <= places; place++) cell(head, "th", `place${place}`, ["first", "second", "third"][place - 1])
+  cell(head, "th", "layer", steps)
+  for (let place = 1; place <= places; place++) cell(head, "th", `place${place}`, ["first", "second", "third"][place - 1] ?? `${place}th`)
   if (answer) cell(head, "th", "rank", "rank").title = `rank of ${answer}`
   const body = add(made, "tbody", "")
   for (const one of grid.layers) {
@@ -174,7 +175,7 @@ function read(data, layer) {
     const rank = data.answer && one.rank !== null ? `, ${data.answer} has rank ${one.rank.toLocaleString("en-GB")}` : ""
     return `${grid.model} says “${one.tokens[0]?.word ?? "–"}”${rank}`
   })
-  return `Layer ${layer}: ${parts.filter(Boolean).join("; ")}.`
+  return `${data.steps === "layer" ? "Layer" : data.steps} ${layer}: ${parts.filter(Boolean).join("; ")}.`
 }
 
 function cell(row, kind, name, text) {

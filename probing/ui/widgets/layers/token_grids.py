@@ -22,7 +22,7 @@ _COMPONENT = st.components.v2.component(
     css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
     js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
 )
-#: Words of a layer that are shown; a curve also uses the others.
+#: Words of a layer that are shown by default; a curve also uses the others.
 COLUMNS = 3
 
 
@@ -32,8 +32,8 @@ class Grid:
 
     Attributes:
         model: its name.
-        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer. Places after
-            ``COLUMNS`` are not shown; they complete the words' curves.
+        tokens: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer. Places that
+            are not shown complete the words' curves.
         ranks: layer -> rank of the right answer; empty if none is known.
         right: layer -> probability of the right answer, for its curve; empty if none is known.
         note: what the model is.
@@ -48,7 +48,7 @@ class Grid:
     tuned: bool = False
 
 
-def draw(grids: Sequence[Grid], *, answer: str = "", key: str, plays: bool = False) -> None:
+def draw(grids: Sequence[Grid], *, answer: str = "", key: str, plays: bool = False, columns: int = COLUMNS, steps: str = "layer") -> None:
     """Draws the grids next to each other, the last layer on top.
 
     Args:
@@ -56,19 +56,21 @@ def draw(grids: Sequence[Grid], *, answer: str = "", key: str, plays: bool = Fal
         answer: the right word, whose rank is a column; ``""`` if none is known.
         key: of the widget.
         plays: whether the grids play by themselves, once in a session of the browser.
+        columns: words of a layer.
+        steps: what a row is, if it is no layer.
     """
-    _COMPONENT(key=key, data={**data_of(grids, answer), "plays": plays})
+    _COMPONENT(key=key, data={**data_of(grids, answer, columns), "plays": plays, "steps": steps})
 
 
-def data_of(grids: Sequence[Grid], answer: str) -> dict[str, Any]:
+def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[str, Any]:
     """What the component draws."""
-    return {"answer": answer, "grids": [_data(grid, answer) for grid in grids]}
+    return {"answer": answer, "grids": [_data(grid, answer, columns) for grid in grids]}
 
 
-def _data(grid: Grid, answer: str) -> dict[str, Any]:
+def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     """One grid: the layers from the last to the first with their words from the best on, and the curve of every shown word."""
     layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
-    shown = grid.tokens[grid.tokens["place"] <= COLUMNS].sort_values("place")
+    shown = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
     curves: dict[str, dict[int, float]] = {}
     for row in grid.tokens.itertuples():
         curves.setdefault(str(row.token).lower(), {})[int(row.layer)] = float(row.probability)

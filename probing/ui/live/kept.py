@@ -1,4 +1,4 @@
-"""Cached attention, predictions of sentence probes and scores of minimal pairs. Torch is loaded only when a model is asked."""
+"""What is kept of questions on chosen words and whole sentences. Torch is loaded only when a model is asked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,8 @@ import numpy as np
 import streamlit as st
 
 from probing.core.changes.minimal_pairs import MinimalPair
+from probing.core.edges.target import Span
+from probing.core.edges.traces import SpanTrace
 from probing.core.errors import PromptError
 from probing.core.head_kinds import LOGIT_LENS
 from probing.core.paths import cache_folder
@@ -19,6 +21,7 @@ from probing.ui.frame.value_store import KeptByBytes
 if TYPE_CHECKING:
     from probing.models.changes.ask import SentenceAttention
     from probing.models.changes.attention_passes import Attending
+    from probing.models.edges.files import TaskProbes as EdgeProbes
     from probing.models.knowledge.ask import LiveModel
     from probing.models.runtime.request_queue import Turn
     from probing.models.sentences.ask import Verdicts
@@ -27,6 +30,87 @@ if TYPE_CHECKING:
 #: Bytes of attention kept in memory: two sentences of 500 tokens in BERT-base, or a thousand short ones.
 ATTENTION_BYTES = 320 << 20
 Stamps = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class SpanQuestion:
+    """Attributes:
+    words: the words of the sentence.
+    spans: the chosen spans; none, one or two.
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    def text(self, span: Span) -> str:
+        """The words of a span."""
+        return " ".join(self.words[span[0] : span[1]])
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The probes that read a model.
+
+    Attributes:
+        choice: the model that is read.
+        of: the model that the probes were trained on: ``choice`` or its base.
+        weights: identity of the weights of ``of``.
+        files: task -> file of its probes.
+    """
+
+    choice: Choice
+    of: Choice
+    weights: str
+    files: dict[str, Path]
+
+
+def readers(choice: Choice, *, of_base: bool) -> Readers:
+    """The probes of a model, or of its base if that is wanted and the base is on this machine.
+
+    Raises:
+        ModelError: if a model is missing.
+    """
+    base = live_models.choices().get(live_models.base_of(choice)) if of_base else None
+    of = base if base is not None and base.here else choice
+
+    def found(_turn: "Turn", live: "LiveModel") -> Readers:
+        from probing.models.edges.files import found_probes
+
+        encoder = live.encoder
+        return Readers(choice, of, encoder.weights_id, found_probes(encoder.name, encoder.weights_id, cache_folder()))
+
+    return live_models.in_turn(of, found)
+
+
+def span_answers(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
+    """The predictions of all tasks that fit the chosen spans.
+
+    Raises:
+        ProbingError: if probes cannot be read, or the spans cannot be asked.
+    """
+    stamps = tuple((str(path), path.stat().st_mtime_ns) for path in reading.files.values())
+    return _span_answers(reading.choice, reading.weights, stamps, question)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _span_answers(choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion) -> tuple[SpanTrace, ...]:
+    probes = [_edge_probes(path, changed) for path, changed in stamps]
+
+    def answered(_turn: "Turn", live: "LiveModel") -> tuple[SpanTrace, ...]:
+        from probing.models.edges.ask import ask_sentence
+
+        span1, span2 = (*question.spans, None)[:2]
+        assert span1 is not None
+        return tuple(ask_sentence(live.encoder, probes, question.words, span1, span2, weights))
+
+    return live_models.in_turn(choice, answered)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _edge_probes(path: str, changed: int) -> "EdgeProbes":
+    from probing.models.edges.files import read_probes
+
+    return read_probes(Path(path))
 
 
 def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":

@@ -1,35 +1,33 @@
-"""The selection of the live page: the sentence, the models, and how the sentence is changed."""
+"""What is chosen on the page Ask: the sentences, the models, and how a sentence is changed."""
 
 from dataclasses import dataclass
 
+from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.perturb import rules
 from probing.ui.frame.selection import declared, one_of
 
-SCALES = ("rank", "probability")
+#: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
+VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
+SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
 PERTURBATIONS = ("", *rules.PERTURBATIONS)
 #: Which layers of a fine-tuned model are replaced by the base's.
 REPLACED = ("", "last", "first")
-#: Example sentences, each with words to track.
-EXAMPLES = (
-    ("Paris is the capital of [MASK].", "france, italy"),
-    ("Windows Media Player is a product made by [MASK].", "microsoft, apple"),
-    ("Rocky Balboa was born in [MASK].", "philadelphia"),
-    ("In San Marino, official documents are written in [MASK].", "italian, english"),
-    ("Fresh snow is [MASK].", "white, black"),
-    ("A robin is not a [MASK].", "bird"),
-    ("[MASK] is the capital of [MASK].", "paris, france"),
-)
-#: Views: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
-VIEWS = ("fact", "tokens", "spans", "sentence", "pairs")
-#: Example sentences of the view of whole sentences.
+#: Example sentences, each with words to follow.
+EXAMPLES = {
+    "Paris is the capital of [MASK].": "france, italy",
+    "Windows Media Player is a product made by [MASK].": "microsoft, apple",
+    "In San Marino, official documents are written in [MASK].": "italian, english",
+    "Fresh snow is [MASK].": "white, black",
+    "A robin is not a [MASK].": "bird",
+    "[MASK] is the capital of [MASK].": "paris, france",
+}
+#: Example sentences of the tab of whole sentences.
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
     "The keys to the cabinet are on the table in the hall .",
     "The band did not play any songs on the first day of the festival .",
 )
-#: Value of ``beside`` for no second model.
-ALONE = "-"
 #: The sentences of Figure 3 of Tenney et al. (2019), as written there -> the spans that its text discusses.
 SPAN_EXAMPLES = {
     "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
@@ -37,38 +35,40 @@ SPAN_EXAMPLES = {
 }
 #: Value of ``span1`` and ``span2`` for no span, not even that of the example.
 NO_SPAN = "-"
-#: Value of ``watch`` for the words of the example, or none for another sentence; a field that the user emptied holds ``""`` instead.
+#: Value of ``live_models`` for no second model.
+ALONE = "-"
+#: Value of ``prompt`` for the first sentence of Home, and of ``watch`` for the words of the example; an emptied field holds ``""``.
 OF_EXAMPLE = ","
 
 
 @declared("ask", "live_model")
 @dataclass(frozen=True)
-class LiveSelection:
+class AskSelection:
     """The page's own choices.
 
     Attributes:
+        ask_view: the open tab.
         live_head, prompt, watch, scale, top, mask: the question. ``mask`` counts from 1; 0 fills all gaps, and
             ``gap``, from 1, is the one that is shown.
         cell: the layer and the token, from 0, whose best tokens are listed, as ``8-3``; ``""`` for none.
-        live_models: further models that are asked with ``live_model``.
+        live_models: the models that are asked with ``live_model``; if empty, its base or a model that was fine-tuned from it.
         perturbation, prime, shuffle_seed, keep_words, other_name: how the sentence is changed, and with what.
-        replaced, live_base: which layers of ``live_model`` are replaced by its base's, and the base if it is not recorded.
-        live_view: one of ``VIEWS``.
+        replaced, live_base: which layers of a fine-tuned model are replaced by its base's, and the base if it is not recorded.
         words, span1, span2: a sentence, and half-open spans of its words as ``1-2``; empty spans are those of the example.
         base_probes: whether fine-tuned models are read by the probes of their bases.
         whole, second: a whole sentence, and a second one after it.
-        beside: the model to compare with ``live_model``; if empty, its base or, for a base, a model that was fine-tuned from it.
         attending, attention_head: the token whose attention is shown, from 0; the head, from 1, or 0 for the mean of all.
         swapped: the word that changes places with the next one, from 1; 0: none.
         likelier, unlikelier: the user's own minimal pair: two sentences, or a sentence with a gap and two words.
-        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own.
+        minimal_pair: the pair that is drawn: number of a shipped one, from 1, or 0 for the user's own; None: the first right one.
     """
 
-    live_head: str = ""
-    prompt: str = EXAMPLES[0][0]
+    ask_view: str = one_of(VIEWS)
+    live_head: str = one_of(HEADS, LOGIT_LENS)
+    prompt: str = OF_EXAMPLE
     watch: str = OF_EXAMPLE
     scale: str = one_of(SCALES)
-    top: int = one_of(TOPS, 5)
+    top: int = one_of(TOPS)
     mask: int = 1
     gap: int = 1
     cell: str = ""
@@ -80,17 +80,15 @@ class LiveSelection:
     other_name: str = ""
     replaced: str = one_of(REPLACED)
     live_base: str = ""
-    live_view: str = one_of(VIEWS)
     words: str = next(iter(SPAN_EXAMPLES))
     span1: str = ""
     span2: str = ""
     base_probes: bool = False
     whole: str = SENTENCES[0]
     second: str = ""
-    beside: str = ""
     attending: int = 0
     attention_head: int = 0
     swapped: int = 0
     likelier: str = ""
     unlikelier: str = ""
-    minimal_pair: int = 1
+    minimal_pair: int | None = None

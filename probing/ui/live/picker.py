@@ -8,11 +8,11 @@ import streamlit as st
 
 from probing.core.edges.target import Span
 from probing.core.edges.words import written_span
+from probing.ui.choices.ask import NO_SPAN
 from probing.ui.frame import selection
-from probing.ui.live.selection import NO_SPAN
 from probing.ui.widgets.markdown import escape, filled
 
-_KEY = "live.picker"
+_KEY = "ask.picker"
 _HERE = Path(__file__)
 #: Words are passed as data and become the text of buttons, never part of the HTML.
 _COMPONENT = st.components.v2.component(

@@ -1,0 +1,108 @@
+"""Attention, repeated words and the probes' verdicts of one sentence, as tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from probing.reports.sentences.best_probes import best_predicting
+
+if TYPE_CHECKING:
+    from probing.models.changes.ask import OneModel, SentenceAttention
+
+VERDICTS = [
+    "model", "task", "title", "pooling", "layer", "label", "number", "p", "margin", "accuracy", "majority", "classes", "chance",
+]  # fmt: skip
+
+
+def models_of(found: "SentenceAttention") -> "list[OneModel]":
+    """The models whose attention it is, the base first."""
+    return [one for one in (found.before, found.own) if one is not None]
+
+
+def attention_of(one: "OneModel", token: int, head: int | None) -> np.ndarray:
+    """(layers, tokens) what a token attends to, by one head or by the mean of all."""
+    shares: np.ndarray = (one.maps.mean(1) if head is None else one.maps[:, head])[:, token]
+    return shares
+
+
+def attention_rows(found: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+    """``model, layer, place, token, share``: what a token attends to."""
+    rows = [
+        (one.name, layer, place, target, float(share))
+        for one in models_of(found)
+        for layer, shares in enumerate(attention_of(one, token, head), 1)
+        for place, (target, share) in enumerate(zip(found.tokens, shares, strict=True), 1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "layer", "place", "token", "share"])
+
+
+def attention_values(found: "SentenceAttention", token: int, head: int | None) -> pd.DataFrame:
+    """``model, measure, layer, value``: entropy, shares and, of two models, distances."""
+    rows = [
+        (model, measure, layer, float(value))
+        for measure, model, values in found.by_layer(token, head)
+        for layer, value in enumerate(values, start=1)
+    ]
+    return pd.DataFrame(rows, columns=["model", "measure", "layer", "value"])
+
+
+def similarity_rows(found: "SentenceAttention") -> pd.DataFrame:
+    """``model, word, times, layer, similarity`` of the words that occur more than once."""
+    names = [one.name for one in models_of(found)]
+    rows = [
+        (model, word.word, len(word.places), layer, float(value))
+        for word in found.repeated
+        for model, similarity in zip(names, (word.before, word.similarity)[-len(names) :], strict=True)
+        for layer, value in enumerate(similarity if similarity is not None else ())
+    ]
+    return pd.DataFrame(rows, columns=["model", "word", "times", "layer", "similarity"])
+
+
+def best_verdicts(
+    found: Mapping[str, pd.DataFrame], changed: Mapping[str, pd.DataFrame], stored: pd.DataFrame, names: Callable[[str], str]
+) -> pd.DataFrame:
+    """What the best probe of each model and property says, next to its yardstick.
+
+    Args:
+        found: model -> its verdicts, in the columns ``VERDICTS``.
+        changed: the same for the changed sentence, in the same rows; empty if there is none.
+        stored: stored accuracies, see ``reports.sentences.accuracy.accuracies``.
+        names: a model's name for readers.
+
+    Returns:
+        One row per property and model; of a changed sentence also what the probe says then, and how many of the probes that are better
+        than the commonest label change theirs.
+    """
+    rows = []
+    for model, table in found.items():
+        for task, of_task in table.groupby("task", sort=False):
+            at = best_predicting(of_task, stored[(stored["model"] == model) & (stored["task"] == task)])
+            best = of_task.loc[at]
+            row = {
+                "property": best["title"],
+                "model": names(model),
+                "says": best["label"],
+                "p": best["p"],
+                "right in tests": best["accuracy"],
+                "commonest label": best["majority"],
+                "no better than that": "yes" if best["chance"] else "",
+                "layer": int(best["layer"]),
+                "read from": best["pooling"],
+            }
+            if model in changed:
+                other = changed[model].loc[of_task.index]
+                counts = ~of_task["chance"].astype(bool)
+                turned = int(((of_task["number"] != other["number"]) & counts).sum())
+                row |= {"swapped: says": other.loc[at, "label"], "swapped: p": other.loc[at, "p"]}
+                row |= {"probes that change": f"{turned} of {int(counts.sum())}"}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def swapped(words: Sequence[str], place: int) -> str:
+    """The sentence in which a word, from 1, changes places with the next one; ``""`` if there is none."""
+    if not 0 < place < len(words):
+        return ""
+    return " ".join((*words[: place - 1], words[place], words[place - 1], *words[place + 1 :]))

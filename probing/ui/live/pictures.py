@@ -1,0 +1,130 @@
+"""The pictures of a sentence with a gap: grids of every layer's words, and the followed words through the layers."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.questions import Answer
+from probing.figures.tokens.token_grid import token_grid
+from probing.reports.live_answer import lines_of, tokens_of
+from probing.ui.choices.ask import AskSelection
+from probing.ui.frame import live_models, selection
+from probing.ui.frame.page import View
+from probing.ui.live.models import colours_of, is_tuned
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.layers import token_grids
+from probing.ui.widgets.layers.token_grids import Grid
+from probing.ui.widgets.markdown import filled
+
+#: More lines than this in one figure cannot be distinguished.
+MAX_LINES = 12
+DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
+CHANGED = "dot"
+CAPTION = "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+HOW = (
+    "Every layer of the model fills the gap, read by a decoding head; the last layer is on top. A cell is the darker the more probable its "
+    "word is, and white below 5 %. Rank: the place of the first followed word in the layer's list of all words; without a word of yours "
+    "that is the recorded answer of a stored sentence, else what the first model says at the end. A click on a word draws its curve."
+)
+
+
+def grid(view: View, answer: Answer, note: str = "") -> Grid:
+    """One model's words; the first followed one is the right one, if there is any."""
+    watched = {one.layer: one.watched[0] for one in answer.layers if one.watched}
+    tokens = tokens_of(answer).assign(
+        framed=[one.layer in watched and token.id == watched[one.layer].id for one in answer.layers for token in one.tokens]
+    )
+    tuned = is_tuned(answer.model)
+    return Grid(
+        view.label(answer.model),
+        tokens,
+        {layer: one.rank for layer, one in watched.items()},
+        {layer: one.probability for layer, one in watched.items()},
+        note or ("after fine-tuning" if tuned else ""),
+        tuned=tuned,
+    )
+
+
+def grids(
+    view: View,
+    answers: Sequence[Answer],
+    word: str,
+    *,
+    name: str,
+    how: str,
+    note: str = "",
+    steps: str = "layer",
+    caption: str = CAPTION,
+    table: pd.DataFrame | None = None,
+) -> None:
+    """Draws one grid per model, two next to each other, and the row below them.
+
+    Args:
+        view: the page.
+        answers: one per model.
+        word: the followed word whose rank is a column; ``""`` if none is.
+        name: of the figure.
+        how: what this sentence adds to how the grids are read.
+        note: what the grids are, beside the names of the models.
+        steps: what a row is, if it is no layer.
+        caption: the line below.
+        table: the numbers, if they are others than those of the grids.
+    """
+    columns = selection.of(AskSelection).top
+    drawn, abreast = [grid(view, one, note) for one in answers], 2 if columns == token_grids.COLUMNS else 1
+    for place in range(0, len(drawn), abreast):
+        shown = drawn[place : place + abreast]
+        token_grids.draw(shown, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
+    first = answers[0]
+    both = zip(drawn, answers, strict=True)
+    numbers = pd.concat([one.tokens.assign(model=answer.model, rank=one.tokens["layer"].map(one.ranks.get)) for one, answer in both])
+    blocks.files(
+        drawing(token_grid, drawn[0].tokens, columns=columns, ranks=drawn[0].ranks, ranked=word or "right word", dark=blocks.dark()),
+        table=numbers.drop(columns="framed").dropna(axis="columns", how="all") if table is None else table,
+        stamp=Stamp(f"{', '.join(one.model for one in answers)}, {first.head} heads, {first.prompt}"),
+        name=name,
+        caption=caption,
+        how=f"{HOW} {how}",
+    )
+    computed(first.device)
+
+
+def computed(device: str) -> None:
+    """Says which device computed what is shown."""
+    st.caption(filled("Computed {device}.", device=live_models.on_device(device)))
+
+
+def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.DataFrame:
+    """Rank, probability and entropy by model, word and layer; ``changed`` says in which of the two sentences."""
+    parts = [lines_of(one).assign(changed=which) for which, got in ((False, answers), (True, changed)) for one in got.values()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def named(view: View, table: pd.DataFrame, *, by_word: bool = True) -> tuple[pd.DataFrame, dict[str, str], dict[str, str]]:
+    """Names, colours and dashes of lines: models in colour, words in dashes, and what is changed dotted.
+
+    Args:
+        view: the page.
+        table: ``model``, ``word`` and, where a sentence is drawn twice, ``changed``.
+        by_word: whether a model has a line per word.
+
+    Returns:
+        The rows to draw with ``name``, name -> colour, name -> dash.
+    """
+    if "changed" not in table:
+        table = table.assign(changed=False)
+    models = list(dict.fromkeys(table["model"]))
+    both, only = table["changed"].any(), not by_word or table["changed"].any()
+    words = list(dict.fromkeys(table["word"]))[: 1 if only else max(MAX_LINES // len(models), 1)]
+    drawn = table[table["word"].isin(words)]
+    many, of_model = len(words) > 1, colours_of(view, models)
+    colours, dashes, names = {}, {}, []
+    for model, word, is_changed in drawn[["model", "word", "changed"]].itertuples(index=False):
+        name = " · ".join([*([word] if many else []), view.label(model), *(["changed"] if is_changed else [])])
+        colours[name] = of_model[model]
+        dashes[name] = CHANGED if is_changed else DASHES[0 if both else words.index(word) % len(DASHES)]
+        names.append(name)
+    return drawn.assign(name=names), colours, dashes

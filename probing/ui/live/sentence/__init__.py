@@ -1,1 +1,0 @@
-"""Views of whole sentences and of minimal pairs, layer by layer."""
