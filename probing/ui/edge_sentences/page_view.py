@@ -9,7 +9,8 @@ import streamlit as st
 from probing.core.edges.encoders import CUMULATIVE, TASK, TRAINED
 from probing.core.edges.target import OWN
 from probing.store.edges.queries import edge_labels, edge_runs, edge_tasks, traced_parts
-from probing.ui.edge_sentences.selection import PARTS, EdgeSentencesSelection
+from probing.ui.choices.grammar import TRACE_PARTS as PARTS
+from probing.ui.choices.grammar import GrammarSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
 from probing.ui.widgets import blocks
@@ -41,9 +42,9 @@ class Shown:
     part: str
 
     @property
-    def own(self) -> EdgeSentencesSelection:
+    def own(self) -> GrammarSelection:
         """What is chosen on the page."""
-        return selection.of(EdgeSentencesSelection)
+        return selection.of(GrammarSelection)
 
     @property
     def task(self) -> str:
@@ -67,7 +68,7 @@ class Shown:
         return {
             "task": self.task or None,
             "label": own.trace_label if own.trace_label in self.labels() else None,
-            "unseen": own.trace_unseen,
+            "unseen": own.unseen,
             "kind": own.trace_kind,
             "settled": own.settled,
             "out_of_order": pair if all(one in self.tasks for one in pair) and pair[0] != pair[1] else None,
@@ -94,9 +95,9 @@ def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored traces; if there are none, stops with the command that makes some."""
     runs = traced_runs(view.read(edge_runs)) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, Markdown("No answers to single targets are stored yet."), TRAIN_COMMAND)
-    own = selection.of(EdgeSentencesSelection)
+    own = selection.of(GrammarSelection)
     models = [model for model in view.all_colours if model in set(runs["model"])]
-    model = own.trace_model if own.trace_model in models else models[0]
+    model = own.edge_model if own.edge_model in models else models[0]
     model_runs = runs[runs["model"] == model]
     traced = view.read(traced_parts)
     parts = [part for part in PARTS if part in set(traced.loc[traced["run_id"].isin(model_runs["run_id"]), "part"])]
@@ -106,7 +107,7 @@ def open_results(view: View) -> Shown:
     tasks = {task: str(titles.get(task, task)) for task in model_runs["task"]}
     with st.sidebar:
         _controls(view, models, model, parts, part)
-    asked = ((own.trace_model, models), (own.trace_part, parts), (own.trace_task, tasks))
+    asked = ((own.edge_model, models), (own.trace_part, parts), (own.trace_task, tasks))
     unknown = [PART_NAMES.get(name, name) for name, there in asked if name and name not in there]
     blocks.say_ignored(unknown)
     return Shown(view, model_runs, tasks, model, part)
@@ -127,7 +128,7 @@ def _controls(view: View, models: list[str], model: str, parts: list[str], part:
         selection.bound(
             st.selectbox,
             "Model",
-            "trace_model",
+            "edge_model",
             page,
             value=model,
             options=models,
@@ -149,11 +150,3 @@ def _controls(view: View, models: list[str], model: str, parts: list[str], part:
             help="Our own sentences were written for this page. The dev part of the tasks' data "
             "also decided when training stopped; the test part did not.",
         )
-    selection.bound(
-        st.toggle,
-        "Only spans not seen in training",
-        "trace_unseen",
-        page,
-        resets=restart,
-        help="Lists only targets whose span text (of both spans, if there are two) does not occur in the training part.",
-    )

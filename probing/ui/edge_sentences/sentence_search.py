@@ -4,8 +4,8 @@ import streamlit as st
 
 from probing.core.edges.target import OWN
 from probing.store.edges.sentence_queries import count_sentences, sentences
+from probing.ui.choices.grammar import KINDS, ORDERS
 from probing.ui.edge_sentences.page_view import Shown
-from probing.ui.edge_sentences.selection import KINDS, ORDERS
 from probing.ui.edge_sentences.words import say_missing, with_words
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
@@ -123,7 +123,7 @@ def listing(shown: Shown) -> str:
     if not total:
         st.info("No sentence passes these filters.", icon=":material/filter_alt_off:")
         st.button(
-            "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "trace_model": shown.model, "text_hash": own.text_hash}
+            "Clear all filters", on_click=selection.update, kwargs={"afresh": True, "edge_model": shown.model, "text_hash": own.text_hash}
         )
         return own.text_hash
     pages = -(-total // ROWS)

@@ -6,13 +6,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.core.edges.target import OWN
 from probing.figures.edges.traces import trace_bars
 from probing.store.edges.sentence_queries import traces
 from probing.ui.edge_sentences.page_view import PART_NAMES, Shown
 from probing.ui.edge_sentences.sentence_search import title_of
 from probing.ui.edge_sentences.words import say_missing, with_words
-from probing.ui.frame import navigation, selection
+from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.glossary import answer
@@ -69,8 +68,6 @@ def draw(shown: Shown, sentence: str) -> None:
     if more:
         _others(shown, others, sentence)
     _table(shown, kept)
-    whole: dict[str, Any] = {} if shown.part == OWN else {"edge_part": shown.part}
-    navigation.link("grammar", "See the scores of whole tasks", edge_models=(shown.model,), **whole)
 
 
 def _others(shown: Shown, others: pd.DataFrame, sentence: str) -> None:

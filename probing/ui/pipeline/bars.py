@@ -18,10 +18,10 @@ def draw(shown: Shown) -> None:
     shown.view.contents.section("Weights and gains")
     page, own = shown.view.page, shown.own
     names = {**shown.labels, **({name: name for name in paper.NAMES.values()} if own.published else {})}
-    model = own.bars_of if own.bars_of in names else shown.models[0]
+    model = own.edge_model if own.edge_model in names else shown.models[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         if len(names) > 1:
-            selection.bound(st.selectbox, "Bars of", "bars_of", page, value=model, options=list(names), format_func=names.__getitem__)
+            selection.bound(st.selectbox, "Bars of", "edge_model", page, value=model, options=list(names), format_func=names.__getitem__)
         selection.bound(
             st.toggle,
             "Weights times the norm of the layer",

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
-from probing.ui.frame import navigation, selection
+from probing.ui.frame import selection
 from probing.ui.pipeline.page_view import Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -38,13 +38,3 @@ def draw(shown: Shown) -> None:
         ),
         alt=f"Expected layer of each label of {shown.tasks[task]}",
     )
-    for model in (one for one in shown.models if shown.has_traces(one, task)):
-        navigation.link(
-            "edge_sentences",
-            filled("Open the targets of {task}, {model}", task=shown.tasks[task], model=shown.view.label(model)),
-            afresh=True,
-            trace_model=model,
-            trace_task=task,
-            trace_part=own.edge_part,
-            trace_unseen=own.unseen,
-        )

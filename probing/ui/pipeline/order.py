@@ -20,7 +20,7 @@ def pairs_of(shown: Shown, model: str) -> pd.DataFrame:
 
 def model_of(shown: Shown) -> str:
     """The model whose tasks are put in order."""
-    return shown.own.ordered if shown.own.ordered in shown.models else shown.models[0]
+    return shown.own.edge_model if shown.own.edge_model in shown.models else shown.models[0]
 
 
 def draw(shown: Shown) -> None:
@@ -31,7 +31,7 @@ def draw(shown: Shown) -> None:
         selection.bound(
             st.selectbox,
             "Tasks in the order of",
-            "ordered",
+            "edge_model",
             shown.view.page,
             value=model,
             options=list(shown.models),

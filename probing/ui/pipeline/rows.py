@@ -5,7 +5,6 @@ import streamlit as st
 
 from probing.figures.edges.place_rows import place_rows
 from probing.figures.edges.score_rows import score_rows
-from probing.ui.frame import navigation
 from probing.ui.pipeline.page_view import TRAIN_COMMAND, Shown
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -134,20 +133,3 @@ def _ended(table: pd.DataFrame) -> str:
     if not probes:
         return ""
     return f" Patience ended the training of {stopped} of {probes} probes; the others used all evaluations and may still have improved."
-
-
-def ways(shown: Shown) -> None:
-    """The links to the single targets."""
-    shown.view.contents.section("The targets behind the numbers")
-    own = shown.own
-    st.markdown("Each number counts single targets, and the probes' answers to them are stored layer by layer.")
-    for model in (one for one in shown.models if shown.has_traces(one)):
-        navigation.link(
-            "edge_sentences",
-            filled("Open the targets of {model}", model=shown.view.label(model)),
-            afresh=True,
-            trace_model=model,
-            trace_part=own.edge_part,
-            trace_unseen=own.unseen,
-            trace_task=next(iter(shown.tasks)) if len(shown.tasks) == 1 else "",
-        )
