@@ -67,8 +67,8 @@ CURVES = "By layer, one panel per task. Thin dotted: the same model with random 
 CURVES_HOW = "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values are grey."
 PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
 PLACES_HOW = (
-    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, of tasks "
-    "with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval leaves "
+    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, for "
+    "tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval leaves "
     "the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It leaves "
     "the middle only slowly; faint: the weights are near uniform, so it is no place. Models are aligned by share of their depth."
 )
@@ -84,7 +84,9 @@ WEIGHTS_HOW = (
     "if few layers carry most of the weight or gain; it is a column of the data."
 )
 LABELS = "Expected layer of each label, the commonest on top. A click lists its sentences."
-LABELS_HOW = "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. The data have the rarer labels, too."
+LABELS_HOW = (
+    "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. Labels without a resolved one are in the data."
+)
 
 
 def answer(shown: Shown, gains: pd.DataFrame) -> None:
@@ -95,7 +97,7 @@ def answer(shown: Shown, gains: pd.DataFrame) -> None:
         return
     blocks.sentence(
         filled(
-            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar; in BERT-base it is **{other:.0f} %**.",
+            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base **{other:.0f} %**.",
             share=share * 100,
             model=shown.view.name(shown.models[0]),
             tasks=count(gains.loc[gains["model"] == shown.models[0], "task"].nunique(), "task"),
@@ -112,7 +114,7 @@ def picture(shown: Shown, gains: pd.DataFrame) -> None:
         stamp=shown.stamp("gain in F1 by layer"),
         name="grammar-gains",
         caption=GAINS,
-        how=f"{GAINS_HOW} {shown.key}",
+        how=f"{GAINS_HOW} {shown.marks}",
         alt="Points of F1 that each layer adds, one panel per task",
     )
 
@@ -135,7 +137,7 @@ def scores(shown: Shown) -> None:
         stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"),
         name="grammar-scores",
         caption=SCORES,
-        how=f"{SCORES_HOW} {shown.key}",
+        how=f"{SCORES_HOW} {shown.marks}",
         alt="F1 by task and model, with memory, commonest label, ceiling and random encoder",
     )
 
@@ -168,7 +170,7 @@ def curves(shown: Shown) -> None:
         stamp=shown.stamp(TITLES[mode]),
         name="grammar-curves",
         caption=CURVES,
-        how=f"{words} {CURVES_HOW} {shown.key}",
+        how=f"{words} {CURVES_HOW} {shown.marks}",
         alt=f"{name} by layer, one panel per task",
         call=shown.call("scores", kind=mode, published=shown.own.published) if mode in ("cumulative", "at") else "",
     )
@@ -183,7 +185,7 @@ def places(shown: Shown) -> None:
         stamp=shown.stamp("centre of gravity and expected layer"),
         name="grammar-places",
         caption=PLACES,
-        how=f"{PLACES_HOW} {shown.key}",
+        how=f"{PLACES_HOW} {shown.marks}",
         alt="Expected layer and centre of gravity by task and model",
         call=shown.call("summary", published=shown.own.published),
     )
@@ -254,8 +256,8 @@ def labels(shown: Shown) -> None:
             st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.get, width=240
         )
     panel = shown.panels.labels(task)
-    if panel.table is None or panel.table.empty:
-        st.info("No cumulative probes are stored for this task.", icon=":material/info:")
+    if panel.table is None or panel.rows.empty:
+        st.info("No label's expected layer is resolved.", icon=":material/info:")
         return
     blocks.figure(
         drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
@@ -263,7 +265,7 @@ def labels(shown: Shown) -> None:
         stamp=shown.stamp(f"labels of {shown.tasks[task]}"),
         name="grammar-labels",
         caption=LABELS,
-        how=f"{LABELS_HOW} {shown.key}",
+        how=f"{LABELS_HOW} {shown.marks}",
         alt=f"Expected layer of each label of {shown.tasks[task]}",
         call=shown.call("labels", task=task),
         on_point=lambda point: selection.update(

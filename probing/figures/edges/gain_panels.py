@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 from probing.figures.edges.small_panels import small_panels
 
-_PANEL, _GAP, _FRAME = 84, 36, 110
+_PANEL, _GAP, _FRAME = 106, 14, 100
 
 
 def gain_panels(
@@ -32,8 +32,12 @@ def gain_panels(
             _add(figure, line, shown, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
     points, last = gains["gain"] * 100, int(gains["layer"].max())
     figure.update_layout(bargap=0.2, bargroupgap=0.05)
-    figure.update_yaxes(range=[min(points.min(), 0) - 1, points.max() * 1.3 + 1], zeroline=True, zerolinecolor=theme.NEUTRAL, nticks=4)
-    figure.update_xaxes(range=[0.4, last + 0.6], tickvals=[1, *range(4, last + 1, 4)], showgrid=False)
+    figure.update_yaxes(range=[min(points.min(), 0) - 0.8, points.max() * 1.1 + 0.8], zeroline=True, zerolinecolor=theme.NEUTRAL, nticks=4)
+    figure.update_xaxes(range=[0.4, last + 0.6], tickvals=[1, *range(4, last + 1, 4)], showgrid=False, title_standoff=4)
+    for note, (row, col) in zip(figure.layout.annotations, places, strict=True):
+        # Most gains are those of the first layers, so the right half of a panel has room for its title.
+        panel = figure.get_subplot(row, col)
+        note.update(x=panel.xaxis.domain[1], xanchor="right", y=panel.yaxis.domain[1], yanchor="top")
     figure.update_yaxes(title_text="points added (F1)", row=(places[-1][0] + 1) // 2, col=1)
     return figure
 
@@ -51,6 +55,4 @@ def _add(figure: go.Figure, line: pd.DataFrame, name: str, colour: str | None, *
         grey = {"color": theme.YARDSTICK, "width": 1.6}
         figure.add_scatter(x=layers, y=points, mode="lines+markers", line=grey, marker={"size": 4, "color": theme.YARDSTICK}, **look)
         return
-    # Only the first layer's bar has room for its value.
-    words = [f"{value:+.1f}" if layer == 1 else "" for layer, value in zip(layers, points, strict=True)]
-    figure.add_bar(x=layers, y=points, marker={"color": colour}, text=words, textposition="outside", cliponaxis=False, **look)
+    figure.add_bar(x=layers, y=points, marker={"color": colour}, **look)

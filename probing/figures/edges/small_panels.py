@@ -35,7 +35,7 @@ def small_panels(
     for note, (row, col) in zip(figure.layout.annotations, places, strict=True):
         note.update(font_size=TITLE, xanchor="left", x=figure.get_subplot(row, col).xaxis.domain[0])
     theme.apply(figure, height=height)
-    figure.update_layout(margin_t=64, legend_y=1 + 30 / (height - frame))
+    figure.update_layout(margin_t=60, legend_y=1 + 28 / (height - frame))
     if shared:
         for row, col in places:
             below = (row + 1, col) in places

@@ -10,7 +10,7 @@ from probing.figures import across, layer_axis, theme
 from probing.figures.edges import task_rows
 from probing.figures.edges.small_panels import small_panels
 
-_PANEL, _GAP, _FRAME = 112, 66, 150
+_PANEL, _GAP, _FRAME = 112, 58, 150
 #: Yardstick of a task -> dash of its level.
 LEVELS = {"memory": "dash", "commonest label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
 #: Encoder -> dash of its line.
@@ -115,7 +115,10 @@ def _add_line(
         legendgroup=name,
         showlegend=name not in named,
         line={"color": colour, "width": 2.2 if encoder == "trained" else 1.4, "dash": DASHES.get(encoder, "dot")},
-        marker={"symbol": symbol if encoder == "trained" else f"{symbol}-open", "size": 7 if encoder == "trained" else 5},
+        marker={
+            "symbol": symbol if encoder == "trained" else f"{symbol}-open",
+            "size": 6 if symbol == "circle" and encoder == "trained" else 4,
+        },
         customdata=line["layer"],
         hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>",
         row=place[0],

@@ -106,10 +106,10 @@ class EdgePanels:
         return both.astype({"weight": "float64", "normed": "float64"})
 
     def labels(self, task: str) -> Panel:
-        """The expected layer of the most frequent labels of a task; its ``table`` has all labels."""
+        """The expected layer of the most frequent labels of a task for which it is resolved; its ``table`` has all labels."""
         labels = self._chosen(self.read(by_label, task, part=self.part, unseen=self.unseen, models=self.models))
         table = labels[labels["encoder"] == TRAINED]
-        drawn = frequent_labels(table)
+        drawn = frequent_labels(table.dropna(subset=["expected_layer"]))
         return Panel(drawn, {"shares": drawn["last"].nunique() > 1}, table)
 
     def order(self, model: str) -> Panel:

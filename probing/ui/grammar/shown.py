@@ -14,6 +14,7 @@ from probing.ui.frame import filters, selection
 from probing.ui.frame.page import View
 from probing.ui.frame.run_choice import Offer, ShownRuns
 from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.markdown import Markdown
 from probing.ui.widgets.paper.calls import plot
 from probing.ui.widgets.task_marks import mark_key
 
@@ -47,7 +48,7 @@ class Shown(ShownRuns):
         return self.own.edge_model if self.own.edge_model in self.models else self.models[0]
 
     @property
-    def key(self) -> str:
+    def marks(self) -> Markdown:
         """The meaning of the marks on the names of models; behind "How to read"."""
         return mark_key(self.view, self.models)
 
