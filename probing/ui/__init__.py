@@ -5,14 +5,12 @@ from importlib import import_module
 
 from probing.ui import choices
 from probing.ui.compare import selection as _compare
-from probing.ui.edge_sentences import selection as _edge_sentences
 from probing.ui.fine_tuning import selection as _fine_tuning
 from probing.ui.forgetting import selection as _forgetting
 from probing.ui.methods import selection as _methods
-from probing.ui.pipeline import selection as _pipeline
 from probing.ui.sentence_probes import selection as _sentence_probes
 
-_DECLARED = (_compare, _edge_sentences, _fine_tuning, _forgetting, _methods, _pipeline, _sentence_probes,)
+_DECLARED = (_compare, _fine_tuning, _forgetting, _methods, _sentence_probes,)
 
 for _module in pkgutil.iter_modules(choices.__path__, f"{choices.__name__}."):
     import_module(_module.name)

@@ -35,7 +35,7 @@ def place_rows(
         shares: whether layers are drawn as shares of the model's depth, so that models of different depth can be compared.
     """
     if places.empty:
-        return theme.empty("No cumulative probes are stored for these models.")
+        return theme.empty("No expected layer is resolved, or no cumulative probes are stored.")
     models = list(dict.fromkeys(places["model"]))
     rows, looks = task_rows.placed(places, models), task_rows.looks(models, colours)
     scale = 1 / rows["last"] if shares else rows["last"] * 0 + 1.0
@@ -89,6 +89,7 @@ def _add_model(
             "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in model_rows.to_dict("records")],
         },
         hovertext=[_hover(one, shown, titles) for one in model_rows.to_dict("records")],
+        customdata=[[row] for row in model_rows["row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_scatter(
@@ -100,6 +101,7 @@ def _add_model(
         legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
         hovertext=[_hover(one, shown, titles) for one in model_rows[there].to_dict("records")],
+        customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if (~there).any():
@@ -113,7 +115,7 @@ def _add_model(
             # Above the line of the centre of gravity, which would strike the words through.
             textposition="top right",
             hoverinfo="skip",
-            textfont={"size": 10, "color": theme.NEUTRAL},
+            textfont={"size": 12, "color": theme.NEUTRAL},
             showlegend=False,
             name=f"{shown}: {NOT_RESOLVED}",
             legendgroup=name,

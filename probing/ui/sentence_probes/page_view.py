@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,10 +13,10 @@ from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.relatives import named, relatives
 from probing.reports.sentences.panels import MAX_MODELS, SentencePanels, compared_models, tasks_of_runs, usual_models
 from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.ui.choices.grammar import GrammarSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
 from probing.ui.frame.run_choice import Offer, ShownRuns
-from probing.ui.sentence_probes.selection import SentenceProbesSelection
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown
 
@@ -36,9 +37,9 @@ class Shown(ShownRuns):
     protocol: str
 
     @property
-    def own(self) -> SentenceProbesSelection:
+    def own(self) -> Any:
         """What is chosen on the page."""
-        return selection.of(SentenceProbesSelection)
+        return selection.of(GrammarSelection)
 
     @cached_property
     def panels(self) -> SentencePanels:
@@ -71,7 +72,7 @@ def open_results(view: View) -> Shown | None:
     runs = view.read(sentence_runs) if view.database is not None else pd.DataFrame()
     if not there_or_said(len(runs) > 0, Markdown("No probes of sentences are stored yet."), TRAIN_COMMAND):
         return None
-    own = selection.of(SentenceProbesSelection)
+    own = selection.of(GrammarSelection)
     stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
     protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
     runs = runs[runs["protocol"] == protocol]
