@@ -34,7 +34,7 @@ def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, st
         The place behind the button "Filters", for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
         as chips, which remove it.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name in fields:
             _DRAW[name](view, name)
         place = st.popover("Filters", icon=":material/tune:") if more or own else st.container()

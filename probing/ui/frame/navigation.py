@@ -23,7 +23,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
         "pages/4_Grammar.py": ("grammar", "Grammar", ":material/account_tree:"),
         "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),
-        "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
         "pages/5_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     },
     "Yours": {

@@ -4,9 +4,9 @@ import pandas as pd
 
 from probing.core.edges.encoders import TRAINED
 from probing.core.edges.order import EARLIER, NO_PLACE, UNRESOLVED
+from probing.ui.choices.grammar import PARTS
 from probing.ui.pipeline import order
 from probing.ui.pipeline.page_view import Shown
-from probing.ui.pipeline.selection import PARTS
 from probing.ui.widgets.glossary import answer
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 

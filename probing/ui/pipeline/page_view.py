@@ -9,10 +9,10 @@ import streamlit as st
 
 from probing.reports.edges.panels import MAX_MODELS, EdgePanels, usual_models
 from probing.store.edges.queries import edge_runs, edge_tasks
+from probing.ui.choices.grammar import PARTS, GrammarSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, require
 from probing.ui.frame.run_choice import Offer, ShownRuns
-from probing.ui.pipeline.selection import PARTS, PipelineSelection
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown
 from probing.ui.widgets.paper.calls import plot
@@ -25,9 +25,9 @@ class Shown(ShownRuns):
     """The stored probes that the page shows."""
 
     @property
-    def own(self) -> PipelineSelection:
+    def own(self) -> GrammarSelection:
         """What is chosen on the page."""
-        return selection.of(PipelineSelection)
+        return selection.of(GrammarSelection)
 
     @cached_property
     def panels(self) -> EdgePanels:
@@ -59,7 +59,7 @@ def open_results(view: View) -> Shown:
     """The controls of the sidebar, and the stored probes; if there are none, stops with the command that makes some."""
     runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
     require(view, len(runs) > 0, Markdown("No probes of edge probing are stored yet."), TRAIN_COMMAND)
-    own = selection.of(PipelineSelection)
+    own = selection.of(GrammarSelection)
     titles = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
     models = [model for model in view.all_colours if model in set(runs["model"])]
     stored = {task: title for task, title in titles.items() if task in set(runs["task"])}
