@@ -89,7 +89,11 @@ def _axes(figure: go.Figure, last: int, places: list[tuple[int, int]], shares: b
             layer_axis.share_of_depth(figure, row=row, col=col)
         if (row + 1, col) in places:
             figure.update_xaxes(title_text="", showticklabels=False, row=row, col=col)
-    figure.update_xaxes(range=[-0.05, 1.05] if shares else [-0.5, last + 0.4])
+    figure.update_xaxes(range=[-0.05, 1.05] if shares else [-0.5, last + 0.4], tickangle=0)
+    if not shares and last > 6 and len(places) > 1:
+        # Numbers of all layers would not fit side by side on a phone.
+        ticks = list(range(0, last + 1, 2 if last <= 12 else 4))
+        figure.update_xaxes(tickvals=ticks, ticktext=[f"0<br>{layer_axis.ZERO}", *map(str, ticks[1:])])
 
 
 def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) -> None:
