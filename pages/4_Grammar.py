@@ -1,27 +1,321 @@
-"""From which layer on do probes read each step of the classical pipeline?"""
+"""Grammar: what each layer adds to tasks of syntax and meaning, one sentence word by word, and properties of whole sentences."""
 
-from probing.ui.choices.grammar import TABS
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from probing.core.edges.order import UNRESOLVED
+from probing.core.edges.tasks import EDGE_TASKS
+from probing.figures import theme
+from probing.figures.edges.gain_panels import gain_panels
+from probing.figures.edges.layer_bars import layer_bars
+from probing.figures.edges.order_matrix import order_matrix
+from probing.figures.edges.place_rows import place_rows
+from probing.figures.edges.score_rows import score_rows
+from probing.figures.edges.task_curves import TITLES, axis_of, task_curves
+from probing.reports.edges.order import models_in_order
+from probing.reports.edges.panels import published_gains, share_of_first
+from probing.ui.choices.grammar import LAYERWISE, TABS
 from probing.ui.frame import page, selection
-from probing.ui.pipeline import bars, curves, headline, labels, order, rows
-from probing.ui.pipeline.page_view import open_results
-from probing.ui.sentence_probes import own_file, whole
+from probing.ui.frame.page import View
+from probing.ui.grammar import word_by_word
+from probing.ui.grammar.shown import TRAIN_COMMAND, Shown, open_results
+from probing.ui.sentence_probes import curves as whole_curves
+from probing.ui.sentence_probes import headline as whole_headline
+from probing.ui.sentence_probes import learning, own_file
+from probing.ui.sentence_probes import page_view as whole_results
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import count, filled, listing
 
-view = page.open_page("grammar", "Grammar", "Where in the layers syntax and meaning appear", needs_results=False)
+GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
+GAINS_HOW = (
+    "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the word alone. A bar is "
+    "the F1 of the probe on the layers 0 to l minus that on the layers 0 to l-1, in points, mean over seeds; all panels have one scale. "
+    "The sentence above divides what layer 1 adds by what all layers add, both summed over the tasks. Published values are those of "
+    "Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another depth. Their tasks run from "
+    "syntax to meaning in the order of the panels, and their gains reach ever later layers."
+)
+SCORES = "From words alone (open) to all layers (filled), with what a score has to beat. Lines are 95 % intervals."
+SCORES_HOW = (
+    "F1 is micro-averaged over labels. Words alone, P(0): the probe on word embeddings. All layers, P(L): the probe on a mix of all "
+    "layers. Memory: the commonest training label of the same words. Commonest label: one label for all. Ceiling: the highest F1 "
+    "possible if equal inputs have different right labels. Cross: the same model with random weights. The dev part also decided when "
+    "training stopped, as in the paper, so its F1s are slightly too high. The data have F1 on the other part, F1 of the most probable "
+    "label without the threshold of 0.5, the gain above memory, and how many probes ended by patience; the others used all evaluations "
+    "and may still have improved. Published F1s are mostly on other data, so they are not drawn."
+)
+#: What is drawn layer by layer -> its name, how it is read, and the options of ``edges train`` that store it.
+MODES = {
+    "cumulative": ("layers 0 to l", "P(l) reads the layers 0 to l, so it can hide that a layer lost something.", ""),
+    "at": ("each layer alone", "A probe reads one layer alone, so a layer that lost something shows.", " --kinds cumulative,at"),
+    "selectivity": (
+        "selectivity",
+        "F1 minus that of an equal probe on control labels, which are drawn at random once per span text (Hewitt and Liang 2019): the part "
+        "that memorising cannot explain. Only spans whose text occurs in training count, because no other control label can be known.",
+        " --labels task,control",
+    ),
+    "compression": (
+        "compression",
+        "How many times shorter the online code of the labels is than the uniform code, which has compression 1 (Voita and Titov 2020). "
+        "Labels that are hard to learn lengthen the code.",
+        " --codes",
+    ),
+}
+assert tuple(MODES) == LAYERWISE
+CURVES = "By layer, one panel per task. Thin dotted: the same model with random weights. Bands are 95 % intervals."
+CURVES_HOW = "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values are grey."
+PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
+PLACES_HOW = (
+    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, of tasks "
+    "with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval leaves "
+    "the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It leaves "
+    "the middle only slowly; faint: the weights are near uniform, so it is no place. Models are aligned by share of their depth."
+)
+ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
+ORDER_HOW = (
+    "Expected layers are compared pair by pair. Intervals are over sentences and seeds, and simultaneous for all pairs; sentences that two "
+    "tasks share are drawn together. For a task with one seed the variation over seeds is that of the model's tasks with several."
+)
+WEIGHTS = "Solid: how much each layer counts in the mix of all. Outlined: what it adds. Each as a share of its largest."
+WEIGHTS_HOW = (
+    "Mixing weights are those of the probe on all layers; gains are in F1. Layers with long vectors count more in the mix than their "
+    "weights suggest (Fayyaz et al. 2021): times the norm shows that. Concentration (K) is the divergence from equal bars, in bits: high "
+    "if few layers carry most of the weight or gain; it is a column of the data."
+)
+LABELS = "Expected layer of each label, the commonest on top. A click lists its sentences."
+LABELS_HOW = "Each label's own F1 by layer gives its expected layer; lines are 95 % intervals. The data have the rarer labels, too."
+
+
+def answer(shown: Shown, gains: pd.DataFrame) -> None:
+    """The sentence: how much of all gains comes at layer 1, in the first model and in BERT-base."""
+    share = share_of_first(gains, shown.models[0])
+    published = published_gains(tuple(shown.tasks))
+    if np.isnan(share):
+        return
+    blocks.sentence(
+        filled(
+            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar; in BERT-base it is **{other:.0f} %**.",
+            share=share * 100,
+            model=shown.view.name(shown.models[0]),
+            tasks=count(gains.loc[gains["model"] == shown.models[0], "task"].nunique(), "task"),
+            other=share_of_first(published, published["model"].iloc[0]) * 100,
+        )
+    )
+
+
+def picture(shown: Shown, gains: pd.DataFrame) -> None:
+    """What each layer adds, one small panel per task."""
+    blocks.figure(
+        drawing(gain_panels, gains, colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        table=gains,
+        stamp=shown.stamp("gain in F1 by layer"),
+        name="grammar-gains",
+        caption=GAINS,
+        how=f"{GAINS_HOW} {shown.key}",
+        alt="Points of F1 that each layer adds, one panel per task",
+    )
+
+
+def example(view: View) -> None:
+    """What a page with results looks like: the published values of BERT-base."""
+    gains, titles = published_gains(()), {name: task.title for name, task in EDGE_TASKS.items()}
+    blocks.missing("No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND)
+    stamp = view.stamp("gain in F1 by layer, published", ())
+    drawn = drawing(gain_panels, gains, colours={}, titles=titles)
+    blocks.figure(drawn, table=gains, stamp=stamp, name="grammar-gains", caption=GAINS, how=GAINS_HOW)
+
+
+def scores(shown: Shown) -> None:
+    """F1 of words alone and of all layers, with the yardsticks."""
+    rows = shown.panels.summary
+    blocks.figure(
+        drawing(score_rows, rows.assign(row=rows["task"]), colours=shown.colours, labels=shown.labels, titles=shown.tasks),
+        table=pd.concat([rows, shown.panels.paper], ignore_index=True),
+        stamp=shown.stamp("F1 of P(0) and P(L) with yardsticks"),
+        name="grammar-scores",
+        caption=SCORES,
+        how=f"{SCORES_HOW} {shown.key}",
+        alt="F1 by task and model, with memory, commonest label, ceiling and random encoder",
+    )
+
+
+def curves(shown: Shown) -> None:
+    """One panel per task, layer by layer."""
+    st.subheader("Layer by layer", anchor="layer-by-layer")
+    mode = selection.bound(
+        st.segmented_control,
+        "What is drawn",
+        "layerwise",
+        shown.view.page,
+        options=list(MODES),
+        required=True,
+        wrap=True,
+        format_func=lambda one: MODES[one][0],
+        label_visibility="collapsed",
+    )
+    name, words, options = MODES[mode]
+    panel = shown.panels.curves(mode)
+    if panel.rows.empty:
+        command = f"python -m probing edges train --model {shown.models[0]} --tasks {','.join(shown.tasks)}{options}"
+        return blocks.missing(filled("{name} is not stored for these models and tasks.", name=name.capitalize()), command)
+    stored = [title for task, title in shown.tasks.items() if task in set(panel.rows["task"])]
+    if len(stored) < len(shown.tasks):
+        st.markdown(filled("Stored for {tasks} only.", tasks=listing(stored)))
+    blocks.figure(
+        drawing(task_curves, panel.rows, axis=axis_of(panel.rows, mode), colours=shown.colours, labels=shown.labels, **panel.options),
+        table=panel.rows,
+        stamp=shown.stamp(TITLES[mode]),
+        name="grammar-curves",
+        caption=CURVES,
+        how=f"{words} {CURVES_HOW} {shown.key}",
+        alt=f"{name} by layer, one panel per task",
+        call=shown.call("scores", kind=mode, published=shown.own.published) if mode in ("cumulative", "at") else "",
+    )
+
+
+def places(shown: Shown) -> None:
+    """Expected layer and centre of gravity, one row per task."""
+    panel = shown.panels.places()
+    blocks.figure(
+        drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
+        table=panel.rows.drop(columns="row"),
+        stamp=shown.stamp("centre of gravity and expected layer"),
+        name="grammar-places",
+        caption=PLACES,
+        how=f"{PLACES_HOW} {shown.key}",
+        alt="Expected layer and centre of gravity by task and model",
+        call=shown.call("summary", published=shown.own.published),
+    )
+
+
+def order(shown: Shown) -> None:
+    """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
+    st.subheader("Which task comes first?", anchor="order")
+    shown.choose_model("Model")
+    model = shown.model
+    pairs = shown.panels.order(model).rows
+    if pairs.empty:
+        st.info("An order needs probes of at least two tasks.", icon=":material/info:")
+    elif (pairs["verdict"] == UNRESOLVED).all():
+        words = "Of {pairs} of tasks, none can be put in an order in {model}: their expected layers do not lie clearly apart."
+        st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=shown.view.name(model)))
+    else:
+        blocks.figure(
+            drawing(order_matrix, pairs, titles=shown.tasks),
+            table=pairs,
+            stamp=shown.stamp(f"order of tasks, {shown.view.label(model)}"),
+            name="grammar-order",
+            caption=ORDER,
+            how=ORDER_HOW,
+            alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
+            call=shown.call("tasks", model=model),
+        )
+    if len(shown.models) > 1:
+        table = shown.report(models_in_order, shown.models, tuple(shown.tasks), part=shown.own.edge_part, unseen=shown.own.unseen)
+        labels = {one: table[one].map(shown.view.label) for one in ("first", "second")}
+        named = table.assign(task=table["task"].map(shown.tasks), **labels)
+        blocks.table_with_download(table, shown=named, stamp=shown.stamp("order of models by task"), name="grammar-models")
+
+
+def weights(shown: Shown) -> None:
+    """Mixing weights and gains of one model (Figure 2 of the paper)."""
+    st.subheader("What each layer counts", anchor="weights")
+    table, model = shown.panels.bars(shown.model), shown.model
+    if table.empty:
+        st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
+        return
+    selection.bound(st.toggle, "Weights times the norm of the layer", "normed", shown.view.page)
+    of_model = shown.panels.summary[shown.panels.summary["model"] == model]
+    blocks.figure(
+        drawing(
+            layer_bars,
+            table,
+            colour=shown.colours.get(model, theme.NEUTRAL),
+            titles=shown.tasks,
+            weights="normed" if shown.own.normed else "weight",
+        ),
+        table=table.merge(of_model[["task", "k_weights", "k_gains", "weights_near_uniform"]], on="task", how="left"),
+        stamp=shown.stamp(f"mixing weights and gains of {shown.view.label(model)}"),
+        name="grammar-weights",
+        caption=WEIGHTS,
+        how=WEIGHTS_HOW,
+        alt=f"Mixing weights and gains by layer of {shown.view.label(model)}, one panel per task",
+    )
+
+
+def labels(shown: Shown) -> None:
+    """One task label by label; a click lists the label's sentences."""
+    st.subheader("Label by label", anchor="labels")
+    task = shown.own.labels_of if shown.own.labels_of in shown.tasks else next(iter(shown.tasks))
+    if len(shown.tasks) > 1:
+        titles = shown.tasks
+        selection.bound(
+            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.get, width=240
+        )
+    panel = shown.panels.labels(task)
+    if panel.table is None or panel.table.empty:
+        st.info("No cumulative probes are stored for this task.", icon=":material/info:")
+        return
+    blocks.figure(
+        drawing(place_rows, panel.rows, colours=shown.colours, labels=shown.labels, **panel.options),
+        table=panel.table,
+        stamp=shown.stamp(f"labels of {shown.tasks[task]}"),
+        name="grammar-labels",
+        caption=LABELS,
+        how=f"{LABELS_HOW} {shown.key}",
+        alt=f"Expected layer of each label of {shown.tasks[task]}",
+        call=shown.call("labels", task=task),
+        on_point=lambda point: selection.update(
+            grammar_tab="sentence",
+            trace_task=task,
+            trace_label=point[0],
+            trace_part=shown.own.edge_part,
+            trace_page=1,
+            text_hash="",
+        ),
+    )
+
+
+def whole(view: View) -> None:
+    """Properties of whole sentences."""
+    if probed := whole_results.open_results(view):
+        whole_headline.draw(probed)
+        whole_curves.draw(probed)
+        learning.draw(probed)
+
+
+def tab_of_words(view: View, shown: Shown | None, tab: str) -> None:
+    """The tabs on words and spans."""
+    if tab == "sentence":
+        word_by_word.draw(view)
+    elif shown is None:
+        st.info("Nothing is stored for this tab yet.", icon=":material/info:")
+    elif tab == "scores":
+        scores(shown)
+        curves(shown)
+    else:
+        places(shown)
+        order(shown)
+        weights(shown)
+        labels(shown)
+
+
+view = page.open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
+said = st.container()
 shown = open_results(view)
-words = headline.draw(shown)
-rows.draw_places(shown, words)
+if shown is None:
+    example(view)
+else:
+    gains = shown.panels.gains()
+    with said:
+        answer(shown, gains)
+    picture(shown, gains)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
-    if tab == "scores":
-        rows.draw_scores(shown)
-    elif tab == "layers":
-        curves.draw(shown)
-        bars.draw(shown)
-    elif tab == "whole":
-        whole.draw(view)
+    if tab == "whole":
+        whole(view)
     elif tab == "own":
         own_file.draw(view)
     else:
-        order.draw(shown)
-        labels.draw(shown)
-        rows.ways(shown)
+        tab_of_words(view, shown, tab)
 page.end(view)

@@ -53,7 +53,7 @@ class Answer(SentenceShown[EveryLayer]):
 
     @checked
     def figure(self, dark: bool = False) -> "go.Figure":
-        """The token grid of the Live page: layers upwards, ranks to the right, probability as shade; watched words are framed.
+        """The token grid: layers upwards, ranks to the right, probability as shade; watched words are framed.
 
         Args:
             dark: whether the page is dark.

@@ -6,7 +6,6 @@ from importlib import import_module
 from probing.ui import choices
 from probing.ui.compare import selection as _compare
 from probing.ui.curves import selection as _curves
-from probing.ui.edge_sentences import selection as _edge_sentences
 from probing.ui.facts import selection as _facts
 from probing.ui.fine_tuning import selection as _fine_tuning
 from probing.ui.forgetting import selection as _forgetting
@@ -18,7 +17,7 @@ from probing.ui.relations import selection as _relations
 from probing.ui.reproduction import selection as _reproduction
 
 _DECLARED = (
-    _compare, _curves, _edge_sentences, _facts, _fine_tuning, _forgetting, _heads, _live, _methods, _own_model,
+    _compare, _curves, _facts, _fine_tuning, _forgetting, _heads, _live, _methods, _own_model,
     _relations, _reproduction,
 )  # fmt: skip
 for _module in pkgutil.iter_modules(choices.__path__, f"{choices.__name__}."):

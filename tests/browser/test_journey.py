@@ -13,7 +13,7 @@ from PIL import Image
 
 from probing.ui.frame.navigation import ADDRESSES
 
-from .conftest import VIEWS, settle
+from .conftest import VIEWS, follow, settle
 from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser

@@ -14,26 +14,13 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.element_tree import AlertBase, Markdown
 
+from probing.ui.frame import navigation
 from tests.pages.planted_family import FAMILY
 from tests.store.planted import VARIANTS, plant_runs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {
-    "home": "app.py",
-    "layers": "pages/2_Layers.py",
-    "relations": "pages/2_Relations.py",
-    "compare": "pages/3_Compare_models.py",
-    "facts": "pages/5_Facts.py",
-    "ask": "pages/1_Ask.py",
-    "heads": "pages/7_Decoding_heads.py",
-    "grammar": "pages/4_Grammar.py",
-    "edge_sentences": "pages/10_Edge_sentences.py",
-    "fine_tuning": "pages/12_What_fine_tuning_changed.py",
-    "forgetting": "pages/13_Forgetting.py",
-    "own_model": "pages/6_Your_model.py",
-    "papers": "pages/7_Papers.py",
-    "methods": "pages/8_Methods.py",
-}
+#: Page -> its file.
+PAGES = {page: file for file, (page, *_) in navigation.PAGES.items() if (ROOT / file).is_file()}
 
 # AppTest reads the metadata of all installed packages for every app, which takes longer than most pages.
 manifest_scanner.scan_component_manifests = remembered(manifest_scanner.scan_component_manifests)

@@ -1,24 +1,15 @@
 """A page with all of its tabs, of which it draws only the open one."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from probing.ui.choices.grammar import TABS as GRAMMAR_TABS
-from probing.ui.compare.selection import TABS as COMPARE_TABS
-from probing.ui.fine_tuning.selection import TABS as TUNING_TABS
-from probing.ui.forgetting.selection import TABS as FORGETTING_TABS
-from probing.ui.methods.selection import TABS as METHODS_TABS
+from probing import ui
+from probing.ui.frame import selection
 
-#: Page -> the field of its link that opens a tab, and the names of the tabs. Reproduction has a field for each of its papers.
-TABS = {
-    "compare": ("compare_tab", COMPARE_TABS),
-    "grammar": ("grammar_tab", GRAMMAR_TABS),
-    "fine_tuning": ("tuning_tab", TUNING_TABS),
-    "forgetting": ("forgetting_tab", FORGETTING_TABS),
-    "methods": ("methods_tab", METHODS_TABS),
-}
+assert ui, "the import declares what is chosen on each page"
 
 
 class EveryTab:
@@ -54,8 +45,9 @@ def every_tab(visit: Callable[..., AppTest], field: str, tabs: Sequence[str], **
 
 def links_to_tabs(page: str) -> list[dict[str, str]]:
     """What a link to each tab of a page has: nothing for the first, which opens by itself, and for a page without tabs."""
-    field, tabs = TABS.get(page, ("", ("",)))
-    return [{field: tab} if place else {} for place, tab in enumerate(tabs)]
+    tabs = [(one.name, value) for one in fields(selection._OWN[page]) if one.name.endswith(("_tab", "_view"))
+            for value in one.metadata["choices"][1:]]  # fmt: skip
+    return [{}, *({name: value} for name, value in tabs)]
 
 
 def whole(look: Callable[..., AppTest], page: str, **query: Any) -> EveryTab:

@@ -14,26 +14,10 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from probing.core.registry import REPOSITORY
+from probing.ui.frame import navigation
 
-#: Page -> its file.
-PAGES = {
-    "Home": "app.py",
-    "Layer curves": "pages/2_Layers.py",
-    "Relations": "pages/2_Relations.py",
-    "Compare models": "pages/3_Compare_models.py",
-    "Facts": "pages/5_Facts.py",
-    "Decoding heads": "pages/7_Decoding_heads.py",
-    "Grammar": "pages/4_Grammar.py",
-    "Edge sentences": "pages/10_Edge_sentences.py",
-    "Sentence probes": "pages/11_Sentence_probes.py",
-    "What fine-tuning changed": "pages/12_What_fine_tuning_changed.py",
-    "Forgetting": "pages/13_Forgetting.py",
-    "Your model": "pages/6_Your_model.py",
-    "Papers": "pages/7_Papers.py",
-    "Methods and data": "pages/8_Methods.py",
-    # Last: it loads a model, which stays.
-    "Live": "pages/1_Ask.py",
-}
+#: Page -> its file; Ask last: it loads a model, which stays.
+PAGES = dict(sorted(((words, file) for file, (_, words, _) in navigation.PAGES.items()), key=lambda page: page[0] == "Ask"))
 _TUNED = [f"bert-base-uncased-{name}" for name in ("qa-squad-2", "mlm-squad", "rank-msmarco", "mlm-msmarco")]
 #: Page -> kind and key of the widget that its reader turns most, and values that it does not have at first.
 TURNED: dict[str, tuple[str, str, list[Any]]] = {

@@ -35,7 +35,7 @@ Cell = tuple[int, str]
 
 
 def curve_figure(db: Database, names: RunSelection, cell: Cell, layers: tuple[int, ...] | None, looks: ModelLooks) -> "go.Figure":
-    """The Layer curves page's lines; see ``Plots.curve``."""
+    """The layer curves; see ``Plots.curve``."""
     runs, (k, average) = laid_over(db, names), cell
     points = shown_baselines(only(by_layer(db, tuple(runs["run_id"]), f"p_at_{k}", average), "layer", layers))
     return metric_curve(points, metric=f"p_at_{k}", average=average, colours=looks.colours, labels=looks.labels, controls=looks.controls)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from probing.figures import layer_axis, theme
+from probing.figures.edges.small_panels import small_panels
 
 #: Height of a panel, of the gap with its title, and of the figure's frame, in pixels.
-_PANEL, _GAP, _FRAME = 66, 30, 150
+_PANEL, _GAP, _FRAME = 66, 34, 130
 #: Gains are outlined in this colour, for every model.
 GAIN = "#9467BD"
 WEIGHTS, NORMED, GAINS = "mixing weight", "mixing weight × norm", "gain in F1"
@@ -35,22 +35,20 @@ def layer_bars(
     if bars.empty or (bars[weights].isna().all() and bars["gain"].isna().all()):
         return theme.empty("No weights and no gains are stored for this model.")
     tasks = list(dict.fromkeys(bars["task"]))
-    height = _FRAME + (_PANEL + _GAP) * len(tasks)
-    heads = [theme.plain((titles or {}).get(task, task) + (notes or {}).get(task, "")) for task in tasks]
-    figure = make_subplots(rows=len(tasks), cols=1, shared_xaxes=True, vertical_spacing=_GAP / (height - _FRAME), subplot_titles=heads)
-    for row, task in enumerate(tasks, start=1):
-        _add_task(figure, bars[bars["task"] == task].sort_values("layer"), row, colour, weights)
-    theme.apply(figure, height=height)
-    figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05, margin_t=70, legend_y=1 + 34 / (height - _FRAME))
-    figure.update_annotations(font_size=12, x=0, xanchor="left")
-    layer_axis.horizontal_panels(figure, int(bars["layer"].max()), [(row, 1) for row in range(1, len(tasks) + 1)])
-    for row in range(1, len(tasks)):
-        figure.update_xaxes(title_text="", showticklabels=False, row=row, col=1)
+    heads = [(titles or {}).get(task, task) + (notes or {}).get(task, "") for task in tasks]
+    figure, places = small_panels(heads, panel=_PANEL, gap=_GAP, frame=_FRAME)
+    for place, task in zip(places, tasks, strict=True):
+        _add_task(figure, bars[bars["task"] == task].sort_values("layer"), place, colour, weights)
+    figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05)
+    layer_axis.horizontal_panels(figure, int(bars["layer"].max()), places)
+    for row, col in places:
+        if (row + 1, col) in places:
+            figure.update_xaxes(title_text="", row=row, col=col)
     figure.update_yaxes(showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False)
     return figure
 
 
-def _add_task(figure: go.Figure, layers: pd.DataFrame, row: int, colour: str, weights: str) -> None:
+def _add_task(figure: go.Figure, layers: pd.DataFrame, place: tuple[int, int], colour: str, weights: str) -> None:
     name = WEIGHTS if weights == "weight" else NORMED
     looks = {
         weights: (name, {"color": colour}, f"{name} %{{customdata:.3f}}"),
@@ -66,10 +64,10 @@ def _add_task(figure: go.Figure, layers: pd.DataFrame, row: int, colour: str, we
             y=values / largest,
             name=shown,
             legendgroup=shown,
-            showlegend=row == 1,
+            showlegend=place == (1, 1),
             marker=marker,
             customdata=values * (100 if column == "gain" else 1),
             hovertemplate=f"layer %{{x}}: {words}<extra></extra>",
-            row=row,
-            col=1,
+            row=place[0],
+            col=place[1],
         )

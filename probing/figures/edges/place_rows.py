@@ -89,6 +89,7 @@ def _add_model(
             "opacity": [_FAINT if _near_uniform(one) else 1.0 for one in model_rows.to_dict("records")],
         },
         hovertext=[_hover(one, shown, titles) for one in model_rows.to_dict("records")],
+        customdata=[[row] for row in model_rows["row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_scatter(
@@ -100,6 +101,7 @@ def _add_model(
         legendgroup=name,
         marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
         hovertext=[_hover(one, shown, titles) for one in model_rows[there].to_dict("records")],
+        customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     if (~there).any():

@@ -12,9 +12,9 @@ from probing.figures.edges import task_rows
 #: Column with one number per task or line -> (name, marker).
 YARDSTICKS = {
     "memory": ("memory", "line-ns-open"),
-    "majority": ("majority label", "triangle-up-open"),
+    "majority": ("commonest label", "triangle-up-open"),
     "ceiling": ("ceiling", "line-ns-open"),
-    "random": ("random encoder, P(L)", "x-thin-open"),
+    "random": ("random encoder", "x-thin-open"),
 }
 
 
@@ -41,10 +41,10 @@ def score_rows(
     for column, (name, symbol) in YARDSTICKS.items():
         if column in rows and rows[column].notna().any():
             _add_yardstick(figure, rows, column, name, symbol, looks)
-    task_rows.add_legend(figure, "P(0)", {"symbol": "circle-open"})
-    task_rows.add_legend(figure, "P(L)", {"symbol": "circle"})
+    task_rows.add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
+    task_rows.add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
     task_rows.finish(figure, rows, titles or {})
-    figure.update_xaxes(title_text="micro F1", ticksuffix=" %", range=[-2, 104])
+    figure.update_xaxes(title_text="right labels, % (micro F1)", range=[-2, 104])
     return figure
 
 
@@ -63,7 +63,7 @@ def _add_model(figure: go.Figure, model_rows: pd.DataFrame, name: str, look: tup
         name=f"{shown}: gain",
         legendgroup=name,
     )
-    for column, suffix, probe in (("f1_first", "-open", "P(0), word embeddings only"), ("f1_last", "", "P(L), all layers")):
+    for column, suffix, probe in (("f1_first", "-open", "words alone, P(0)"), ("f1_last", "", "all layers, P(L)")):
         figure.add_scatter(
             x=model_rows[column] * 100,
             y=model_rows["_y"],

@@ -5,22 +5,22 @@ from typing import NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from probing.figures import across, layer_axis, theme
 from probing.figures.edges import task_rows
+from probing.figures.edges.small_panels import small_panels
 
-_PANEL, _GAP, _FRAME = 150, 66, 170
+_PANEL, _GAP, _FRAME = 112, 66, 150
 #: Yardstick of a task -> dash of its level.
-LEVELS = {"memory": "dash", "majority label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
+LEVELS = {"memory": "dash", "commonest label": "dot", "ceiling": "longdash", "uniform code": "dash", "no selectivity": "dash"}
 #: Encoder -> dash of its line.
 DASHES = {"trained": "solid", "random": "dot", "random-body": "dashdot"}
 #: What is drawn layer by layer -> title of the vertical axis.
 TITLES = {
-    "cumulative": "micro F1 of P(l)",
-    "at": "micro F1 of layer l alone",
-    "selectivity": "F1 minus control F1, points",
-    "compression": "compression",
+    "cumulative": "layers 0 to l, % (F1 of P(l))",
+    "at": "each layer alone, % (F1)",
+    "selectivity": "beyond memorising, points (selectivity)",
+    "compression": "times shorter (compression)",
 }
 
 
@@ -64,35 +64,26 @@ def task_curves(
         return theme.empty("Nothing of this kind is stored for these models and tasks.")
     tasks = list(dict.fromkeys(points["task"]))
     looks = task_rows.looks(list(dict.fromkeys(points["model"])), colours)
-    height = _FRAME + (_PANEL + _GAP) * len(tasks)
-    figure = make_subplots(
-        rows=len(tasks),
-        cols=1,
-        vertical_spacing=_GAP / (height - _FRAME) if len(tasks) > 1 else 0,
-        subplot_titles=[theme.plain((titles or {}).get(task, task)) for task in tasks],
-    )
+    figure, places = small_panels([(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME, shared=False)
     named: set[str] = set()
     lines: list[across.Shape] = []
-    for row, task in enumerate(tasks, start=1):
+    for place, task in zip(places, tasks, strict=True):
         for _, level in levels[(levels["task"] == task) & levels["value"].notna()].iterrows():
-            lines.append(_add_level(figure, str(level["name"]), float(level["value"]), axis, row, named))
+            lines.append(_add_level(figure, str(level["name"]), float(level["value"]), axis, place, named))
         for (model, encoder), line in points[points["task"] == task].groupby(["model", "encoder"], sort=False):
             name = (labels or {}).get(str(model), str(model))
-            _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, row, named)
+            _add_line(figure, line.sort_values("layer"), _words(name, str(encoder)), (*looks[str(model)], str(encoder)), axis, place, named)
     across.add(figure, lines)
-    theme.apply(figure, height=height)
-    figure.update_layout(margin_t=90, legend_y=1 + 40 / (height - _FRAME))
-    figure.update_annotations(font_size=13, x=0, xanchor="left")
-    last = int(points["last"].max())
-    if not axis.shares:
-        layer_axis.horizontal_panels(figure, last, [(row, 1) for row in range(1, len(tasks) + 1)])
-    for row in range(1, len(tasks) + 1):
-        if axis.shares:
-            layer_axis.share_of_depth(figure, row=row, col=1)
-        if row < len(tasks):
-            figure.update_xaxes(title_text="", row=row, col=1)
-    figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "")
-    figure.update_yaxes(title_text=theme.plain(axis.title), row=(len(tasks) + 1) // 2, col=1)
+    if axis.shares:
+        for row, col in places:
+            layer_axis.share_of_depth(figure, row=row, col=col)
+    else:
+        layer_axis.horizontal_panels(figure, int(points["last"].max()), places)
+    for row, col in places:
+        if (row + 1, col) in places:
+            figure.update_xaxes(title_text="", row=row, col=col)
+    figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "", nticks=5)
+    figure.update_yaxes(title_text=theme.plain(axis.title), row=(places[-1][0] + 1) // 2, col=1)
     return figure
 
 
@@ -105,13 +96,17 @@ def _words(name: str, encoder: str) -> str:
     return name if encoder == "trained" else f"{name}, {'random body' if encoder == 'random-body' else 'random encoder'}"
 
 
-def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str, str, str], axis: Axis, row: int, named: set[str]) -> None:
+def _add_line(
+    figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str, str, str], axis: Axis, place: tuple[int, int], named: set[str]
+) -> None:
     colour, symbol, encoder = look
     scale, shown = 100 if axis.percent else 1, theme.plain(name)
     x = line["layer"] / line["last"] if axis.shares else line["layer"]
     number = f"%{{y:{'+' if axis.signed else ''}.{1 if axis.percent else 2}f}}{' points' if axis.signed else ' %' if axis.percent else ''}"
     if "low" in line:
-        theme.interval_band(figure, x, line["low"] * scale, line["high"] * scale, colour, shown, legendgroup=name, row=row, col=1)
+        theme.interval_band(
+            figure, x, line["low"] * scale, line["high"] * scale, colour, shown, legendgroup=name, row=place[0], col=place[1]
+        )
     figure.add_scatter(
         x=x,
         y=line["value"] * scale,
@@ -123,13 +118,13 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, name: str, look: tuple[str,
         marker={"symbol": symbol if encoder == "trained" else f"{symbol}-open", "size": 7 if encoder == "trained" else 5},
         customdata=line["layer"],
         hovertemplate=f"<b>{shown}</b><br>layer %{{customdata}}: {number}<extra></extra>",
-        row=row,
-        col=1,
+        row=place[0],
+        col=place[1],
     )
     named.add(name)
 
 
-def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int, named: set[str]) -> across.Shape:
+def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, place: tuple[int, int], named: set[str]) -> across.Shape:
     """A grey level in the legend; returns the line to be drawn across its panel."""
     level = value * (100 if axis.percent else 1)
     look = {"color": theme.NEUTRAL, "width": 1.6, "dash": LEVELS.get(name, "dash")}
@@ -143,8 +138,8 @@ def _add_level(figure: go.Figure, name: str, value: float, axis: Axis, row: int,
         showlegend=name not in named,
         line=look,
         hoverinfo="skip",
-        row=row,
-        col=1,
+        row=place[0],
+        col=place[1],
     )
     named.add(name)
-    return across.horizontal(figure, level, row, 1, line=look, layer="below")
+    return across.horizontal(figure, level, *place, line=look, layer="below")

@@ -19,7 +19,7 @@ MAX_MODELS = 4
 #: More labels than this do not fit in a figure.
 MAX_LABELS = 20
 #: Column of the summary -> name of the level.
-_LEVELS = {"memory": "memory", "majority": "majority label", "ceiling": "ceiling"}
+_LEVELS = {"memory": "memory", "majority": "commonest label", "ceiling": "ceiling"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,12 @@ class EdgePanels:
         """F1 of probes of a kind by layer, without published numbers."""
         points = self.read(f1_by_layer, kind, part=self.part, unseen=self.unseen, models=self.models, tasks=tuple(self.tasks))
         return self._chosen(points)
+
+    def gains(self) -> pd.DataFrame:
+        """The gains of the chosen models, and those of the paper's smaller model below them if they are wanted; see ``gains_of``."""
+        ours = gains_of(self.f1(CUMULATIVE))
+        theirs = published_gains(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
+        return pd.concat([ours, theirs], ignore_index=True)
 
     def curves(self, mode: str) -> Panel:
         """F1 by layer of a kind of probe, or ``selectivity`` or ``compression``, with the levels of each task."""
@@ -162,6 +168,28 @@ def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.Data
     """F1 by layer of cumulative probes with the published values of these tasks below it."""
     theirs = published.scores()
     return pd.concat([points, theirs[theirs["task"].isin(list(tasks))].reindex(columns=points.columns)], ignore_index=True)
+
+
+def gains_of(points: pd.DataFrame) -> pd.DataFrame:
+    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on; ``points`` is F1 by layer."""
+    trained = points[points["encoder"] == TRAINED].sort_values("layer", kind="stable")
+    gains = trained.assign(gain=trained.groupby(["model", "task"], sort=False)["value"].diff())
+    return gains.sort_index()[["model", "task", "layer", "gain"]].dropna(subset=["gain"])
+
+
+def published_gains(tasks: Sequence[str]) -> pd.DataFrame:
+    """The gains of BERT-base in these tasks, or in all that are published if these are others."""
+    every = gains_of(published.scores())
+    of_base = every[every["model"] == published.NAMES["base"]]
+    kept = of_base[of_base["task"].isin(list(tasks))]
+    return kept if len(kept) else of_base
+
+
+def share_of_first(gains: pd.DataFrame, model: str) -> float:
+    """The share of layer 1 in the sum of what all layers of a model add to its tasks; NaN if they add nothing."""
+    of_model = gains[gains["model"] == model]
+    total = of_model["gain"].sum()
+    return float(of_model.loc[of_model["layer"] == 1, "gain"].sum() / total) if total > 0 else float("nan")
 
 
 def task_levels(summary: pd.DataFrame) -> pd.DataFrame:

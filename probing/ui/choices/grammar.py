@@ -1,37 +1,48 @@
-"""What is chosen on the page of grammar."""
+"""What is chosen on the page of grammar: tasks on words and spans, one sentence, and whole sentences."""
 
 from dataclasses import dataclass
 
+from probing.core.edges.target import OWN
 from probing.core.sentences.example import POOLINGS, PROTOCOLS
 from probing.ui.frame.selection import declared, noted, one_of
 
+#: Tabs below the picture, by their names in links -> labels.
+TABS = {"scores": "Scores", "order": "Order", "sentence": "Word by word", "whole": "Whole sentences", "own": "Your own file"}
 #: Parts of a task's data that have scores.
 PARTS = ("dev", "test")
-#: What is drawn layer by layer.
-SHOWN = ("cumulative", "at", "selectivity", "compression")
-
-#: Parts of the page below its answer, by their names in links -> labels of their tabs.
-TABS = {"scores": "Scores", "layers": "Layer by layer", "order": "Order and labels", "whole": "Whole sentences", "own": "Your own file"}
-#: What is drawn layer by layer of whole sentences: right answers, or those beyond a baseline.
+#: What is drawn layer by layer below the scores.
+LAYERWISE = ("cumulative", "at", "selectivity", "compression")
+#: The parts whose single sentences are stored, the preferred one first.
+TRACE_PARTS = (OWN, "dev", "test")
+KINDS = ("any", "ambiguous", "revised")
+ORDERS = ("ambiguous", "revised", "sentence")
+#: What is drawn layer by layer of whole sentences: accuracy, or what lies above a baseline.
 MINUS = ("value", "majority", "surface")
 
 
 @declared("grammar", "live_model")
 @dataclass(frozen=True)
 class GrammarSelection:
-    """The page's own choices. An empty string or tuple means the page's default.
+    """The page's own choices. An empty string or tuple means the page's default, or any.
 
     Attributes:
+        grammar_tab: the tab that is open.
         edge_models, edge_tasks: the models and tasks that are shown.
         edge_part: the part of the data that is scored.
-        unseen: whether only targets whose span texts do not occur in training are counted.
+        unseen: whether only targets count whose span texts do not occur in training.
         published: whether the paper's models are shown, too.
-        layerwise: what is drawn layer by layer.
-        bars_of: the model whose weights and gains are drawn.
+        layerwise: what is drawn layer by layer below the scores.
+        edge_model: the one model whose tasks are put in order, and whose single sentences are shown.
         normed: whether weights are multiplied by the norm of their layer.
-        ordered: the model whose tasks are ordered.
         labels_of: the task that is shown label by label.
-        grammar_tab: the tab that is open.
+        trace_task, trace_part, trace_label: which targets are listed.
+        trace_kind: ambiguous targets, those whose most probable label changes, or any.
+        settled: the layer from which the right label stays the most probable one.
+        trace_order, trace_page: order and page of the list.
+        later_first, earlier_last: two tasks; sentences in which a target of the first settles before one of the second.
+        text_hash: sha256 of the text of the sentence that is shown.
+        every_target: whether all of its targets are drawn, not only those that pass the filters.
+        other_panels: whether the panels that the first figure leaves out are drawn, too.
         sentence_models, sentence_tasks: the models and tasks of whole sentences.
         sentence_protocol: how the sentences of a task were divided.
         poolings: how a sentence becomes one vector; none means all.
@@ -39,17 +50,28 @@ class GrammarSelection:
         learned_task, learned_layer: the learning curve that is shown; without a layer, at each line's best one.
     """
 
+    grammar_tab: str = one_of(tuple(TABS))
     edge_models: tuple[str, ...] = ()
     edge_tasks: tuple[str, ...] = ()
     edge_part: str = one_of(PARTS)
     unseen: bool = False
     published: bool = True
-    layerwise: str = one_of(SHOWN)
-    bars_of: str = ""
+    layerwise: str = one_of(LAYERWISE)
+    edge_model: str = ""
     normed: bool = False
-    ordered: str = ""
     labels_of: str = ""
-    grammar_tab: str = one_of(tuple(TABS))
+    trace_task: str = ""
+    trace_part: str = one_of(("", *TRACE_PARTS))
+    trace_label: str = ""
+    trace_kind: str = one_of(KINDS)
+    settled: int | None = None
+    trace_order: str = one_of(ORDERS)
+    trace_page: int = 1
+    later_first: str = ""
+    earlier_last: str = ""
+    text_hash: str = ""
+    every_target: bool = False
+    other_panels: bool = False
     sentence_models: tuple[str, ...] = ()
     sentence_tasks: tuple[str, ...] = ()
     sentence_protocol: str = one_of(("", *PROTOCOLS))

@@ -21,7 +21,14 @@ _AVERAGES = {"macro": "relations (macro)", "micro": "facts (micro)"}
 
 
 @contextmanager
-def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, str] | None = None) -> Iterator[DeltaGenerator]:
+def bar(
+    view: View,
+    *fields: str,
+    more: Sequence[str] = (),
+    own: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+    key: str = "filters",
+) -> Iterator[DeltaGenerator]:
     """Draws a bar of filters; what the body draws stands in it, too.
 
     Args:
@@ -29,12 +36,14 @@ def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, st
         fields: shared fields that are drawn in the bar.
         more: shared fields that are drawn behind the button "Filters".
         own: fields of the page's own that the body draws behind that button -> their labels.
+        words: value of such a field -> its word on the chip; without one, the value itself.
+        key: of the bar, if a page has several.
 
     Yields:
         The place behind the button "Filters", for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
         as chips, which remove it.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=key):
         for name in fields:
             _DRAW[name](view, name)
         place = st.popover("Filters", icon=":material/tune:") if more or own else st.container()
@@ -45,18 +54,18 @@ def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, st
         for name in more:
             _chip(view, name, _LABELS[name])
         for name, label in (own or {}).items():
-            _chip(view, name, label)
+            _chip(view, name, label, words)
 
 
-def _chip(view: View, name: str, label: str) -> None:
+def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = None) -> None:
     """A button with a filter that is not the default; a click removes the filter."""
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
         return
-    words = listing([_word(name, one) for one in value]) if isinstance(value, tuple) else _word(name, value)
+    shown = [(names or {}).get(str(one)) or _word(name, one) for one in (value if isinstance(value, tuple) else [value])]
     remove = partial(selection.update, **{name: default})
     st.button(
-        filled("{label}: {words}", label=label, words=words),
+        filled("{label}: {words}", label=label, words=listing(shown)),
         key=f"{view.page}.{name}.chip",
         icon=":material/close:",
         help="Remove this filter",

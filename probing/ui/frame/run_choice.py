@@ -89,6 +89,11 @@ class Offer(NamedTuple):
 
     def menus(self, view: View, models: str, tasks: str, chosen: Sequence[str]) -> None:
         """Draws the menus of models and tasks; ``models`` and ``tasks`` are their fields of the page's selection."""
+        self.choose_models(view, models, chosen)
+        self.choose_tasks(view, tasks)
+
+    def choose_models(self, view: View, models: str, chosen: Sequence[str]) -> None:
+        """Draws the menu of models; see ``menus``."""
         if len(self.models) > 1:
             selection.bound(
                 st.multiselect,
@@ -101,6 +106,9 @@ class Offer(NamedTuple):
                 value=chosen or self.usual,
                 help=mark_key(view, self.models),
             )
+
+    def choose_tasks(self, view: View, tasks: str) -> None:
+        """Draws the menu of tasks; see ``menus``."""
         if len(self.tasks) > 1:
             selection.bound(
                 st.multiselect,

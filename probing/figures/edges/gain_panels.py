@@ -1,0 +1,56 @@
+"""What each layer adds to each task, one small panel per task."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+from probing.figures.edges.small_panels import small_panels
+
+_PANEL, _GAP, _FRAME = 84, 36, 110
+
+
+def gain_panels(
+    gains: pd.DataFrame, *, colours: Mapping[str, str], labels: Mapping[str, str] | None = None, titles: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Bars are the points of F1 that a layer adds in each model, one panel per task; published models are grey lines.
+
+    Args:
+        gains: one row per model, task and layer from 1 on: ``model, task, layer, gain``.
+        colours: model -> colour; other models are a paper's published numbers.
+        labels: model -> displayed name.
+        titles: task -> displayed name.
+    """
+    if gains.empty:
+        return theme.empty("No cumulative probes are stored for these models.")
+    tasks = list(dict.fromkeys(gains["task"]))
+    figure, places = small_panels([(titles or {}).get(task, task) for task in tasks], panel=_PANEL, gap=_GAP, frame=_FRAME)
+    for number, (task, (row, col)) in enumerate(zip(tasks, places, strict=True)):
+        for model, line in gains[gains["task"] == task].groupby("model", sort=False):
+            shown = theme.plain((labels or {}).get(str(model), str(model)))
+            _add(figure, line, shown, colours.get(str(model)), showlegend=number == 0, row=row, col=col)
+    points, last = gains["gain"] * 100, int(gains["layer"].max())
+    figure.update_layout(bargap=0.2, bargroupgap=0.05)
+    figure.update_yaxes(range=[min(points.min(), 0) - 1, points.max() * 1.3 + 1], zeroline=True, zerolinecolor=theme.NEUTRAL, nticks=4)
+    figure.update_xaxes(range=[0.4, last + 0.6], tickvals=[1, *range(4, last + 1, 4)], showgrid=False)
+    figure.update_yaxes(title_text="points added (F1)", row=(places[-1][0] + 1) // 2, col=1)
+    return figure
+
+
+def _add(figure: go.Figure, line: pd.DataFrame, name: str, colour: str | None, **where: object) -> None:
+    """A model's bars, or a published model's line, in one panel."""
+    layers, points = line["layer"], line["gain"] * 100
+    look = {
+        "name": name,
+        "legendgroup": name,
+        "hovertemplate": f"<b>{name}</b><br>layer %{{x}}: %{{y:+.1f}} points<extra></extra>",
+        **where,
+    }
+    if colour is None:
+        grey = {"color": theme.YARDSTICK, "width": 1.6}
+        figure.add_scatter(x=layers, y=points, mode="lines+markers", line=grey, marker={"size": 4, "color": theme.YARDSTICK}, **look)
+        return
+    # Only the first layer's bar has room for its value.
+    words = [f"{value:+.1f}" if layer == 1 else "" for layer, value in zip(layers, points, strict=True)]
+    figure.add_bar(x=layers, y=points, marker={"color": colour}, text=words, textposition="outside", cliponaxis=False, **look)

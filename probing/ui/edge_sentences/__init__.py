@@ -1,1 +1,0 @@
-"""Single targets of edge probing through all layers."""

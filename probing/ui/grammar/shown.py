@@ -1,0 +1,106 @@
+"""The stored probes of words and spans that match the page's choices."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.reports.edges.panels import MAX_MODELS, EdgePanels, usual_models
+from probing.store.edges.queries import edge_runs, edge_tasks
+from probing.ui.choices.grammar import PARTS, GrammarSelection
+from probing.ui.frame import filters, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import Offer, ShownRuns
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.paper.calls import plot
+from probing.ui.widgets.task_marks import mark_key
+
+TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
+#: Options behind the button "Filters" -> label.
+_OPTIONS = {
+    "edge_tasks": "Tasks",
+    "edge_part": "Part of the data",
+    "unseen": "Only words not seen in training",
+    "published": "Published BERT",
+}
+
+
+@dataclass(frozen=True)
+class Shown(ShownRuns):
+    """The stored probes that the page shows."""
+
+    @property
+    def own(self) -> GrammarSelection:
+        """What is chosen on the page."""
+        return selection.of(GrammarSelection)
+
+    @cached_property
+    def panels(self) -> EdgePanels:
+        """The numbers of the page's sections."""
+        return EdgePanels(self.report, self.models, self.tasks, self.own.edge_part, self.own.unseen, self.own.published)
+
+    @property
+    def model(self) -> str:
+        """The one model of the sections that show one."""
+        return self.own.edge_model if self.own.edge_model in self.models else self.models[0]
+
+    @property
+    def key(self) -> str:
+        """The meaning of the marks on the names of models; behind "How to read"."""
+        return mark_key(self.view, self.models)
+
+    def call(self, what: str, **more: object) -> str:
+        """The call of the Python API that draws a figure of these models and tasks; ``more`` replaces its arguments."""
+        own = self.own
+        chosen: dict[str, Any] = {"model": list(self.models), "task": list(self.tasks), "part": own.edge_part, "unseen": own.unseen}
+        return plot("edges", what, **chosen | more)
+
+    def stamp(self, what: str) -> Stamp:
+        """Filters and fingerprint of a figure."""
+        seen = ", span text not in training" if self.own.unseen else ""
+        return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
+
+    def choose_model(self, label: str) -> None:
+        """The menu of the one model, if there are several."""
+        if len(self.models) > 1:
+            selection.bound(
+                st.selectbox,
+                label,
+                "edge_model",
+                self.view.page,
+                value=self.model,
+                options=list(self.models),
+                format_func=self.view.label,
+                width=240,
+            )
+
+
+def open_results(view: View) -> Shown | None:
+    """The bar of filters, and the stored probes that it keeps; None if there are none."""
+    runs = view.read(edge_runs) if view.database is not None else pd.DataFrame()
+    if runs.empty:
+        return None
+    own = selection.of(GrammarSelection)
+    titles: dict[str, str] = dict(view.read(edge_tasks)[["task", "title"]].drop_duplicates("task").itertuples(index=False, name=None))
+    models = [model for model in view.all_colours if model in set(runs["model"])]
+    tasks = {task: title for task, title in titles.items() if task in set(runs["task"])}
+    offer = Offer(models, usual_models(runs, models), tasks, MAX_MODELS)
+    with filters.bar(view, own=_OPTIONS, words=tasks) as place:
+        offer.choose_models(view, "edge_models", own.edge_models)
+        with place:
+            offer.choose_tasks(view, "edge_tasks")
+            selection.bound(
+                st.segmented_control,
+                _OPTIONS["edge_part"],
+                "edge_part",
+                view.page,
+                options=list(PARTS),
+                required=True,
+                help="The dev part also decided when training stopped, as in the paper; the test part did not.",
+            )
+            selection.bound(st.toggle, _OPTIONS["unseen"], "unseen", view.page)
+            selection.bound(st.toggle, _OPTIONS["published"], "published", view.page)
+    wanted, kept = offer.taken(view, own.edge_models, own.edge_tasks)
+    return Shown(view, runs, kept, wanted)

@@ -1,1 +1,0 @@
-"""Where in the layers each task of edge probing is solved."""
