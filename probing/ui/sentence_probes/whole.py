@@ -90,10 +90,12 @@ def draw(view: View) -> None:
     about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
     title = st.container()
     offer = _offer(view, runs, about, own)
-    labels = {"poolings": "Vector", "sentence_protocol": "Protocol", "sentence_minus": "Minus"}
-    with filters.bar(view, own=labels) as place:
-        offer.menus(view, "sentence_models", "sentence_tasks", own.sentence_models)
+    labels = {"sentence_tasks": "Properties", "poolings": "Vector", "sentence_protocol": "Protocol", "sentence_minus": "Minus"}
+    words = offer.tasks | POOLING_NAMES | PROTOCOL_NAMES | MINUS_NAMES
+    with filters.bar(view, own=labels, words=words, key="whole-filters") as place:
+        offer.choose_models(view, "sentence_models", own.sentence_models)
         with place:
+            offer.choose_tasks(view, "sentence_tasks")
             _options(view, stored, protocol)
     unknown = [own.sentence_protocol] if own.sentence_protocol and own.sentence_protocol not in stored else []
     models, tasks = offer.taken(view, own.sentence_models, own.sentence_tasks, unknown)
