@@ -20,10 +20,7 @@ from probing.ui.frame import page, selection
 from probing.ui.frame.page import View
 from probing.ui.grammar import word_by_word
 from probing.ui.grammar.shown import TRAIN_COMMAND, Shown, open_results
-from probing.ui.sentence_probes import curves as whole_curves
-from probing.ui.sentence_probes import headline as whole_headline
-from probing.ui.sentence_probes import learning, own_file
-from probing.ui.sentence_probes import page_view as whole_results
+from probing.ui.sentence_probes import own_file, whole
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import count, filled, listing
@@ -279,14 +276,6 @@ def labels(shown: Shown) -> None:
     )
 
 
-def whole(view: View) -> None:
-    """Properties of whole sentences."""
-    if probed := whole_results.open_results(view):
-        whole_headline.draw(probed)
-        whole_curves.draw(probed)
-        learning.draw(probed)
-
-
 def tab_of_words(view: View, shown: Shown | None, tab: str) -> None:
     """The tabs on words and spans."""
     if tab == "sentence":
@@ -315,7 +304,7 @@ else:
     picture(shown, gains)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
     if tab == "whole":
-        whole(view)
+        whole.draw(view)
     elif tab == "own":
         own_file.draw(view)
     else:

@@ -1,13 +1,11 @@
 """Accuracy of sentence probes by the number of training sentences."""
 
-import math
 from collections.abc import Collection, Mapping
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.figures import end_labels, theme
-from probing.figures.end_labels import EndLabel
+from probing.figures import theme
 from probing.figures.sentences import looks
 
 
@@ -29,7 +27,6 @@ def learning_lines(
     points = looks.less(points, "value")
     figure = go.Figure()
     sizes = sorted(int(one) for one in points["n_train"].unique())
-    ends = []
     for column, (name, dash) in looks.LEVELS.items():
         levels = points[f"drawn_{column}"].dropna()
         if len(levels):
@@ -38,12 +35,11 @@ def learning_lines(
                 x=[sizes[0], sizes[-1]],
                 y=[level, level],
                 mode="lines",
-                line={"color": theme.NEUTRAL, "width": 1.5, "dash": dash},
+                line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
                 name=name,
                 showlegend=False,
                 hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
             )
-            ends.append(EndLabel(_log(sizes[-1]), level, name, strong=False))
     for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
         line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
         name = (labels or {}).get(str(model), str(model))
@@ -62,24 +58,15 @@ def learning_lines(
             hovertemplate="%{hovertext}<extra></extra>",
         )
     looks.legend(figure, points, colours, labels or {}, controls)
-    theme.apply(figure, height=400)
-    figure.update_layout(legend_groupclick="togglegroup")
+    theme.apply(figure, height=340)
+    figure.update_layout(legend_groupclick="togglegroup", margin_t=60)
     figure.update_xaxes(
         type="log",
         title_text="training sentences",
         tickmode="array",
         tickvals=sizes,
         ticktext=[f"{size:,}" for size in sizes],
-        range=[_log(sizes[0]) - 0.06, _log(sizes[-1]) + 0.02],
         showgrid=False,
     )
-    figure.update_yaxes(title_text=looks.MODES["value"], ticksuffix=" %")
-    columns = [name for name in points if str(name).startswith("drawn_") and "seed" not in str(name)]
-    low, high = float(points[columns].min().min()), float(points[columns].max().max())
-    edge = max(high - low, 2.0) * 0.07
-    return end_labels.write(figure, ends, ranges=[(low - edge, high + edge)], top=75)
-
-
-def _log(size: int) -> float:
-    """The position of an annotation on a logarithmic axis."""
-    return math.log10(size)
+    figure.update_yaxes(title_text=looks.MODES["value"], nticks=6)
+    return figure

@@ -12,11 +12,15 @@ from probing.figures import theme
 #: Pooling -> displayed name.
 POOLING_NAMES = {FIRST: "first token", MEAN: "mean of all tokens"}
 DASHES = {FIRST: "dash", MEAN: "solid"}
-MAJORITY, SURFACE = "majority", "surface baseline"
+MAJORITY, SURFACE = "commonest answer", "length and words alone"
 #: Column of accuracies -> (name, dash) of a task's baseline.
 LEVELS = {"majority": (MAJORITY, "dot"), "surface": (SURFACE, "dashdot")}
 #: What is drawn -> title of the axis.
-MODES = {"value": "accuracy, %", "majority": "points above majority", "surface": "points above surface baseline"}
+MODES = {
+    "value": "right answers, %",
+    "majority": "points beyond the commonest answer",
+    "surface": "points beyond length and words",
+}
 
 
 def less(points: pd.DataFrame, mode: str) -> pd.DataFrame:
@@ -77,8 +81,9 @@ def hover(one: Mapping[str, Any], name: str, mode: str, place: str) -> str:
 
 
 def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], labels: Mapping[str, str], controls: Iterable[str]) -> None:
-    """One legend entry per model, and one per pooling, in place."""
-    for model in dict.fromkeys(points["model"]):
+    """One legend entry per model if there are several, one per pooling, and one per baseline, in place."""
+    models = list(dict.fromkeys(points["model"]))
+    for model in models if len(models) > 1 else ():
         colour = colours.get(model, theme.NEUTRAL)
         figure.add_scatter(
             x=[None],
@@ -89,12 +94,8 @@ def legend(figure: go.Figure, points: pd.DataFrame, colours: Mapping[str, str], 
             line={"color": colour, "width": 2.5},
             marker=marker(model, colour, controls),
         )
-    for pooling in dict.fromkeys(points["pooling"]):
-        figure.add_scatter(
-            x=[None],
-            y=[None],
-            mode="lines",
-            name=POOLING_NAMES.get(pooling, pooling),
-            legendgroup=f"pooling {pooling}",
-            line={"color": theme.NEUTRAL, "width": 2.5, "dash": DASHES.get(pooling, "solid")},
-        )
+    colour = theme.NEUTRAL if len(models) > 1 else colours.get(models[0], theme.NEUTRAL)
+    keys = [(POOLING_NAMES.get(one, one), DASHES.get(one, "solid"), colour) for one in dict.fromkeys(points["pooling"])]
+    keys += [(name, dash, theme.YARDSTICK) for column, (name, dash) in LEVELS.items() if points[column].notna().any()]
+    for name, dash, shade in keys:
+        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, legendgroup=name, line={"color": shade, "width": 2, "dash": dash})

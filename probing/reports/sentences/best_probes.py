@@ -22,13 +22,14 @@ def best_probes(table: pd.DataFrame, of: Sequence[str] = ("model", "task")) -> p
 
 
 def best_read(table: pd.DataFrame) -> pd.DataFrame:
-    """The best probe of each model and task with ``read``: whether the interval of its accuracy lies above both baselines.
+    """The best probe of each model and task with ``beyond``, its accuracy above the higher baseline, and ``read``, whether its interval is.
 
     Args:
         table: accuracies, see ``reports.sentences.accuracy.accuracies``.
     """
     best = best_probes(table.dropna(subset=["accuracy"]))
-    return best.assign(read=best["low"] > best[["majority", "surface"]].max(axis=1))
+    higher = best[["majority", "surface"]].max(axis=1)
+    return best.assign(beyond=best["accuracy"] - higher, read=best["low"] > higher)
 
 
 def best_predicting(predictions: pd.DataFrame, stored: pd.DataFrame) -> Hashable:

@@ -12,7 +12,7 @@ from probing.reports.relatives import named, relatives
 from probing.reports.report import Panel, Read
 from probing.reports.sentences.accuracy import accuracies, learning_curve
 from probing.reports.sentences.accuracy_changes import changes
-from probing.reports.sentences.best_probes import best_probes
+from probing.reports.sentences.best_probes import best_probes, best_read
 from probing.reports.sentences.property_places import where_gone_shares
 
 #: More models than this cannot be distinguished in a panel: each has one line per pooling.
@@ -43,9 +43,16 @@ class SentencePanels:
         table = self._of(accuracies, self.models)
         return in_panel_order(table[table["pooling"].isin(self.poolings)], self.models, tuple(self.tasks))
 
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The best probe of the first model for each task, the one farthest above its baselines first; see ``best_read``."""
+        every = self.accuracies
+        return best_read(every[every["model"] == self.models[0]]).sort_values("beyond", ascending=False, kind="stable")
+
     def panels(self) -> Panel:
-        """Accuracy by layer, one panel per task."""
-        return Panel(self.accuracies, {"titles": self.tasks})
+        """Accuracy by layer, one panel per task; first those that the first model's probes read best beyond the baselines."""
+        ordered = [*self.best["task"], *(task for task in self.tasks if task not in set(self.best["task"]))]
+        return Panel(in_panel_order(self.accuracies, self.models, ordered), {"titles": self.tasks, "best": self.best})
 
     def changes(self, model: str) -> Panel:
         """The changes of a fine-tuned model from its base, tasks by layers, of every pooling."""

@@ -13,7 +13,7 @@ from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
 from probing.ui.fine_tuning.page_view import TRAIN_COMMAND, Shown
 from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.frame import navigation, selection
+from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -203,16 +203,6 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
             after=row["own"] * 100,
             majority=row["majority"] * 100,
         )
-    )
-    navigation.link(
-        "sentence_probes",
-        "The sentences of this cell that turned right or wrong",
-        tuned_model=shown.model,
-        turned_task=row["task"],
-        turned_pooling=row["pooling"],
-        turned_layer=int(row["layer"]),
-        turned_example="",
-        sentence_protocol="" if shown.protocol == "ours" else shown.protocol,
     )
 
 

@@ -20,7 +20,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
         "pages/4_Grammar.py": ("grammar", "Grammar", ":material/account_tree:"),
-        "pages/11_Sentence_probes.py": ("sentence_probes", "Sentence probes", ":material/short_text:"),
         "pages/5_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     },
     "Yours": {

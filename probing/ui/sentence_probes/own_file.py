@@ -12,7 +12,7 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.sentences import tasks
 from probing.core.sentences.example import PARTS, POOLINGS, SentenceData
-from probing.core.sentences.readers.own_files import SUFFIXES
+from probing.core.sentences.readers.own_files import FEWEST_EXAMPLES, SUFFIXES
 from probing.core.sentences.splits import MAX_AT_ONCE, cut_to
 from probing.core.stats.baselines import SMALL_SET
 from probing.figures import theme
@@ -21,7 +21,7 @@ from probing.figures.sentences.layer_panels import layer_panels
 from probing.reports.sentences.best_probes import best_read
 from probing.ui.frame import live_models, selection
 from probing.ui.frame.page import View
-from probing.ui.sentence_probes.headline import in_words
+from probing.ui.sentence_probes.whole import CAPTION, HOW
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.export import Stamp
@@ -51,19 +51,20 @@ class Upload:
 
 def draw(view: View) -> None:
     """Upload, check, probe, curve."""
-    view.contents.section("A file of your own")
+    st.subheader("Can your own labels be read from a model's layers?")
     st.markdown(
         filled(
-            "A table (CSV, TSV, JSON or Parquet) with the columns {names}, and optionally {more}. Probes are trained to predict the labels "
-            "from every layer of a model. At most {most:,} sentences are used here; the file stays on this machine and is not stored: "
-            "reloading the page drops it.",
+            "A table (CSV, TSV, JSON or Parquet) with the columns {names}; {more} may follow. It needs {least} sentences per label; at "
+            "most {most:,} are used. The file stays on this machine and is not stored.",
             names=joined(" and ", map(code, ("sentence", "label"))),
             more=joined(", ", map(code, ("pair", "part", "group"))),
+            least=FEWEST_EXAMPLES,
             most=MAX_AT_ONCE,
         )
     )
+    st.code(SAMPLE, language=None)
     st.download_button(
-        "A sample to fill in",
+        "Save this sample",
         SAMPLE,
         "own-sentences.tsv",
         "text/tab-separated-values",
@@ -124,19 +125,19 @@ def read_upload(content: bytes, name: str) -> Upload:
 
 def _summary(upload: Upload, choice: live_models.Choice) -> None:
     data = upload.data
-    if data.said:
-        st.caption(filled("Read as {how}.", how=data.said))
     train, dev, test = (len(data.parts[part]) for part in PARTS)
     left = joined(", ", (filled("{n:,} {reason}", n=n, reason=reason) for reason, n in sorted(data.dropped.items())))
     st.markdown(
         filled(
-            "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,} test them{left}.",
+            "{labels}: {shown}. {train:,} sentences train the probes, {dev:,} choose their regularisation and {test:,} test "
+            "them{left}.{how}",
             labels=count(len(data.labels), "label"),
             shown=", ".join(data.labels[:8]) + (", …" if len(data.labels) > 8 else ""),
             train=train,
             dev=dev,
             test=test,
             left=filled("; left out: {left}", left=left) if left else "",
+            how=filled(" Read as {how}.", how=data.said) if data.said else "",
         )
     )
     if upload.whole > train + dev + test:
@@ -195,20 +196,30 @@ def _table(model: str, task: str, curve: "Curve") -> pd.DataFrame:
 
 
 def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too_long: int) -> None:
-    st.markdown(in_words(best_read(table).iloc[0].to_dict(), data.task))
+    best = best_read(table)
+    found = best.iloc[0]
+    st.subheader(
+        filled(
+            "Layer {layer} labels {share:.0f} % right; the commonest answer {majority:.0f} %, length and words alone {surface:.0f} %.",
+            layer=int(found["layer"]),
+            share=found["accuracy"] * 100,
+            majority=found["majority"] * 100,
+            surface=found["surface"] * 100,
+        )
+    )
     if too_long:
         st.info(
             filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")), icon=":material/info:"
         )
-    if len(table) and (n := int(table["n_test"].iloc[0])) < SMALL_SET:
+    if (n := int(found["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
     blocks.figure(
-        drawing(layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}),
+        drawing(layer_panels, table, colours=colours, labels={model: view.label(model)}, titles={data.task: data.task}, best=best),
         table=table,
         stamp=Stamp(f"own sentences, {view.label(model)}"),
         name="own-sentences",
-        caption="Dashed: the first token's state; solid: the mean over all tokens. Bands are 95 % intervals; with few test sentences they "
-        "are wide. The labels are read only if the band lies above both baselines.",
-        alt="Accuracy of probes on your sentences by layer",
+        caption=CAPTION,
+        how=HOW,
+        alt="Right answers of probes on your sentences by layer",
     )

@@ -1,0 +1,233 @@
+"""The tab on whole sentences: what a probe reads from one vector per sentence, layer by layer, and what needs no model."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
+from probing.core.stats.baselines import SMALL_SET
+from probing.core.tasks.objectives import CONTROL
+from probing.figures.sentences.layer_panels import layer_panels
+from probing.figures.sentences.learning_lines import learning_lines
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.relatives import named, relatives
+from probing.reports.sentences.panels import MAX_MODELS, SentencePanels, tasks_of_runs, usual_models
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.ui.choices.grammar import MINUS, GrammarSelection
+from probing.ui.frame import filters, selection
+from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import Offer, ShownRuns
+from probing.ui.widgets import blocks
+from probing.ui.widgets.captions import size_words
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import count, filled
+from probing.ui.widgets.paper.calls import plot
+
+TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
+PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
+MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and words alone"), strict=True))
+CAPTION = "Grey lines need no model. The large point is the best layer; it is filled if the model is clearly better than both grey lines."
+HOW = (
+    "A linear probe predicts a label from one vector per sentence and layer: are two words swapped, is the subject plural? The vector is "
+    "the state of the first token (dashed) or the mean over all tokens (solid). Commonest answer: always the most frequent training label "
+    "(the majority baseline). Length and words alone: the same probe on length, first letter, final mark and words (the surface "
+    "baseline). Layer and vector of the large point were chosen on the development sentences; all accuracies are on the test sentences. "
+    "Bands are 95 % intervals of the probes, which treat the baselines as exact; whiskers are the range over seeds of fine-tuning; open "
+    "markers are a control. Layer 0 holds no context, and its first token is the same vector for every sentence. A point has the same "
+    "height in all panels. Protocols: ours leaves out repeats and contradictions, keeps copies of a sentence in one part and balances the "
+    "classes; quick takes fewer sentences of the same; SentEval's has its own parts, no scaling and its own grid of C."
+)
+LEARNING_CAPTION = "If a line still rises at its right end, the probe may gain from more sentences."
+LEARNING_HOW = (
+    "Probes on a sixteenth, a quarter and all of the training sentences, each the beginning of the next, with equal classes. Bands are "
+    "95 % intervals. Grey are the commonest answer, and length and words alone with all sentences. The best layer of a line is the one "
+    "whose probe on all training sentences is best on the development sentences."
+)
+
+
+@dataclass(frozen=True)
+class Shown(ShownRuns):
+    """The stored probes that the tab shows.
+
+    Attributes:
+        about: one row per task of the protocol, see ``sentence_tasks``.
+        protocol: how the sentences were divided.
+    """
+
+    about: pd.DataFrame
+    protocol: str
+
+    @cached_property
+    def panels(self) -> SentencePanels:
+        """The numbers of the figures."""
+        poolings = selection.of(GrammarSelection).poolings
+        return SentencePanels(self.report, self.models, self.tasks, poolings or POOLINGS, self.protocol)
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Models that were trained further on their base's own text."""
+        return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"])))
+
+    def stamp(self, what: str) -> Stamp:
+        """Filters and fingerprint of a figure."""
+        return self.stamp_of(f"{what}, {self.names(self.models)}, {PROTOCOL_NAMES[self.protocol]} protocol", self.models)
+
+
+def draw(view: View) -> None:
+    """What holds in one line, the options, and both figures; without results, the command that makes some."""
+    runs = view.read(sentence_runs) if view.database is not None else pd.DataFrame()
+    if runs.empty:
+        blocks.missing("No probes of sentences are stored yet.", TRAIN.format(model="nesia-mini", tasks="all"))
+        return
+    own = selection.of(GrammarSelection)
+    stored = [one for one in PROTOCOLS if one in set(runs["protocol"])]
+    protocol = own.sentence_protocol if own.sentence_protocol in stored else stored[0]
+    runs = runs[runs["protocol"] == protocol]
+    about = tasks_of_runs(view.read(sentence_tasks), runs, protocol)
+    title = st.container()
+    offer = _offer(view, runs, about, own)
+    labels = {"sentence_tasks": "Properties", "poolings": "Vector", "sentence_protocol": "Protocol", "sentence_minus": "Minus"}
+    words = offer.tasks | POOLING_NAMES | PROTOCOL_NAMES | MINUS_NAMES
+    with filters.bar(view, own=labels, words=words, key="whole-filters") as place:
+        offer.choose_models(view, "sentence_models", own.sentence_models)
+        with place:
+            offer.choose_tasks(view, "sentence_tasks")
+            _options(view, stored, protocol)
+    unknown = [own.sentence_protocol] if own.sentence_protocol and own.sentence_protocol not in stored else []
+    models, tasks = offer.taken(view, own.sentence_models, own.sentence_tasks, unknown)
+    shown = Shown(view, runs, tasks, models, about, protocol)
+    if shown.panels.accuracies.empty:
+        blocks.missing("No probes are stored for these models and tasks.", TRAIN.format(model=models[0], tasks=",".join(tasks)))
+        return
+    with title:
+        _title(shown)
+    _layers(shown, own.sentence_minus)
+    _learning(shown, own)
+
+
+def _offer(view: View, runs: pd.DataFrame, about: pd.DataFrame, own: GrammarSelection) -> Offer:
+    """The models and tasks that can be chosen.
+
+    Of models that differ only by their seed, one is offered; the others give the spread, and a link can select them.
+    """
+    stands = relatives(named(runs)).stands
+    stored = [model for model in view.all_colours if model in set(runs["model"])]
+    models = [model for model in stored if stands[model] == model or model in own.sentence_models]
+    titles: dict[str, str] = dict(about[["task", "title"]].itertuples(index=False, name=None))
+    return Offer(models, usual_models(runs, models)[:1], titles, MAX_MODELS)
+
+
+def _options(view: View, stored: list[str], protocol: str) -> None:
+    selection.bound(
+        st.multiselect,
+        "Vector of a sentence",
+        "poolings",
+        view.page,
+        options=list(POOLINGS),
+        format_func=POOLING_NAMES.__getitem__,
+        placeholder="both",
+    )
+    if len(stored) > 1:
+        selection.bound(
+            st.segmented_control,
+            "Protocol",
+            "sentence_protocol",
+            view.page,
+            value=protocol,
+            options=stored,
+            required=True,
+            format_func=PROTOCOL_NAMES.__getitem__,
+        )
+    selection.bound(
+        st.segmented_control,
+        "Right answers minus",
+        "sentence_minus",
+        view.page,
+        options=list(MINUS_NAMES),
+        required=True,
+        format_func=MINUS_NAMES.__getitem__,
+    )
+
+
+def _title(shown: Shown) -> None:
+    """How many properties need the first model."""
+    best = shown.panels.best
+    st.subheader(
+        filled(
+            "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
+            read=int(best["read"].sum()),
+            n=count(len(best), "property", "properties"),
+            rest=int((~best["read"]).sum()),
+            model=shown.view.name(shown.models[0]),
+        )
+    )
+
+
+def _layers(shown: Shown, mode: str) -> None:
+    """One panel per property."""
+    about = shown.about[shown.about["level"].eq("own") & shown.about["task"].isin(list(shown.tasks))]
+    for name, n in zip(about["title"], about["n_test"], strict=True):
+        if n < SMALL_SET:
+            st.info(size_words(int(n), "test sentences", str(name)), icon=":material/straighten:")
+    panel = shown.panels.panels()
+    poolings = list(selection.of(GrammarSelection).poolings) or None
+    given: dict[str, Any] = {"model": list(shown.models), "task": list(shown.tasks), "pooling": poolings, "protocol": shown.protocol}
+    blocks.figure(
+        drawing(layer_panels, panel.rows, mode=mode, colours=shown.colours, labels=shown.labels, controls=shown.controls, **panel.options),
+        table=panel.rows,
+        stamp=shown.stamp(f"sentence probes, minus {MINUS_NAMES[mode]}"),
+        name="sentence-layers",
+        caption=CAPTION,
+        how=HOW,
+        alt="Right answers of sentence probes by layer, one panel per property, with what needs no model",
+        call=plot("sentences", "accuracy", **given) if mode == "value" else "",
+    )
+
+
+def _learning(shown: Shown, own: GrammarSelection) -> None:
+    """The choice of a property and a layer, and its learning curve."""
+    every = shown.panels.every_curve
+    if every.empty or every["portion"].nunique() < 2:
+        return
+    st.subheader("With fewer training sentences")
+    task = own.learned_task if own.learned_task in shown.tasks else str([*shown.panels.best["task"], *shown.tasks][0])
+    with st.container(horizontal=True, gap="small"):
+        if len(shown.tasks) > 1:
+            selection.bound(
+                st.selectbox,
+                "Property",
+                "learned_task",
+                shown.view.page,
+                value=task,
+                options=list(shown.tasks),
+                format_func=shown.tasks.__getitem__,
+                width=300,
+            )
+        selection.bound(
+            st.selectbox,
+            "Layer",
+            "learned_layer",
+            shown.view.page,
+            options=[None, *range(int(every["layer"].max()) + 1)],
+            placeholder="best of each line",
+            format_func=lambda layer: "best of each line" if layer is None else str(layer),
+            width=200,
+        )
+    points = shown.panels.curve(task, own.learned_layer).rows
+    if points.empty:
+        st.info("No probes of this property are stored for this layer.", icon=":material/info:")
+        return
+    blocks.figure(
+        drawing(learning_lines, points, colours=shown.colours, labels=shown.labels, controls=shown.controls),
+        table=points,
+        stamp=shown.stamp(f"learning curve of {shown.tasks[task]}"),
+        name="sentence-learning",
+        caption=LEARNING_CAPTION,
+        how=LEARNING_HOW,
+        alt=f"Right answers on {shown.tasks[task]} by number of training sentences",
+        call=plot("sentences", "curve", model=list(shown.models), task=task, protocol=shown.protocol, layer=own.learned_layer),
+    )
