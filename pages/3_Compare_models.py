@@ -1,7 +1,7 @@
 """What did fine-tuning keep, gain and lose?"""
 
 from probing.ui.compare import counts, flow, layers, model_pair
-from probing.ui.compare.selection import TABS
+from probing.ui.choices.compare import TABS
 from probing.ui.frame import page, selection
 
 view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
@@ -10,7 +10,7 @@ if pair is not None:
     if pair.by_fact:
         model_pair.draw_curves(view, pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab == "facts":
+            if tab == "relations":
                 flow.draw_flow(view, pair)
             elif tab == "models":
                 flow.draw_family(view, pair)

@@ -21,8 +21,7 @@ from probing.reports.knowledge.transitions import transitions, transitions_besid
 from probing.reports.runs import pairs
 from probing.reports.wider import wider
 from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
-from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, navigation, selection, yardsticks
+from probing.ui.frame import facts_link, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.captions import LOST_WORDS
@@ -53,7 +52,6 @@ def draw_flow(view: View, pair: Pair) -> None:
     called, labels = (view.called(base), view.called(model)), yardsticks.labels(view)
     guessed, more = _beside(view, pair)
     _sentence(row, called, k, guessed or more)
-    selection.bound(st.toggle, filled("Draw the {never:,} facts that neither knows", never=int(row["never"])), "never", view.page)
     here = of_pair(view, pair)
 
     def opened(part: str) -> dict:
@@ -66,16 +64,13 @@ def draw_flow(view: View, pair: Pair) -> None:
         model=model,
         colours=view.colours,
         labels=labels,
-        never=selection.of(CompareSelection).never,
     )
     blocks.figure(
         drawn,
         table=table,
         stamp=pair.stamp(view, f"transitions, rank ≤ {k} at the last layer"),
         name="flow",
-        call=""
-        if selection.of(CompareSelection).never
-        else plot(
+        call=plot(
             "transitions", model=model, head=pair.model["head"], probe_set=pair.model["probe_set"], k=k, base=base, filtered=view.filtered
         ),
         caption="Heights are numbers of facts; each share states what it is a share of. A lost fact has one of five fates: still "
@@ -94,7 +89,7 @@ def draw_flow(view: View, pair: Pair) -> None:
                 facts_link.link(here, filled("{part}: {n:,}", part=outcome_words(part), n=int(row[part])), **opened(part))
     if int(row["lost"]):
         words = filled("Which of the {lost:,} lost facts come back, and by which ways?", lost=int(row["lost"]))
-        navigation.link("forgetting", words, lost_model=model)
+        st.markdown(words)
     beside = [_beside_wrong(row, fate) for fate in ("still_inside", "moved") if pd.notna(row[f"{fate}_wrong"])]
     if beside:
         st.caption(

@@ -15,8 +15,8 @@ from probing.figures.yardsticks import MODES, pair_above
 from probing.reports.comparability import Check, badge, comparability, differences, stored_comparability
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.wider import wider
-from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, navigation, selection, yardsticks
+from probing.ui.choices.compare import CompareSelection
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.count_messages import counts_only
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
@@ -385,4 +385,4 @@ def lead_on(view: View, pair: Pair) -> None:
     model = str(pair.model["model"])
     if model in fine_tuned(view):
         words = filled("What else changed in {model}: structure, sentences, attention, weights", model=view.label(model))
-        navigation.link("fine_tuning", words, changed_model=model)
+        st.markdown(words)

@@ -10,8 +10,8 @@ from probing.core.forgetting.ways import LOST_OUTCOMES, RELEARNED, STEPS
 from probing.reports.forgetting import places
 from probing.store import run_queries
 from probing.store.forgetting.queries import BACK_COLUMNS
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.forgetting.page_view import Shown, labels_of
-from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -48,7 +48,7 @@ def by_relation(shown: Shown) -> None:
 
 def draw(shown: Shown) -> None:
     """The filters, the list and the chosen fact."""
-    own = selection.of(ForgettingSelection)
+    own = selection.of(CompareSelection)
     shown.view.contents.section("The lost facts")
     relations = sorted(shown.report(places.relations, shown.of_model).query("lost > 0")["relation"])
     labels = labels_of(shown.view.read(run_queries.relations), shown.run["probe_set"])

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.figures.shown_runs import set_name, set_order
 from probing.reports.forgetting.outcome import memory, outcome
 from probing.reports.forgetting.runs import stored_runs
-from probing.ui.forgetting.selection import ForgettingSelection
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
 from probing.ui.frame.run_choice import Reading
@@ -79,7 +79,7 @@ def open_results(view: View) -> Shown | None:
         st.caption("It needs WikiText-2: `python -m probing fetch wikitext-2`. Name your own model by its folder:")
         st.code(f"{RECOVER_COMMAND} ./my-model --base bert-base-uncased", language="shell", wrap_lines=True)
         return None
-    own = selection.of(ForgettingSelection)
+    own = selection.of(CompareSelection)
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
     asked, known = own.lost_model, set(view.all_colours)
     if asked in known and asked not in set(runs["model"]):

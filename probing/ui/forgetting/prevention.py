@@ -8,8 +8,8 @@ from probing.figures.forgetting.prevention import prevention_points
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.database import Database
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.forgetting import time_course
-from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page_reads import read
 from probing.ui.widgets import blocks
@@ -37,7 +37,7 @@ def draw(db: Database, probe_set: str, k: int, stamp: Callable[[Sequence[str]], 
     if not tasks:
         blocks.missing("No recipes of one fine-tuning are stored that could be compared.", PREVENT_COMMAND)
         return
-    by_name, named = {" ".join(task): task for task in tasks}, selection.of(ForgettingSelection).protected
+    by_name, named = {" ".join(task): task for task in tasks}, selection.of(CompareSelection).protected
     name = selection.bound(
         st.selectbox,
         "Fine-tuning",

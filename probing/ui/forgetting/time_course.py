@@ -11,8 +11,8 @@ from probing.figures.forgetting.time_course import event_bars, kept_map, over_tr
 from probing.reports.forgetting import series
 from probing.store import run_queries
 from probing.store.database import Database
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.forgetting.page_view import labels_of
-from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page_reads import read
 from probing.ui.widgets import blocks
@@ -152,7 +152,7 @@ def _one_fact(shown: Training, stamp: Stamp) -> None:
         row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
         for row in facts.itertuples()
     }
-    named = selection.of(ForgettingSelection).followed_fact
+    named = selection.of(CompareSelection).followed_fact
     chosen = selection.bound(
         st.selectbox,
         "One fact",

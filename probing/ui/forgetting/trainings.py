@@ -7,8 +7,8 @@ import streamlit as st
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.shown_runs import set_name
 from probing.reports.forgetting import series
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.forgetting import prevention, time_course
-from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.export import Stamp
@@ -19,7 +19,7 @@ def draw(view: View, model: str = "") -> None:
     if view.database is None:
         return
     runs = view.read(series.runs)
-    k = selection.of(ForgettingSelection).lost_k
+    k = selection.of(CompareSelection).lost_k
 
     def stamp(ids: Sequence[str]) -> Stamp:
         return view.stamp(f"trainings state by state, rank ≤ {k}", tuple(ids))
@@ -39,7 +39,7 @@ def draw(view: View, model: str = "") -> None:
 def _training(view: View, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The chosen training and its set of facts."""
     named = {f"{model} {probe_set}": (model, probe_set) for model, probe_set in found}
-    own = selection.of(ForgettingSelection).lost_training
+    own = selection.of(CompareSelection).lost_training
     value = own if own in named else next(iter(named))
     if len(named) > 1:
         selection.bound(

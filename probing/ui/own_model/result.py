@@ -112,4 +112,4 @@ def _links(view: View, found: OwnResult) -> None:
             label = filled("{model} compared with {base}", model=view.label(found.model), base=view.label(found.base))
             navigation.link("compare", label, tuned=found.model, versus_model="", k=found.k, **run)
         if not found.back.empty:
-            navigation.link("forgetting", "Ways back", lost_set=found.probe_set, lost_model=found.model, lost_k=found.k)
+            navigation.link("compare", "Ways back", probe_set=found.probe_set, tuned=found.model, k=found.k)

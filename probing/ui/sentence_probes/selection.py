@@ -36,11 +36,5 @@ class SentenceProbesSelection:
     poolings: tuple[str, ...] = noted((), each=POOLINGS)
     sentence_minus: str = one_of(MINUS)
     tuned_model: str = ""
-    change_kind: str = one_of(CHANGES)
     learned_task: str = ""
     learned_layer: int | None = None
-    turned_task: str = ""
-    turned_pooling: str = one_of(("", *POOLINGS))
-    turned_layer: int | None = None
-    turned_way: str = one_of(WAYS)
-    turned_example: str = ""
