@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from probing.core.forgetting.ways import LOST_OUTCOMES
+from probing.core.forgetting.ways import LOST_OUTCOMES, OTHER_LAYER
 from probing.core.sentences.example import POOLINGS
 from probing.figures.yardsticks import MODES
 from probing.reports.fine_tuning.by_layer import LOSSES
@@ -17,6 +17,8 @@ TABS = {
     "beyond": "Beyond facts",
     "models": "All models",
 }
+#: All lost facts, however they come back.
+ALL_LOST = "lost"
 #: What a change of sentence probes is measured against: the base's probe of the same pooling, or the base's mean-pooled one.
 CHANGES = ("first", "mean", "base-mean")
 #: Sentences that changed: all, or one direction only.
@@ -47,7 +49,7 @@ class CompareSelection:
     tuned: str = ""
     versus_model: str = ""
     compare_tab: str = one_of(tuple(TABS))
-    lost_way: str = one_of(("", *LOST_OUTCOMES))
+    lost_way: str = one_of(("", ALL_LOST, OTHER_LAYER, *LOST_OUTCOMES))
     lost_relation: str = ""
     lost_fact: str = ""
     pair_minus: str = one_of(tuple(MODES))
