@@ -82,6 +82,8 @@ CURVES_HOW = (
 )
 COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
 COUNTS_HOW = "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
+#: Columns of differences -> their headings.
+_POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
 EXIT = (
     "Each relation read at its best layer, chosen on one half of the facts and scored on the other. Union: any layer knows it, which no "
@@ -384,7 +386,7 @@ def exits(pair: Pair, table: pd.DataFrame) -> None:
         name="early-exit",
         column_config={
             **{name: number(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")},
-            **{name: number(words, format="points") for name, words in {"difference": "difference, points", "low": "low", "high": "high"}.items()},
+            **{name: number(words, format="points") for name, words in _POINTS.items()},
             "n": number("facts"),
             "p_value": number("p", format="%.2g"),
             "model": st.column_config.TextColumn(pinned=True),

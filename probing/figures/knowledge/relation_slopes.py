@@ -28,9 +28,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -
     figure = go.Figure()
     for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
         of = rows[(rows["value"] > rows["base_value"]) == gains]
-        lines = [
-            (x, y) for row in of.itertuples() for x, y in ((row.base_value * 100, row.Index), (row.value * 100, row.Index), (None, None))
-        ]
+        ends = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
         figure.add_scatter(
             x=[end for _, end in ends], y=[row for row, _ in ends], mode="lines", line={"width": 3, "color": theme.faint(colour, 0.55)},
             hoverinfo="skip", showlegend=False,
