@@ -70,7 +70,7 @@ FATES_HOW = (
 RELATIONS = "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost facts."
 RELATIONS_HOW = (
     "Every row is a kind of fact (relation). Right answers at the last layer. The share at the right is of the facts that the base knows; "
-    "facts gained are not in it, unless only counts are stored: then it is the net loss. Relations of which the base knows fewer than ten "
+    "facts gained are not in it, unless only counts are stored: then it is the net loss. Relations of which the base knows fewer than 30 "
     "facts come last. Data has fates, ways back, intervals and McNemar's exact test, not corrected for the number of relations."
 )
 CURVES = "Above: both models on the same facts. Below: their difference, with 95 % intervals. Click a point for its facts."

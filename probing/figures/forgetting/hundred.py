@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.core.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, USUAL_STEPS, WAYS
+from probing.core.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, WAYS
 from probing.figures import theme
 
 #: Kind of a part -> its colour and its words in the middle column.
@@ -14,7 +14,7 @@ LOOKS = {
     NOT_RECOVERED: (theme.NOT_BACK, "do not come back"),
     GAINED: (theme.GAINED, "gained"),
 }
-_WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", f"{USUAL_STEPS} steps of training"), strict=True))
+_WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", "relearned"), strict=True))
 GUESSES, MEMORY = "may be good guesses", "more than good guesses"
 #: Left ends of the three columns, and the width of a block.
 _COLUMNS, _WIDTH = (0.0, 0.4, 0.72), 0.045

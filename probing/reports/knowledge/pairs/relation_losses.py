@@ -9,7 +9,7 @@ from probing.reports.knowledge.transitions import transitions_by_relation
 from probing.store.database import Database
 
 #: A base that knows fewer facts of a relation is no measure of what was lost of it: such relations come last.
-FEWEST = 10
+FEWEST = 30
 COLUMNS = ("relation", "label", "n", "kept", "lost", "gained", "base_value", "value", "share_lost")
 
 
