@@ -50,7 +50,9 @@ from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
 from probing.ui.widgets.paper.calls import plot
 
-RECOVER = "python -m probing forgetting recover --model {model}"
+RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
+#: The ranks for which ways back can be looked for.
+RECOVERED = (1, 10)
 FLOW = "Each lost fact counts once, at the first way that brings it back. Click a part to list its facts."
 FLOW_HOW = (
     "The base's facts are those that it ranks within k at its last layer. A lost fact is tried by four ways, from the cheapest: the base's "
@@ -112,6 +114,8 @@ def ways_back(pair: Pair) -> Markdown:
     if pair.by_fact:
         moved = view.report(transitions_beside_wrong, pair.frame, (view.chosen.k,))
     row = moved.iloc[0] if len(moved) else None
+    if row is not None:
+        yardsticks.say_size(moved, pair.probe_set)
     gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
     tables = [view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways)]
     parts = hundred(*tables, gained)
@@ -140,14 +144,19 @@ def ways_back(pair: Pair) -> Markdown:
 
 def of_fates(row: pd.Series) -> pd.DataFrame:
     """What the lost facts still are at inner layers, beside equally confident wrong answers, as rows of ``Data``."""
-    beside = {name: row.get(f"{fate}_wrong") for fate in FATES for name in [fate]}
-    return pd.DataFrame(
-        [
-            {"part": outcome_words(fate), "kind": "fate of the lost", "n": int(row[fate]), "yardstick: wrong answers": beside[fate],
-             "per_100": 100 * row[fate] / max(1, row["kept"] + row["lost"])}
-            for fate in FATES
-        ]
-    )  # fmt: skip
+    known = max(1, int(row["kept"] + row["lost"]))
+    rows = [
+        {
+            "part": outcome_words(fate),
+            "kind": "fate of the lost",
+            "n": int(row[fate]),
+            "per_100": 100 * row[fate] / known,
+            "share: wrong answers": row.get(f"{fate}_share"),
+            "yardstick: wrong answers": row.get(f"{fate}_wrong"),
+        }
+        for fate in FATES
+    ]
+    return pd.DataFrame(rows)
 
 
 def opened(pair: Pair, part: str) -> None:
@@ -165,6 +174,7 @@ def fates(pair: Pair) -> Markdown | None:
     if table.empty or not int(table["n"].iloc[0]):
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return None
+    yardsticks.say_size(table, pair.probe_set)
     row, labels = wider(table).iloc[0], yardsticks.labels(view)
     blocks.figure(
         drawing(
@@ -199,6 +209,7 @@ def counts(pair: Pair) -> Markdown | None:
     if table.empty or table["value"].isna().all():
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return None
+    yardsticks.say_size(table, pair.probe_set)
     blocks.figure(
         drawing(
             layer_curve, table, title=f"right answers, % (P@{k})", unit="share", colours=view.colours,
@@ -228,8 +239,8 @@ def below(pair: Pair) -> None:
             for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
                 facts_link.link(pair.view, part, versus=pair.base, part=part, part_k=pair.view.chosen.k)
         comparable(pair)
-    if not len(pair.recovery) and pair.by_fact and not pair.view.filtered:
-        blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned))
+    if not len(pair.recovery) and pair.by_fact and not pair.view.filtered and pair.view.chosen.k in RECOVERED:
+        blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k))
 
 
 @st.dialog("Lost facts", width="large", on_dismiss=partial(selection.update, **NO_LIST))
@@ -341,7 +352,6 @@ def layers(pair: Pair) -> None:
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
-    yardsticks.say_size(table, pair.probe_set)
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     mode = yardsticks.choose(view, "pair_minus", yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1))
     blocks.figure(

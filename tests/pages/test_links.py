@@ -10,7 +10,6 @@ from streamlit.testing.v1 import AppTest
 from probing.ui.frame import selection
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
-from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import PAGES, opening, words
 from tests.pages.every_tab import links_to_tabs
 from tests.store.planted import VARIANTS, plant_runs
@@ -21,8 +20,7 @@ STORES: dict[Callable, tuple[str, ...]] = {
         "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
     ),
     plant_edge_runs: ("grammar", "edge_sentences"),
-    plant_everything: ("sentence_probes", "fine_tuning", "papers"),
-    plant_forgetting: ("forgetting",),
+    plant_everything: ("sentence_probes", "papers"),
 }  # fmt: skip
 #: Choices that no widget of a first visit offers, as a link has them.
 GIVEN = {

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import binomtest
 
 from probing.core.facts.fact import Fact
-from probing.core.knowledge.transitions import outcome_words
 from tests.pages.conftest import line_with, numbers_in, plain, visited, words
 from tests.pages.every_tab import whole
 from tests.pages.planted_family import FAMILY, base_rank, charts, tuned_rank
@@ -106,14 +105,13 @@ def test_what_is_better_inside_has_the_loss_against_the_base_next_to_it(look):
     assert "base_last" not in table_with(alone, "best_inner", "caption") and "Against nesia-mini" not in plain(alone)
 
 
-@pytest.mark.parametrize("page", ["home", "layers", "relations", "compare", "heads"])
+@pytest.mark.parametrize("page", ["home", "layers", "relations", "heads"])
 @pytest.mark.parametrize("average", ["macro", "micro"])
 def test_a_headline_says_whether_it_is_macro_or_micro(look, page, average):
-    app = whole(look, page, **({"average": average} if page != "compare" else {}))
+    app = whole(look, page, average=average)
     texts = plain(app).split("\n")
     shares = [text for text in texts if re.search(r"(knows|gives the right word for|right word for) [\d.]+ %", text)]
-    said = average if page != "compare" else "micro"
-    assert shares and all(said in text for text in shares)
+    assert shares and all(average in text for text in shares)
 
 
 def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
@@ -171,27 +169,6 @@ def test_the_facts_of_a_cell_can_be_opened_without_a_mouse(look):
     assert {"at_layer=3", "relation=P36"} & set(query.split("&"))
 
 
-def test_compare_counts_exactly_what_was_planted(look):
-    app = look("compare")
-    assert not app.exception
-    assert app.selectbox(key="compare.tuned").value == "nesia-mini-qa-squad-1"
-    assert app.selectbox(key="compare.versus_model").value == "nesia-mini"
-    row = table_with(app, "kept", "moved", "only_base").set_index("model").loc["nesia-mini-qa-squad-1"]
-    assert {name: int(row[name]) for name in COUNTS} == COUNTS
-    offered = links(app)
-    for part, number in COUNTS.items():
-        (query,) = [query for label, query in offered.items() if label == f"{outcome_words(part)}: {number}"]
-        assert {"model=nesia-mini-qa-squad-1", "versus=nesia-mini", f"part={part}"} <= set(query.split("&"))
-    assert "keeps **1**, loses **5**, **83 %**, and gains **1**" in words(app)
-
-
-def test_the_control_is_shown_with_the_others(look):
-    app = look("compare", compare_tab="models")
-    (table,) = [one.value for one in app.dataframe if "moved" in one.value.columns and len(one.value) == 2 and "base" in one.value.columns]
-    control = table.set_index("model").loc["nesia-mini-control"]
-    assert (control["kept"], control["lost"]) == (6, 0)
-
-
 def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_how_long_it_was_trained(look, tmp_path):
     runs = [*FAMILY[:2], PlantedRun(model="more-text", base="nesia-mini", objective="control", rank=base_rank)]
     snapshot = plant_runs(tmp_path / "renamed", runs)
@@ -200,27 +177,12 @@ def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_
         "the control is not among the fine-tuned ones"
     )
     assert "raining as long" not in said and "not known to be trained as long" in said
-    app = look("compare", snapshot=snapshot, compare_tab="models")
-    badges = next(text.value for text in app.markdown if text.value.startswith("**Comparable?**"))
-    assert ":orange-badge[≠ control]" in badges
-    assert any("no yardstick for the others" in text.value for text in app.caption)
     lines = {
-        trace["name"]: trace["line"]["dash"]
-        for trace in charts(look("layers", snapshot=snapshot))[0]["data"]
-        if "customdata" in trace
+        trace["name"]: trace["line"]["dash"] for trace in charts(look("layers", snapshot=snapshot))[0]["data"] if "customdata" in trace
     }
     assert lines == {"nesia-mini": "solid", "QA-SQuAD-1 ?": "solid", "more-text (control)": "longdash"}
 
 
-def test_the_paired_difference_is_that_of_the_planted_ranks(look):
-    app = look("compare")
-    table = table_with(app, "base_only", "model_only", "difference_low").set_index("layer")
-    assert table.loc[3, ["both", "base_only", "model_only", "neither"]].tolist() == [1, 5, 1, 3]
-    assert table.loc[3, "difference"] == pytest.approx(-0.4)
-
-
 def test_filters_that_keep_no_fact_say_so(look):
-    for page in ("relations", "compare"):
-        app = whole(look, page, exposures="held out", in_subject="yes")
-        assert not app.exception
-        assert any("No facts are left" in note.value or "No fact was asked of both" in note.value for note in app.info)
+    app = whole(look, "relations", exposures="held out", in_subject="yes")
+    assert not app.exception and any("No facts are left" in note.value for note in app.info)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("few_suffice", "unfolded")
 FACTS = planted_facts("trex")
 MODES = ("majority", "swapped")
 #: Page -> the field of its mode.
-FIELDS = {"layers": "minus", "relations": "map_minus", "compare": "pair_minus"}
+FIELDS = {"layers": "minus", "relations": "map_minus"}
 
 
 def majority() -> dict[str, float]:
@@ -44,7 +44,7 @@ def drawn_at_nought(chart: dict) -> list[str]:
     return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
 
 
-@pytest.mark.parametrize(("page", "mode"), [("layers", "majority"), ("relations", "swapped"), ("compare", "majority")])
+@pytest.mark.parametrize(("page", "mode"), [("layers", "majority"), ("relations", "swapped")])
 def test_a_mode_is_in_the_link_and_in_the_figure_and_in_its_stamp(look, page, mode):
     query = {FIELDS[page]: mode, **({"model": "nesia-mini"} if page == "relations" else {})}
     app = look(page, **query)
@@ -79,7 +79,7 @@ def test_what_is_drawn_above_a_yardstick_is_own_less_yardstick_counted_from_the_
         ("layers", {"metric": "p_at_10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
         ("layers", {"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
         ("relations", {"k": "10", "map_minus": "majority"}, "only from P@1 and P@1 among answers"),
-        ("compare", {"k": "100", "pair_minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ("compare", {"k": "100", "pair_minus": "majority", "compare_tab": "layers"}, "only from P@1 and P@1 among answers"),
     ],
 )
 def test_a_mode_that_is_not_defined_says_why_and_what_to_do_and_the_values_are_drawn(look, page, query, reason):

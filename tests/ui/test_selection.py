@@ -5,12 +5,10 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from probing.core.forgetting.ways import LOST_OUTCOMES
-from probing.ui.compare.selection import CompareSelection
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
-from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
@@ -47,7 +45,10 @@ CHOSEN = {
         row_order="name", against_base=True, relations=("P36", "P19"), definition="strict", map_minus="majority",
     ),
     "compare": CompareSelection(
-        tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", never=True, pair_minus="swapped", compare_tab="layers",
+        tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", pair_minus="swapped", compare_tab="layers", lost_way=LOST_OUTCOMES[0],
+        lost_relation="P19", lost_fact="ab", lost_training="a trex", followed_fact="ab", protected="a ner-conll", gone_task="rte",
+        gone_pooling="mean", gone_layer=0, plane_loss="emd", change_kind="base-mean", turned_task="rte", turned_pooling="mean",
+        turned_layer=0, turned_way="right", turned_example="ab",
     ),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, gap=2, cell="8-3",
@@ -68,21 +69,13 @@ CHOSEN = {
     ),
     "sentence_probes": SentenceProbesSelection(
         sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
-        sentence_minus="surface", tuned_model="a", change_kind="base-mean", learned_task="cola", learned_layer=0, turned_task="rte",
-        turned_pooling="mean", turned_layer=0, turned_way="right", turned_example="ab",
-    ),
-    "fine_tuning": FineTuningSelection(
-        changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd", tuning_tab="all"
+        sentence_minus="surface", tuned_model="a", learned_task="cola", learned_layer=0,
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", figure=4,
         probed_encoder="nesia-mini",
         pipeline_tab="tables", pipeline_figure="A.3", tuned_base="nesia-mini", interplay_tab="tables", interplay_figure="3cd",
         lost_base="nesia-mini", lost_tab="tables", panel="trex", pipeline_panel="places", interplay_panel="bshift", pipeline_task="pos",
-    ),
-    "forgetting": ForgettingSelection(
-        lost_set="trex", lost_k=10, lost_model="a", lost_way=LOST_OUTCOMES[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
-        followed_fact="ab", protected="a ner-conll", forgetting_tab="trainings",
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",
         my_run="0123456789ab", my_k=10, my_part="gained"),
