@@ -154,12 +154,12 @@ def cards(view: View) -> None:
                 plain=kept.plain_share * 100,
                 other=kept.plain_score,
             )
-            card(f"{kept.share * 100:.0f} %", words, "forgetting", Markdown("What prevents it?"), forgetting_tab="trainings")
+            card(f"{kept.share * 100:.0f} %", words, "compare", Markdown("What prevents it?"), compare_tab="prevention")
 
 
 def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
     """One card: a number, what it is, and the link to the page that it comes from."""
-    with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
+    with st.container(border=True, gap="xsmall", width="stretch"):
         st.markdown(filled("### {number}", number=number))
         st.markdown(words)
         navigation.link(target, question, icon=":material/arrow_forward:", **changes)

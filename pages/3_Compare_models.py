@@ -1,27 +1,427 @@
-"""What did fine-tuning keep, gain and lose?"""
+"""Compare models: what fine-tuning forgot, whether it comes back, when it went, and what prevents it."""
 
-from probing.ui.compare import counts, flow, layers, model_pair
-from probing.ui.compare.selection import TABS
-from probing.ui.frame import page, selection
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import Any
 
-view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
-pair = model_pair.choose(view)
-if pair is not None:
+import pandas as pd
+import streamlit as st
+
+from probing.core.forgetting.ways import (
+    AS_IN_BASE,
+    BACK,
+    GAINED,
+    KEPT,
+    LOST_OUTCOMES,
+    MOVED,
+    NOT_RECOVERED,
+    OTHER_LAYER,
+    RELEARNED,
+    STEPS,
+    WAYS,
+)
+from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
+from probing.core.knowledge.transitions import FATES, outcome_words
+from probing.core.stats.whole_shares import whole_shares
+from probing.figures.forgetting.hundred import flow_of_100
+from probing.figures.knowledge.alluvial import alluvial
+from probing.figures.knowledge.answer_shares import answer_shares
+from probing.figures.knowledge.layer_curve import layer_curve
+from probing.figures.knowledge.paired_curve import paired_curve
+from probing.figures.knowledge.relation_slopes import relation_slopes
+from probing.figures.shown_runs import set_name
+from probing.figures.yardsticks import pair_above
+from probing.reports.forgetting import outcome, places
+from probing.reports.forgetting.hundred import hundred
+from probing.reports.knowledge.answer_drift import answer_drift
+from probing.reports.knowledge.early_exit import early_exit
+from probing.reports.knowledge.pairs.relation_losses import relation_losses
+from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
+from probing.reports.knowledge.precision import by_layer
+from probing.reports.knowledge.transitions import transitions_beside_wrong
+from probing.reports.wider import wider
+from probing.store.forgetting.queries import BACK_COLUMNS
+from probing.ui.choices.compare import ALL_LOST, TABS, CompareSelection
+from probing.ui.compare import all_models, beyond, prevention, when
+from probing.ui.compare.model_pair import NO_LIST, Pair, choose, comparable
+from probing.ui.frame import count_messages, facts_link, navigation, page, selection, yardsticks
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import Markdown, filled, joined
+from probing.ui.widgets.paper.calls import plot
+
+RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
+#: The ranks for which ways back can be looked for.
+RECOVERED = (1, 10)
+FLOW = "Each lost fact counts once, at the first way that brings it back. Click a part to list its facts."
+FLOW_HOW = (
+    "The base's facts are those that it ranks within k at its last layer. A lost fact is tried by four ways, from the cheapest: the base's "
+    "head reads it at another layer; a head fitted to the last layer in closed form, on text without facts, reads it; it is back when some "
+    "of the last layers are the base's again, at most half of all; it is back after 15 steps of training on other facts with other "
+    "answers. Hatched: facts that the training text states do not come back more often than right answers that the text never had, at "
+    "equal confidence, so they may be good guesses; also where there is no such test. The test is of the group, not of single facts. That "
+    "a fact comes back does not show that it is used, and that it does not says nothing on other ways. Data has each way by itself beside "
+    "its yardsticks: wrong answers, facts that the base never knew, a body with random layers; and the fates of lost facts at inner layers."
+)
+FATES_CAPTION = "Heights are numbers of facts; each share says what it is a share of. Click a part to open its facts."
+FATES_HOW = (
+    "Rank at the last layer. A lost fact is still first at an inner layer, as in the base; moved to an inner layer, where the base has not "
+    "got it first; suppressed: among the first 100 at the last layer; displaced: only at an inner layer; or not read at any layer. Data "
+    "has the two fates at inner layers beside equally confident wrong answers, and the facts that only one of the two was asked."
+)
+RELATIONS = "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost facts."
+RELATIONS_HOW = (
+    "Every row is a kind of fact (relation). Right answers at the last layer. The share at the right is of the facts that the base knows; "
+    "facts gained are not in it, unless only counts are stored: then it is the net loss. Relations of which the base knows fewer than 30 "
+    "facts come last. Data has fates, ways back, intervals and McNemar's exact test, not corrected for the number of relations."
+)
+CURVES = "Above: both models on the same facts. Below: their difference, with 95 % intervals. Click a point for its facts."
+CURVES_HOW = (
+    "Every fact counts once (micro). Grey and dashed: the commonest answer of the relation. Dotted: the same model asked with somebody "
+    "else's name in the question; above it, the answer depends on the name. Thin lines: least and most of other trainings for the task "
+    "(seeds). Shuffled labels: trained as long on labels that say nothing. Filled diamonds: exact McNemar p ≤ 0.05, not corrected; "
+    "minus somebody else's name, the interval excludes 0. Data has all of these as columns."
+)
+COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
+COUNTS_HOW = "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
+#: Columns of differences -> their headings.
+_POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
+ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
+EXIT = (
+    "Each relation read at its best layer, chosen on one half of the facts and scored on the other. Union: any layer knows it, which no "
+    "reader could use."
+)
+
+
+def first_view(pair: Pair) -> Markdown | None:
+    """Draws the picture; returns the page's sentence, None if there is nothing to count."""
+    if len(pair.recovery):
+        return ways_back(pair)
     if pair.by_fact:
-        model_pair.draw_curves(view, pair)
+        return fates(pair)
+    if pair.runs is not None:
+        return counts(pair)
+    blocks.missing(
+        filled("{model} and {base} were not asked the same facts.", model=pair.view.name(pair.tuned), base=pair.view.name(pair.base)),
+        f"python -m probing probe --facts all --model {pair.tuned}",
+    )
+    return None
+
+
+def ways_back(pair: Pair) -> Markdown:
+    """100 facts as one flow: kept, each way back, not back, gained."""
+    view, moved = pair.view, pd.DataFrame()
+    if pair.by_fact:
+        moved = view.report(transitions_beside_wrong, pair.frame, (view.chosen.k,))
+    row = moved.iloc[0] if len(moved) else None
+    if row is not None:
+        yardsticks.say_size(moved, pair.probe_set)
+    gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
+    tables = [view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways)]
+    parts = hundred(*tables, gained)
+    blocks.figure(
+        drawing(flow_of_100, parts, base=view.name(pair.base), model=view.label(pair.tuned)),
+        table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
+        stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
+        name="flow",
+        caption=FLOW,
+        how=FLOW_HOW,
+        alt="Of 100 facts that the base knew: kept, come back by each way, not back; and gained",
+        on_point=lambda point: opened(pair, str(point[0])),
+    )
+    kept, back, left = (int(parts.loc[parts["kind"] == kind, "of_100"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
+    return filled(
+        "Of 100 facts that {base} knew, {model} keeps {kept}; {back} {come} back by one of four ways, {left} {do} not.",
+        base=view.name(pair.base),
+        model=view.name(pair.tuned),
+        kept=kept,
+        back=back,
+        come="comes" if back == 1 else "come",
+        left=left,
+        do="does" if left == 1 else "do",
+    )
+
+
+def of_fates(row: pd.Series) -> pd.DataFrame:
+    """What the lost facts still are at inner layers, beside equally confident wrong answers, as rows of ``Data``."""
+    known = max(1, int(row["kept"] + row["lost"]))
+    rows = [
+        {
+            "part": outcome_words(fate),
+            "kind": "fate of the lost",
+            "n": int(row[fate]),
+            "per_100": 100 * row[fate] / known,
+            "share: wrong answers": row.get(f"{fate}_share"),
+            "yardstick: wrong answers": row.get(f"{fate}_wrong"),
+        }
+        for fate in FATES
+    ]
+    return pd.DataFrame(rows)
+
+
+def opened(pair: Pair, part: str) -> None:
+    """Opens the facts of a part of the flow: on this page if they were lost and asked for, else on the page of facts."""
+    if part in (*WAYS, NOT_RECOVERED):
+        selection.update(lost_way=part, lost_relation="", lost_fact="")
+    elif pair.by_fact:
+        facts_link.go(pair.view, versus=pair.base, part=part, part_k=pair.view.chosen.k)
+
+
+def fates(pair: Pair) -> Markdown | None:
+    """Kept, lost and gained, and the fates of the lost, where no ways back are stored."""
+    view, k = pair.view, pair.view.chosen.k
+    table = view.report(transitions_beside_wrong, pair.frame, (k,))
+    if table.empty or not int(table["n"].iloc[0]):
+        st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
+        return None
+    yardsticks.say_size(table, pair.probe_set)
+    row, labels = wider(table).iloc[0], yardsticks.labels(view)
+    blocks.figure(
+        drawing(
+            alluvial, {name: int(row[name]) for name in (KEPT, "lost", GAINED, "never", *FATES)}, base=pair.base, model=pair.tuned,
+            colours=view.colours, labels=labels,
+        ),
+        table=table,
+        stamp=pair.stamp(f"transitions, rank ≤ {k} at the last layer"),
+        name="flow",
+        caption=FATES_CAPTION,
+        how=FATES_HOW,
+        alt="Facts kept, lost and gained, and what happened to the lost ones",
+        on_point=lambda point: opened(pair, str(point[0])),
+        call=plot(
+            "transitions", model=pair.tuned, head=view.chosen.head, probe_set=pair.probe_set, k=k, base=pair.base, filtered=view.filtered
+        ),
+    )  # fmt: skip
+    known = int(row["kept"] + row["lost"])
+    kept, lost = whole_shares([int(row["kept"]), int(row["lost"])])
+    return filled(
+        "Of 100 facts that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
+        base=view.name(pair.base), model=view.name(pair.tuned), kept=kept, lost=lost, gained=round(100 * row["gained"] / max(1, known)),
+    )  # fmt: skip
+
+
+def counts(pair: Pair) -> Markdown | None:
+    """Both curves and the net loss, where single facts are not stored."""
+    assert pair.runs is not None
+    view, k = pair.view, pair.view.chosen.k
+    count_messages.say(view, *pair.runs)
+    table = view.report(by_layer, pair.run_ids, f"p_at_{k}", "micro")
+    if table.empty or table["value"].isna().all():
+        st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
+        return None
+    yardsticks.say_size(table, pair.probe_set)
+    blocks.figure(
+        drawing(
+            layer_curve, table, title=f"right answers, % (P@{k})", unit="share", colours=view.colours,
+            names={pair.probe_set: set_name(pair.probe_set)}, labels=yardsticks.labels(view), controls=view.controls,
+        ),
+        table=table,
+        stamp=pair.stamp(f"P@{k}, micro, of counts"),
+        name="counted-curves",
+        caption=COUNTS,
+        how=COUNTS_HOW,
+        alt=f"Right answers by layer of both models, rank within {k}",
+    )  # fmt: skip
+    base, model = (table[table["run_id"] == run_id].sort_values("layer")["value"].iloc[-1] for run_id in pair.run_ids)
+    return filled(
+        "For 100 facts that {base} knew, {model} knows {now}.",
+        base=view.name(pair.base), model=view.name(pair.tuned), now=round(100 * model / base) if base else 0,
+    )  # fmt: skip
+
+
+def below(pair: Pair) -> None:
+    """The line below the picture: lists of facts, and whether the two can be compared."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="below-flow"):
+        if len(pair.recovery):
+            opens = partial(selection.update, lost_way=ALL_LOST, lost_relation="", lost_fact="")
+            st.button("List the lost facts", icon=":material/list:", type="tertiary", on_click=opens)
+        if pair.by_fact:
+            for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
+                facts_link.link(pair.view, part, versus=pair.base, part=part, part_k=pair.view.chosen.k)
+        comparable(pair)
+    if not len(pair.recovery) and pair.by_fact and not pair.view.filtered and pair.view.chosen.k in RECOVERED:
+        blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k))
+
+
+@st.dialog("Lost facts", width="large", on_dismiss=partial(selection.update, **NO_LIST))
+def lost_facts(pair: Pair) -> None:
+    """The lost facts of a way and a relation, and the story of one."""
+    view, own = pair.view, selection.of(CompareSelection)
+    by_relation = view.read(places.relations, pair.recovery).query("lost > 0").set_index("relation")
+    labels = by_relation["label"].fillna("").to_dict()
+    ways = {ALL_LOST: "all", OTHER_LAYER: OTHER_LAYER, **{way: way for way in LOST_OUTCOMES}}
+    with st.container(horizontal=True, gap="small"):
+        way = selection.bound(
+            st.selectbox, "How they come back", "lost_way", view.page, options=list(ways), resets={"lost_fact": ""}, format_func=ways.get
+        )
+        relation = selection.bound(
+            st.selectbox, "Relation", "lost_relation", view.page, value=own.lost_relation if own.lost_relation in labels else "",
+            options=["", *sorted(labels)], resets={"lost_fact": ""},
+            format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
+        )  # fmt: skip
+    wanted = {ALL_LOST: None, OTHER_LAYER: (AS_IN_BASE, MOVED)}.get(way, (way,))
+    table = view.read(places.facts, pair.recovery["run_id"].iloc[0], wanted, (relation,) if relation else None)
+    if table.empty:
+        st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
+        return
+    key = f"lost-facts.{way}.{relation}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            selection.update(lost_fact=str(table["fact_id"].iloc[rows[0]]))
+
+    shown = table[["relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin"]]
+    blocks.table_with_download(
+        table,
+        shown=shown.assign(relation=[labels.get(name) or name for name in table["relation"]]),
+        stamp=pair.stamp("lost facts"),
+        name="lost-facts",
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        height=min(38 + 35 * len(table), 320),
+        column_config={"layers_back": "layers put back", "after_15": "seeds that relearn it"},
+    )
+    chosen = table[table["fact_id"] == selection.of(CompareSelection).lost_fact]
+    story(pair, (chosen if len(chosen) else table).iloc[0].to_dict())
+
+
+def story(pair: Pair, fact: Mapping[Hashable, Any]) -> None:
+    """Every way that brings one fact back, from the cheapest; its layers are on the page of facts."""
+    ways = []
+    if pd.notna(fact["layer"]):
+        ways.append(filled("the head reads it at layer {layer}", layer=int(fact["layer"])))
+    if fact["fitted"]:
+        ways.append(Markdown("a fitted head reads it at the last layer"))
+    if pd.notna(fact["layers_back"]):
+        ways.append(filled("it is back with the last {n} of the base's layers", n=int(fact["layers_back"])))
+    seeds = {steps: fact[f"after_{steps}"] for steps in STEPS}
+    relearned = ", ".join(f"{back.count('1')} of {len(back)} seeds after {steps}" for steps, back in seeds.items())
+    ways = ways or [Markdown("it comes back by no way without training")]
+    named = pd.notna(fact["subject"])
+    subject, answer = (str(fact[name]) for name in (("subject", "object") if named else ("fact_id", "relation")))
+    st.markdown(
+        filled(
+            "**{subject} → {answer}**: {ways}; {way} in {seeds} steps.",
+            subject=subject, answer=answer, ways=joined("; ", ways), way=RELEARNED, seeds=relearned,
+        )
+    )  # fmt: skip
+    navigation.link(
+        "facts", "This fact, layer by layer", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=str(fact["fact_id"])
+    )
+
+
+def relations(pair: Pair) -> None:
+    """Base and fine-tuned model by relation, the worst loss first."""
+    view, k = pair.view, pair.view.chosen.k
+    st.subheader("Which kinds of facts were forgotten?")
+    back = view.read(places.relations, pair.recovery) if len(pair.recovery) else pd.DataFrame()
+    columns = {column: way for way, column in BACK_COLUMNS.items()}
+    if pair.runs is None:
+        if len(back):
+            blocks.table_with_download(
+                back, shown=back[["relation", "label", "known", KEPT, "lost", *columns]], stamp=pair.stamp("lost facts by relation"),
+                name="forgetting-relations", column_config=columns,
+            )  # fmt: skip
+        return
+    table = view.report(relation_losses, pair.frame, k)
+    if len(back):
+        table = table.merge(back[["relation", *columns]].rename(columns=columns), on="relation", how="left")
+    blocks.figure(
+        drawing(relation_slopes, table, base=view.name(pair.base), model=view.label(pair.tuned), k=k),
+        table=table,
+        stamp=pair.stamp(f"losses by relation, rank ≤ {k}"),
+        name="relation-losses",
+        caption=RELATIONS,
+        how=RELATIONS_HOW,
+        alt="Right answers by relation before and after fine-tuning, worst loss first",
+        on_point=None
+        if not pair.by_fact
+        else lambda point: facts_link.go(view, relation=str(point[0]), versus=pair.base, part="lost", part_k=k),
+    )
+
+
+def layers(pair: Pair) -> None:
+    """Both curves and their difference; what the layers answer instead; early exit."""
+    view, k = pair.view, pair.view.chosen.k
+    st.subheader("What does each layer still know?")
+    if not pair.by_fact:
+        st.info("The layers of two models are paired fact by fact, and single facts of these two are not stored.", icon=":material/info:")
+        return
+    table = view.report(paired_with_yardsticks, *pair.run_ids, k)
+    if table.empty:
+        st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
+        return
+    both = table["above_swapped"].where(table["base_above_swapped"].notna())
+    mode = yardsticks.choose(view, "pair_minus", yardsticks.undefined(table.assign(above_swapped=both), majority=k == 1))
+    blocks.figure(
+        drawing(
+            paired_curve, pair_above(table, mode), k=k, base=pair.base, model=pair.tuned, colours=view.colours,
+            labels=yardsticks.labels(view), controls=view.controls,
+        ),
+        table=table,
+        stamp=pair.stamp(f"P@{k}, micro, {mode}"),
+        name="paired-curves",
+        caption=CURVES,
+        how=CURVES_HOW,
+        alt="Right answers by layer of both models, and their difference",
+        on_point=lambda point: facts_link.go(view, model=str(point[0]), at_layer=int(point[1]), at_rank=k),
+    )  # fmt: skip
+    kinds = view.report(answer_drift, pair.run_ids)
+    if len(kinds):
+        st.subheader("What do they answer instead?")
+        blocks.figure(
+            drawing(answer_shares, kinds, kinds=KINDS, names=KIND_LABELS, models=(pair.base, pair.tuned), labels=yardsticks.labels(view)),
+            table=kinds,
+            stamp=pair.stamp("kinds of top-ranked tokens by layer"),
+            name="answer-kinds",
+            caption=ANSWERS,
+            alt="Share of each kind of first answer by layer, for both models",
+        )
+    best = view.report(early_exit, pair.run_ids, k)
+    if len(best):
+        st.subheader("Would reading an earlier layer help?")
+        st.caption(EXIT)
+        exits(pair, best)
+
+
+def exits(pair: Pair, table: pd.DataFrame) -> None:
+    """Last layer, best layer and any layer of both models."""
+    shown = table.drop(columns=["run_id", "head", "probe_set", "k"])
+    number = st.column_config.NumberColumn
+    blocks.table_with_download(
+        shown,
+        shown=shown.assign(model=shown["model"].map(pair.view.label)),
+        stamp=pair.stamp(f"early exit, rank ≤ {pair.view.chosen.k}, micro"),
+        name="early-exit",
+        column_config={
+            **{name: number(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")},
+            **{name: number(words, format="points") for name, words in _POINTS.items()},
+            "n": number("facts"),
+            "p_value": number("p", format="%.2g"),
+            "model": st.column_config.TextColumn(pinned=True),
+        },
+    )  # fmt: skip
+
+
+view = page.open_page("compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False)
+if view.database is None:
+    blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
+else:
+    said = st.container()
+    pair = choose(view)
+    if pair is not None:
+        words = first_view(pair)
+        if words:
+            with said:
+                blocks.sentence(words)
+        below(pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab == "facts":
-                flow.draw_flow(view, pair)
-            elif tab == "models":
-                flow.draw_family(view, pair)
-                layers.draw_weights(view, pair)
+            if tab in ("relations", "layers"):
+                {"relations": relations, "layers": layers}[tab](pair)
             else:
-                layers.draw_answers(view, pair)
-                layers.draw_early_exit(view, pair)
-    else:
-        counts.draw(view, pair)
-        model_pair.draw_badge(view, pair)
-        flow.draw_family(view, pair)
-        layers.draw_weights(view, pair)
-    model_pair.lead_on(view, pair)
-view.contents.end()
+                elsewhere = {"when": when, "prevention": prevention, "beyond": beyond, "models": all_models}
+                elsewhere[tab].draw(pair.view, pair.base, pair.tuned)
+        if selection.of(CompareSelection).lost_way and len(pair.recovery):
+            lost_facts(pair)
+page.end(view)

@@ -4,12 +4,9 @@ import pkgutil
 from importlib import import_module
 
 from probing.ui import choices
-from probing.ui.compare import selection as _compare
-from probing.ui.fine_tuning import selection as _fine_tuning
-from probing.ui.forgetting import selection as _forgetting
 from probing.ui.methods import selection as _methods
 
-_DECLARED = (_compare, _fine_tuning, _forgetting, _methods,)
+_DECLARED = (_methods,)
 
 for _module in pkgutil.iter_modules(choices.__path__, f"{choices.__name__}."):
     import_module(_module.name)

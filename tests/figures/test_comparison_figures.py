@@ -28,8 +28,8 @@ COUNTS = {
 }
 
 
-def flow(never: bool = False, **counts):
-    return alluvial(COUNTS | counts, base=BASE, model=MODEL, colours=COLOURS, never=never)
+def flow(**counts):
+    return alluvial(COUNTS | counts, base=BASE, model=MODEL, colours=COLOURS)
 
 
 def clickable(figure) -> set[str]:
@@ -63,11 +63,6 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
             "not read at any layer": 5,
         }
     )
-
-
-def test_facts_that_neither_knows_are_drawn_when_asked_for():
-    assert heights(flow(never=True))["not known"] == 900
-    assert clickable(flow(never=True)) == set(COUNTS)
 
 
 def test_an_empty_part_is_left_out_of_the_flow():

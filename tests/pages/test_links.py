@@ -17,12 +17,10 @@ from tests.store.planted import VARIANTS, plant_runs
 
 #: How a store is planted -> the pages that show it.
 STORES: dict[Callable, tuple[str, ...]] = {
-    lambda folder: plant_runs(folder, VARIANTS["several"]): (
-        "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
-    ),
-    plant_edge_runs: ("grammar", "edge_sentences"),
-    plant_everything: ("fine_tuning", "papers"),
-    plant_forgetting: ("forgetting",),
+    lambda folder: plant_runs(folder, VARIANTS["several"]): ("home", "layers", "compare", "facts", "ask", "methods", "own_model"),
+    plant_edge_runs: ("grammar",),
+    plant_everything: ("papers", "grammar", "compare"),
+    plant_forgetting: ("compare",),
 }  # fmt: skip
 #: Choices that no widget of a first visit offers, as a link has them.
 GIVEN = {

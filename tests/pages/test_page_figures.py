@@ -24,7 +24,7 @@ def values(figure: dict) -> list:
 @pytest.mark.parametrize(
     ("page", "name", "query"),
     [
-        ("compare", "paired-curves", {"tuned": "nesia-mini-qa-squad-1", "k": "10"}),
+        ("compare", "paired-curves", {"tuned": "nesia-mini-qa-squad-1", "k": "10", "compare_tab": "layers"}),
         ("home", "home-retention", {}),
         ("relations", "relation-curves", {"relation_panels": ["P19", "P36"]}),
     ],

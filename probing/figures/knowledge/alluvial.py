@@ -11,8 +11,8 @@ from probing.core.knowledge.transitions import FATES, outcome_words
 from probing.figures import theme
 
 #: Middle column from the top, so that no ribbon crosses another.
-_MIDDLE = ("kept", "lost", "gained", "never")
-_WIDTH, _HEIGHT, _LABEL = 0.07, 470, 0.085
+_MIDDLE = ("kept", "lost", "gained")
+_WIDTH, _HEIGHT, _LABEL = 0.07, 430, 0.085
 #: Characters of a name on one line.
 _LINE = 14
 
@@ -34,11 +34,11 @@ def alluvial(
     model: str,
     colours: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
-    never: bool = False,
 ) -> go.Figure:
-    """Known and not known by the base -> kept, lost, gained, never -> fates of what was lost; heights are numbers of facts.
+    """Known and not known by the base -> kept, lost, gained -> fates of what was lost; heights are numbers of facts.
 
-    Every part carries its name, so that a click can open its facts, and states what its share refers to.
+    Every part carries its name, so that a click can open its facts, and states what its share refers to. Facts that neither knows, which
+    often outnumber all others, are not drawn.
 
     Args:
         counts: ``kept, gained, lost, never, still_inside, moved, suppressed, displaced, not_read``; the fates add up to lost.
@@ -46,10 +46,9 @@ def alluvial(
         model: name of the other.
         colours: model -> colour.
         labels: model -> displayed name; without one, the model's own name.
-        never: whether facts that neither knows are drawn; they often outnumber all others.
     """
-    counts = {name: int(counts[name]) for name in (*_MIDDLE, *FATES)}
-    middle = [name for name in _MIDDLE if counts[name] and (never or name != "never")]
+    counts = {name: int(counts[name]) for name in (*_MIDDLE, "never", *FATES)}
+    middle = [name for name in _MIDDLE if counts[name]]
     if not middle:
         return theme.empty("Neither model knows a fact under these filters, so nothing can be kept or lost.")
     total = sum(counts[name] for name in middle)
@@ -69,11 +68,11 @@ def alluvial(
     for block in right:
         _ribbon(figure, 1, used["lost"], block, theme.PART_COLOURS[block.name])
         used["lost"] += block.size
-    asked = sum(counts[name] for name in _MIDDLE)
+    asked = total + counts["never"]
     for block in left:
         colour, whole = (colours.get(base, theme.NEUTRAL), known) if block.name == "known" else (theme.NEUTRAL, asked - known)
         share = percent(whole, asked)
-        of = f"{share} of all {asked:,}" if block.size == whole else f"{share}; {block.size:,} are drawn"
+        of = f"{share} of all {asked:,}"
         _block(figure, block, colour, n=whole, of=of, total=total, clickable=False)
     for block in centre:
         whole, of = (known, "of known") if block.name in ("kept", "lost") else (asked - known, "of not known")
@@ -187,7 +186,7 @@ def _block(figure: go.Figure, block: _Block, colour: str, *, n: int, of: str, to
         mode="text",
         text=[label],
         textposition="middle right",
-        textfont={"size": 11},
+        textfont={"size": 12},
         customdata=[[block.name]] if clickable else None,
         hovertemplate=f"{hover}<extra></extra>",
         cliponaxis=False,

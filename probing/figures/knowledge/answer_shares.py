@@ -53,10 +53,10 @@ def answer_shares(
                 row=1,
                 col=column,
             )
-    theme.apply(figure, height=470)
+    theme.apply(figure, height=400)
     figure.update_layout(barmode="stack", bargap=0.12, legend={"y": 1.12, "traceorder": "normal"})
     for column in range(1, len(models) + 1):
         layer_axis.horizontal(figure, int(shares["layer"].max()), row=1, col=column)
     figure.update_yaxes(range=[0, 100], ticksuffix=" %")
-    figure.update_yaxes(title_text="share of top-ranked tokens", row=1, col=1)
+    figure.update_yaxes(title_text="first answers, %", row=1, col=1)
     return figure

@@ -95,14 +95,14 @@ def paired_curve(
         row=2,
         col=1,
     )
-    theme.apply(theme.clickable_last(figure), height=510)
+    theme.apply(theme.clickable_last(figure), height=460)
     for row in (1, 2):
         layer_axis.horizontal(figure, last, row=row, col=1)
     figure.update_xaxes(range=[-0.5, last + 0.15])
     figure.update_xaxes(title_text="", showticklabels=False, row=1, col=1)
     figure.add_hline(y=0, line={"color": theme.NEUTRAL, "width": 1.2}, row=2, col=1)
-    title = f"P@{k} minus<br>{zero}, points" if zero else f"P@{k}, micro"
-    figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %", row=1, col=1)
+    title = f"minus {zero},<br>points (P@{k})" if zero else f"right answers,<br>% (P@{k})"
+    figure.update_yaxes(title_text=title, ticksuffix="", row=1, col=1)
     figure.update_yaxes(title_text="difference, points", row=2, col=1)
     both = ("value", "low", "high", "base_value", "base_low", "base_high", "majority", "swapped", "base_swapped")
     signed = points.assign(zero="difference")

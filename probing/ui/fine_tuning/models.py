@@ -11,8 +11,8 @@ from probing.core.tasks.task_success import in_words
 from probing.figures.changes.drift_plane import drift_plane
 from probing.reports.fine_tuning.by_layer import LOSSES, by_layer
 from probing.reports.fine_tuning.measures import TUNED, correlations, measures, within_models
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.fine_tuning.page_view import Shown
-from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.frame import selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -169,7 +169,7 @@ def draw_plane(shown: Shown) -> None:
     if not losses:
         return
     view.contents.section("Drift against loss")
-    wish = selection.of(FineTuningSelection).plane_loss
+    wish = selection.of(CompareSelection).plane_loss
     loss = selection.bound(
         st.segmented_control,
         "What was lost",

@@ -14,7 +14,7 @@ from probing.reports.fine_tuning.facts_kept import fact_pairs
 from probing.reports.fine_tuning.families_of_models import tuned_models
 from probing.store.changes.queries import change_runs
 from probing.store.sentences.queries import sentence_runs
-from probing.ui.fine_tuning.selection import FineTuningSelection
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
 from probing.ui.frame.run_choice import Reading
@@ -77,7 +77,7 @@ def open_results(view: View) -> Shown | None:
             st.caption("It measures a model that is registered or was fine-tuned here, together with its base. For your own model:")
             st.code(blocks.FINETUNE_COMMAND, language="shell", wrap_lines=True)
         return None
-    own = selection.of(FineTuningSelection)
+    own = selection.of(CompareSelection)
     control = tuned[(tuned["stands"] == tuned["model"]) | (tuned["model"] == own.changed_model)].set_index("model")["control"].to_dict()
     models = sorted((model for model in view.all_colours if model in control), key=control.__getitem__)
     blocks.say_ignored([own.changed_model] if own.changed_model and own.changed_model not in models else [])

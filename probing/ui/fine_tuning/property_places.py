@@ -11,9 +11,9 @@ from probing.core.sentences.fates import AS_BEFORE, BOUND, ELSEWHERE, FATES, NEW
 from probing.figures.sentences.fate_bars import fate_bars
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
+from probing.ui.choices.compare import CompareSelection
 from probing.ui.fine_tuning.page_view import TRAIN_COMMAND, Shown
-from probing.ui.fine_tuning.selection import FineTuningSelection
-from probing.ui.frame import selection
+from probing.ui.frame import navigation, selection
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, filled, joined
@@ -186,7 +186,7 @@ def _cells(shown: Shown, cells: pd.DataFrame) -> None:
 
 def _one(shown: Shown, cells: pd.DataFrame) -> None:
     """The chosen cell in words, and the link to its sentences."""
-    own = selection.of(FineTuningSelection)
+    own = selection.of(CompareSelection)
     chosen = cells[(cells["task"] == own.gone_task) & (cells["pooling"] == own.gone_pooling) & (cells["layer"] == own.gone_layer)]
     row = (chosen if len(chosen) else cells).iloc[0].to_dict()
     st.markdown(
@@ -203,6 +203,16 @@ def _one(shown: Shown, cells: pd.DataFrame) -> None:
             after=row["own"] * 100,
             majority=row["majority"] * 100,
         )
+    )
+    navigation.link(
+        "sentence_probes",
+        "The sentences of this cell that turned right or wrong",
+        tuned_model=shown.model,
+        turned_task=row["task"],
+        turned_pooling=row["pooling"],
+        turned_layer=int(row["layer"]),
+        turned_example="",
+        sentence_protocol="" if shown.protocol == "ours" else shown.protocol,
     )
 
 

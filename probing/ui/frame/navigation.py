@@ -17,8 +17,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "pages/1_Ask.py": ("ask", "Ask", ":material/edit_note:"),
         "pages/2_Layers.py": ("layers", "Layers", ":material/layers:"),
         "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
-        "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
-        "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
         "pages/4_Grammar.py": ("grammar", "Grammar", ":material/account_tree:"),
         "pages/5_Facts.py": ("facts", "Facts", ":material/fact_check:"),
     },

@@ -1,0 +1,72 @@
+"""What each kind of fact lost: right answers of base and fine-tuned model, one row per relation, the worst loss first."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from probing.figures import theme
+
+#: More rows than this do not fit next to each other.
+MAX_ROWS = 45
+_ROW, _FRAME, _SIZE = 16.5, 96, 12
+#: Characters of a relation's name.
+_NAME = 24
+
+
+def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+    """From base to fine-tuned model, with the share of known facts that was lost at the right.
+
+    Args:
+        relations: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the rows; those after
+            ``MAX_ROWS`` are not drawn. ``share_lost`` is empty where the base knows nothing; kept, lost and gained where only counts
+            are stored.
+        base, model: displayed names.
+        k: the rank up to which a fact counts as known.
+    """
+    rows = relations.head(MAX_ROWS).reset_index(drop=True)
+    if rows.empty:
+        return theme.empty("No fact was asked of both models under these filters.")
+    figure = go.Figure()
+    for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
+        of = rows[(rows["value"] > rows["base_value"]) == gains]
+        ends = [(row.Index, end) for row in of.itertuples() for end in (row.base_value * 100, row.value * 100, None)]
+        figure.add_scatter(
+            x=[end for _, end in ends], y=[row for row, _ in ends], mode="lines", line={"width": 3, "color": theme.faint(colour, 0.55)},
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    hover = [_hover(row, base, model) for row in rows.itertuples()]
+    for name, column, colour, symbol in ((base, "base_value", theme.BASE, "circle-open"), (model, "value", theme.TUNED, "circle")):
+        figure.add_scatter(
+            x=rows[column] * 100, y=rows.index, mode="markers", name=theme.plain(name), customdata=[[one] for one in rows["relation"]],
+            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}}, hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
+        )  # fmt: skip
+    figure.add_scatter(
+        x=[104] * len(rows), y=rows.index, mode="text", textposition="middle right", textfont={"size": _SIZE}, showlegend=False,
+        text=["" if pd.isna(one) else f"−{one * 100:.0f} %" if one > 0 else f"+{-one * 100:.0f} %" for one in rows["share_lost"]],
+        customdata=[[one] for one in rows["relation"]], hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
+    )  # fmt: skip
+    theme.apply(figure, height=int(_FRAME + _ROW * len(rows)))
+    figure.update_layout(margin={"t": 44, "r": 8}, legend={"y": 1.0, "font_size": _SIZE}, hoverdistance=12)
+    figure.update_xaxes(
+        title_text=f"right answers, % (P@{k})",
+        range=[-2, 121],
+        tickvals=list(range(0, 101, 20)),
+        tickfont_size=_SIZE,
+        title_font_size=_SIZE,
+    )
+    names = [theme.plain(theme.shorten(str(one), _NAME)) for one in rows["label"].fillna(rows["relation"])]
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(rows.index), ticktext=names, tickfont_size=_SIZE, range=[len(rows) - 0.4, -0.6], showgrid=False
+    )
+    figure.add_annotation(
+        x=104, y=1, yref="paper", xanchor="left", yanchor="bottom", text="of known", showarrow=False, font_size=_SIZE, yshift=2
+    )
+    return figure
+
+
+def _hover(row, base: str, model: str) -> str:
+    lines = [f"<b>{theme.plain(row.label if pd.notna(row.label) else row.relation)}</b>, {int(row.n):,} facts"]
+    lines += [f"{theme.plain(name)}: {value * 100:.1f} %" for name, value in ((base, row.base_value), (model, row.value))]
+    if pd.notna(row.kept):
+        lines.append(f"{int(row.kept):,} kept, {int(row.lost):,} lost, {int(row.gained):,} gained<br>click to see the lost facts")
+    return "<br>".join(lines)

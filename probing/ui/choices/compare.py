@@ -1,0 +1,68 @@
+"""What is chosen on the page that compares two models: which they are, and what of the loss is shown."""
+
+from dataclasses import dataclass
+
+from probing.core.forgetting.ways import LOST_OUTCOMES, OTHER_LAYER
+from probing.core.sentences.example import POOLINGS
+from probing.figures.yardsticks import MODES
+from probing.reports.fine_tuning.by_layer import LOSSES
+from probing.ui.frame.selection import FILTERS, declared, one_of
+
+#: Tabs below the picture, by their names in links -> labels.
+TABS = {
+    "relations": "Relations",
+    "layers": "Layer by layer",
+    "when": "When",
+    "prevention": "What prevents it",
+    "beyond": "Beyond facts",
+    "models": "All models",
+}
+#: All lost facts, however they come back.
+ALL_LOST = "lost"
+#: What a change of sentence probes is measured against: the base's probe of the same pooling, or the base's mean-pooled one.
+CHANGES = ("first", "mean", "base-mean")
+#: Sentences that changed: all, or one direction only.
+WAYS = ("both", "wrong", "right")
+
+
+@declared("compare", "head", "probe_set", "k", *FILTERS)
+@dataclass(frozen=True)
+class CompareSelection:
+    """The page's own choices. An empty string means the page's default.
+
+    Attributes:
+        tuned, versus_model: the two models that are compared.
+        compare_tab: the tab that is open.
+        lost_way, lost_relation: the lost facts that are listed, by how they come back and by relation; an empty way lists none.
+        lost_fact: id of the lost fact whose story is told.
+        pair_minus: the yardstick that is subtracted from both curves.
+        lost_training: the training that is shown state by state.
+        followed_fact: id of the fact that is followed through it.
+        protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
+        gone_task, gone_pooling, gone_layer: the property of sentences whose fate is shown.
+        change_kind: what a change of sentence probes is measured against.
+        turned_task, turned_pooling, turned_layer, turned_way: the sentences that are listed.
+        turned_example: the first digits of the sha256 of the sentence that is shown.
+        plane_loss: what the drift of weights is drawn against.
+    """
+
+    tuned: str = ""
+    versus_model: str = ""
+    compare_tab: str = one_of(tuple(TABS))
+    lost_way: str = one_of(("", ALL_LOST, OTHER_LAYER, *LOST_OUTCOMES))
+    lost_relation: str = ""
+    lost_fact: str = ""
+    pair_minus: str = one_of(tuple(MODES))
+    lost_training: str = ""
+    followed_fact: str = ""
+    protected: str = ""
+    gone_task: str = ""
+    gone_pooling: str = one_of(("", *POOLINGS))
+    gone_layer: int | None = None
+    change_kind: str = one_of(CHANGES)
+    turned_task: str = ""
+    turned_pooling: str = one_of(("", *POOLINGS))
+    turned_layer: int | None = None
+    turned_way: str = one_of(WAYS)
+    turned_example: str = ""
+    plane_loss: str = one_of(("", *LOSSES))
