@@ -150,10 +150,10 @@ def cards(view: View) -> None:
             "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at {other:.2f}",
             recipe=kept.recipe, metric=kept.metric, score=kept.score, plain=kept.plain_share * 100, other=kept.plain_score,
         )  # fmt: skip
-        found.append((f"{kept.share * 100:.0f} %", words, "forgetting", "What prevents it?", {"forgetting_tab": "trainings"}))
+        found.append((f"{kept.share * 100:.0f} %", words, "compare", "What prevents it?", {"compare_tab": "prevention"}))
     with st.container(horizontal=True, gap="small"):
-        for number, words, target, question, changes in found:
-            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
+        for place, (number, words, target, question, changes) in enumerate(found):
+            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{place}"):
                 st.markdown(filled("### {number}", number=number))
                 st.markdown(words)
                 navigation.link(target, question, icon=":material/arrow_forward:", **changes)

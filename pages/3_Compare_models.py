@@ -1,27 +1,15 @@
-"""What did fine-tuning keep, gain and lose?"""
+"""What did fine-tuning forget, does it come back, when did it go, and what prevents it?"""
 
-from probing.ui.compare import counts, flow, layers, model_pair
-from probing.ui.compare.selection import TABS
+from probing.ui.choices.compare import TABS, CompareSelection
+from probing.ui.compare import all_models, beyond, prevention, when
 from probing.ui.frame import page, selection
 
-view = page.open_page("compare", "Compare models", "What fine-tuning kept, gained and lost")
-pair = model_pair.choose(view)
-if pair is not None:
-    if pair.by_fact:
-        model_pair.draw_curves(view, pair)
-        with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab == "facts":
-                flow.draw_flow(view, pair)
-            elif tab == "models":
-                flow.draw_family(view, pair)
-                layers.draw_weights(view, pair)
-            else:
-                layers.draw_answers(view, pair)
-                layers.draw_early_exit(view, pair)
-    else:
-        counts.draw(view, pair)
-        model_pair.draw_badge(view, pair)
-        flow.draw_family(view, pair)
-        layers.draw_weights(view, pair)
-    model_pair.lead_on(view, pair)
-view.contents.end()
+DRAW = {"when": when.draw, "prevention": prevention.draw, "beyond": beyond.draw, "models": all_models.draw}
+
+view = page.open_page("compare", "Compare models", "What did fine-tuning forget?", needs_results=False)
+if view.database is not None:
+    own = selection.of(CompareSelection)
+    tuned = own.tuned or (view.clearest.model if view.clearest else "")
+    with selection.open_tab("compare_tab", {tab: TABS[tab] for tab in DRAW}, view.page) as tab:
+        DRAW[tab](view, own.versus_model, tuned)
+page.end(view)

@@ -4,11 +4,9 @@ import pkgutil
 from importlib import import_module
 
 from probing.ui import choices
-from probing.ui.compare import selection as _compare
 from probing.ui.curves import selection as _curves
 from probing.ui.edge_sentences import selection as _edge_sentences
 from probing.ui.facts import selection as _facts
-from probing.ui.fine_tuning import selection as _fine_tuning
 from probing.ui.forgetting import selection as _forgetting
 from probing.ui.heads import selection as _heads
 from probing.ui.live import selection as _live
@@ -20,7 +18,7 @@ from probing.ui.reproduction import selection as _reproduction
 from probing.ui.sentence_probes import selection as _sentence_probes
 
 _DECLARED = (
-    _compare, _curves, _edge_sentences, _facts, _fine_tuning, _forgetting, _heads, _live, _methods, _own_model, _pipeline,
+    _curves, _edge_sentences, _facts, _forgetting, _heads, _live, _methods, _own_model, _pipeline,
     _relations, _reproduction, _sentence_probes,
 )  # fmt: skip
 for _module in pkgutil.iter_modules(choices.__path__, f"{choices.__name__}."):

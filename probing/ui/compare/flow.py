@@ -8,24 +8,17 @@ import streamlit as st
 
 from probing.core.knowledge.shares import hits_of
 from probing.core.knowledge.transitions import FATES, outcome_words
-from probing.core.tasks.objectives import task_of
 from probing.figures.knowledge.alluvial import alluvial
-from probing.figures.knowledge.loss_points import loss_points
 from probing.figures.knowledge.paired_curve import p_words
-from probing.figures.knowledge.retention_bars import retention_bars
 from probing.figures.shown_runs import set_name
-from probing.reports.comparability import as_long
-from probing.reports.knowledge.heads.losses import points_lost
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
-from probing.reports.knowledge.transitions import transitions, transitions_beside_wrong, transitions_by_relation
-from probing.reports.runs import pairs
+from probing.reports.knowledge.transitions import transitions_beside_wrong, transitions_by_relation
 from probing.reports.wider import wider
-from probing.ui.compare.model_pair import Pair, family_stamp, loss_minus_swapped, of_pair, swapped_of
+from probing.ui.compare.model_pair import Pair, loss_minus_swapped, of_pair, swapped_of
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.frame import facts_link, navigation, selection, yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.captions import LOST_WORDS
 from probing.ui.widgets.figure_cache import drawing
 from probing.ui.widgets.markdown import Markdown, count, filled, joined
 from probing.ui.widgets.paper.calls import plot
@@ -194,58 +187,6 @@ def of_subject(row: Mapping[str, Any], who: Markdown) -> Markdown:
     return filled(said, who=who, between=between, value=value, low=low, high=high)
 
 
-def family(view: View, pair: Pair) -> pd.DataFrame:
-    """Every fine-tuned model against its own base, with the pair's head and probe set."""
-    runs = view.runs[(view.runs["head"] == pair.model["head"]) & (view.runs["probe_set"] == pair.model["probe_set"])]
-    return pairs(runs)
-
-
-def of_other_tasks(view: View, pair: Pair) -> frozenset[str]:
-    """The seeds and controls of other tasks than the pair's, which would fill its figures."""
-    task = task_of(pair.model["objective"])
-    others = {model for model, objective in zip(view.runs["model"], view.runs["objective"], strict=True) if task_of(objective) != task}
-    return view.results_only & others
-
-
-def draw_family(view: View, pair: Pair) -> None:
-    """Facts kept and lost by every model, with the control, and the same relation by relation for the pair."""
-    together, k = family(view, pair), view.chosen.k
-    if together.empty:
-        return
-    view.contents.section("Facts kept and lost, model by model")
-    table, lost = view.report(transitions, together, (k,)), view.report(points_lost, together, k)
-    table = table[table["n"] > 0]
-    if len(table):
-        _retention(view, pair, table, together)
-    drawn = lost[~lost["model"].isin(of_other_tasks(view, pair))]
-    blocks.figure(
-        drawing(loss_points, drawn, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
-        table=lost,
-        stamp=family_stamp(view, pair, together, f"P@{k} lost at the last layer, micro"),
-        name="points-lost",
-        caption=f"{LOST_WORDS} {IN_THE_TABLE if len(drawn) < len(lost) else ''}".rstrip(),
-        alt=f"Points of P@{k} and of P@{k} minus swapped subject lost by model",
-    )
-    _by_relation(view, pair)
-
-
-def _retention(view: View, pair: Pair, table: pd.DataFrame, together: pd.DataFrame) -> None:
-    """Kept, gained and lost of every model whose answers are stored fact by fact."""
-    k, here = view.chosen.k, of_pair(view, pair)
-    bases = dict(zip(table["model"], table["base"], strict=True))
-    blocks.figure(
-        drawing(retention_bars, table, k=k, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
-        table=table,
-        stamp=family_stamp(view, pair, together, f"transitions, rank ≤ {k}"),
-        name="retention",
-        caption="In per cent of what each model's base knows at its last layer. Left: lost. Right: kept, then gained; the right end is "
-        f"what the model knows now. Another seed may lose more or fewer. {_of_base(view, pair)}"
-        f"{_beside_controls(view, together)}Click to open the facts. {marks_once(view, table['model'])}",
-        alt="Kept, gained and lost by model",
-        on_point=lambda point: facts_link.go(here, model=str(point[0]), versus=bases[str(point[0])], part=str(point[1]), part_k=k),
-    )
-
-
 def _by_relation(view: View, pair: Pair) -> None:
     k, here = view.chosen.k, of_pair(view, pair)
     table = view.report(transitions_by_relation, pair.frame, k).sort_values("lost", ascending=False, ignore_index=True)
@@ -287,37 +228,6 @@ def _by_relation(view: View, pair: Pair) -> None:
                 "p_value": number("p", format="%.2g"),
             },
         )
-
-
-def _of_base(view: View, pair: Pair) -> str:
-    """What the pair's base knows, compared with the majority answer; empty if that is undefined."""
-    layers = view.report(paired_with_yardsticks, *pair.run_ids, view.chosen.k)
-    if layers.empty or pd.isna(layers["majority"].iloc[-1]):
-        return ""
-    row = layers.iloc[-1]
-    n, known, most = int(row["n"]), hits_of(row["base_value"], int(row["n"])), hits_of(row["majority"], int(row["n"]))
-    base = view.label(pair.base["model"])
-    return f"{base} knows {known:,} of {n:,} facts; always giving the relation's commonest answer would be right for {most:,}. "
-
-
-def _beside_controls(view: View, together: pd.DataFrame) -> str:
-    """``_of_controls`` of the models that ship; how long others were trained is not stored."""
-    return view.labelled(_of_controls([one for one in together["model"] if one not in view.results_only], view.controls))
-
-
-def _of_controls(models: list[str], controls: tuple[str, ...]) -> str:
-    """What the control among the models shows; empty if there is none."""
-    said = [as_long(one, [model for model in models if model not in controls]) for one in models if one in controls]
-    if not said:
-        return ""
-    same, words = max(said, key=lambda one: one[0])
-    use = (
-        "its losses show what as many further steps on the base's own text cost; a new text or input format can cost more, apart from "
-        "the task"
-        if same
-        else "its losses are no yardstick for the others"
-    )
-    return f"Control, on the base's own text: {words}; {use}. "
 
 
 def _last_layer(k: int, model: Markdown) -> Markdown:

@@ -1,25 +1,17 @@
-"""The compare page's other views: kinds of answer by layer, weights and tasks, and early exit."""
+"""The compare page's other views: kinds of answer by layer, and early exit."""
 
-import pandas as pd
 import streamlit as st
 
 from probing.core.knowledge.answer_types import KIND_LABELS, KINDS
 from probing.figures.knowledge.answer_shares import answer_shares
-from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 from probing.reports.knowledge.answer_drift import answer_drift
-from probing.reports.knowledge.drift_and_loss import drift_and_loss
 from probing.reports.knowledge.early_exit import early_exit
-from probing.reports.knowledge.transitions import transitions
-from probing.reports.task_success import scores as task_scores
-from probing.store.knowledge.forgetting_queries import weight_drift
-from probing.ui.compare.flow import IN_THE_TABLE, family, of_other_tasks
-from probing.ui.compare.model_pair import Pair, family_stamp
+from probing.ui.compare.model_pair import Pair
 from probing.ui.frame import yardsticks
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.task_marks import marks_once, task_table
+from probing.ui.widgets.task_marks import marks_once
 
 
 def draw_answers(view: View, pair: Pair) -> None:
@@ -45,65 +37,6 @@ def draw_answers(view: View, pair: Pair) -> None:
         f"{marks_once(view, (pair.base['model'], pair.model['model']))}",
         alt="Share of each kind of top-ranked token by layer, for both models",
     )
-
-
-def draw_weights(view: View, pair: Pair) -> None:
-    """How far the weights moved, the facts that were lost, and the task scores that were gained."""
-    together = family(view, pair)
-    models = tuple(together["model"]) or (pair.model["model"],)
-    drift, tasks = view.read(weight_drift, models), view.read(task_scores, models)
-    if drift.empty and tasks.empty:
-        return
-    view.contents.section("Weights and tasks")
-    if len(drift):
-        _weights(view, pair, drift, together)
-    if len(tasks):
-        st.markdown(
-            "What the models were fine-tuned for: the task score with its 95 % interval, and the baseline that it has to beat. Losses "
-            "of a model that did not learn its task say nothing about the task."
-        )
-        task_table(tasks, view.label, stamp=_stamp(view, pair, together, "task scores"), name="tasks")
-
-
-def _stamp(view: View, pair: Pair, together: pd.DataFrame, what: str) -> Stamp:
-    return pair.stamp(view, what) if together.empty else family_stamp(view, pair, together, what)
-
-
-def _weights(view: View, pair: Pair, drift: pd.DataFrame, together: pd.DataFrame) -> None:
-    k = view.chosen.k
-    drawn = drift[~drift["model"].isin(of_other_tasks(view, pair))]
-    left, right = st.columns([3, 2])
-    with left:
-        blocks.figure(
-            drawing(weight_lines, drawn, colours=view.colours, labels=yardsticks.labels(view), controls=view.controls),
-            table=drift,
-            stamp=_stamp(view, pair, together, "weight drift by layer"),
-            name="weight-drift",
-            caption="How far each layer's weights moved, in per cent of their norm in the base. "
-            f"{IN_THE_TABLE} {marks_once(view, drawn['model'])}",
-            alt="Relative change of weights by layer and model",
-        )
-    if together.empty:
-        return
-    lost = view.report(transitions, together, (k,))
-    points = drift_and_loss(drift, lost)
-    with right:
-        if points.empty:
-            st.markdown(
-                "Through these heads the models' answers are not stored fact by fact, so drift cannot be drawn against the share of facts "
-                "that were lost."
-            )
-            return
-        blocks.figure(
-            drawing(drift_against_loss, points, k=k, colours=view.colours, labels=yardsticks.labels(view)),
-            table=points,
-            stamp=_stamp(view, pair, together, f"weight drift and loss, rank ≤ {k}"),
-            name="drift-loss",
-            caption="Did the models that moved most forget most? Vertical: share of the base's facts that were lost. With so few points "
-            "this is a hint, not evidence. "
-            f"{marks_once(view, points['model'])}",
-            alt="Mean change of weights against share of facts lost, one point per model",
-        )
 
 
 def draw_early_exit(view: View, pair: Pair) -> None:

@@ -16,7 +16,7 @@ from probing.reports.comparability import Check, badge, comparability, differenc
 from probing.reports.knowledge.pairs.yardsticks import paired_with_yardsticks
 from probing.reports.wider import wider
 from probing.ui.compare.selection import CompareSelection
-from probing.ui.frame import facts_link, navigation, selection, yardsticks
+from probing.ui.frame import facts_link, selection, yardsticks
 from probing.ui.frame.count_messages import counts_only
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks, cards
@@ -378,11 +378,3 @@ def loss_minus_swapped(row: Mapping[str, Any]) -> Markdown:
         if row["swapped_n"] == row["base_swapped_n"]
         else Markdown(""),
     )
-
-
-def lead_on(view: View, pair: Pair) -> None:
-    """The link to everything else that changed in a fine-tuned model."""
-    model = str(pair.model["model"])
-    if model in fine_tuned(view):
-        words = filled("What else changed in {model}: structure, sentences, attention, weights", model=view.label(model))
-        navigation.link("fine_tuning", words, changed_model=model)

@@ -19,7 +19,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
         "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
         "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
-        "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),
         "pages/4_Grammar.py": ("grammar", "Grammar", ":material/account_tree:"),
         "pages/10_Edge_sentences.py": ("edge_sentences", "Edge sentences", ":material/segment:"),

@@ -1,0 +1,57 @@
+"""What is chosen on the page that compares two models."""
+
+from dataclasses import dataclass
+
+from probing.core.sentences.example import POOLINGS
+from probing.figures.yardsticks import MODES
+from probing.reports.fine_tuning.by_layer import LOSSES
+from probing.ui.frame.selection import FILTERS, declared, one_of
+
+#: Tab's name in links -> its title.
+TABS = {
+    "relations": "Relations",
+    "layers": "Layer by layer",
+    "when": "When",
+    "prevention": "What prevents it",
+    "beyond": "Beyond facts",
+    "models": "All models",
+}
+#: What a change of sentence probes is measured against: the base's probe of the same vector, or that of the mean of its tokens.
+CHANGES = ("first", "mean", "base-mean")
+#: Sentences that changed: all, or one direction only.
+WAYS = ("both", "wrong", "right")
+
+
+@declared("compare", "head", "probe_set", "k", *FILTERS)
+@dataclass(frozen=True)
+class CompareSelection:
+    """The page's own choices. An empty string means the page's default.
+
+    Attributes:
+        tuned, versus_model: the two models that are compared.
+        never: whether the flow draws the facts that neither of them knows.
+        pair_minus: the yardstick that is subtracted from both curves.
+        compare_tab: the tab that is open.
+        lost_training, followed_fact: the training that is shown state by state, and the id of the fact followed through it.
+        protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
+        beyond_measure: the measurement that is drawn layer by layer.
+        change_kind: what the change of sentence probes is measured against.
+        gone_task, gone_pooling, gone_layer, turned_way: the sentences that are listed.
+        plane_loss: what the drift of weights is drawn against.
+    """
+
+    tuned: str = ""
+    versus_model: str = ""
+    never: bool = False
+    pair_minus: str = one_of(tuple(MODES))
+    compare_tab: str = one_of(tuple(TABS))
+    lost_training: str = ""
+    followed_fact: str = ""
+    protected: str = ""
+    beyond_measure: str = ""
+    change_kind: str = one_of(CHANGES)
+    gone_task: str = ""
+    gone_pooling: str = one_of(("", *POOLINGS))
+    gone_layer: int | None = None
+    turned_way: str = one_of(WAYS)
+    plane_loss: str = one_of(("", *LOSSES))
