@@ -18,7 +18,7 @@ _FLOW = {
     "gained": (theme.GAINED, "gained"),
 }
 #: Share of the axis between two named steps.
-_NEAR = 0.07
+_NEAR = 0.12
 _EMPTY = "No state of this training was asked for facts."
 #: The bar of colours above a map: on its side, a phone would have half the width for the map.
 _BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
@@ -136,7 +136,7 @@ def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = 
             hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(300, 160 + 18 * len(wide)))
+    theme.apply(figure, height=max(300, 160 + (26 if by == "layer" else 18) * len(wide)))
     figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text=by, type="category")
@@ -182,5 +182,5 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
 
 
 def _score_title(logged: pd.DataFrame) -> str:
-    metrics = list(dict.fromkeys(logged["metric"].dropna()))
-    return f"score on the task ({', '.join(metrics)})" if metrics else "score on the task"
+    metrics = [one for one in dict.fromkeys(logged["metric"].dropna()) if one != "score"]
+    return f"task score ({', '.join(metrics)})" if metrics else "task score"

@@ -8,7 +8,7 @@ import streamlit as st
 from probing.core.sentences.example import FIRST, POOLINGS
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.sentences.accuracy_changes import turned_sentences
-from probing.store.sentences.queries import sentence_tasks
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.choices.compare import WAYS, CompareSelection
 from probing.ui.compare import sentence_words
 from probing.ui.frame import navigation, selection
@@ -29,15 +29,14 @@ def draw(shown: "Shown", table: pd.DataFrame) -> None:
         table: its changes, of ``accuracy_changes.changes``.
     """
     st.subheader("Sentences that turned right or wrong")
+    runs = shown.read(sentence_runs)
+    if not runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any():
+        st.info("Of this model only counts are stored, no single sentences.", icon=":material/info:")
+        return
     task, pooling, layer, way = _chosen(shown, table)
     found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
     if found.empty:
-        row = table[(table["task"] == task) & (table["pooling"] == pooling) & (table["layer"] == layer)].iloc[0]
-        alike = not (row["only_base"] or row["only_tuned"])
-        st.info(
-            "Both probes are right on the same sentences." if alike else "Of this model only counts are stored, no single sentences.",
-            icon=":material/info:",
-        )
+        st.info("Both probes are right on the same sentences.", icon=":material/info:")
         return
     found = sentence_words.with_words(found if way == "both" else found[found["turned"] == way], task, shown.protocol)
     readable = found[found["text"].notna() & (found["text"] != "")].reset_index(drop=True)
@@ -62,7 +61,8 @@ def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
     pooling = own.gone_pooling if own.gone_pooling in poolings else ranked["pooling"].iloc[0]
     ranked = ranked[ranked["pooling"] == pooling]
     layers = sorted(ranked["layer"].astype(int))
-    layer = own.gone_layer if own.gone_layer in layers else int(ranked["layer"].iloc[0])
+    wish = own.gone_layer
+    layer = int(ranked["layer"].iloc[0]) if wish is None or wish not in layers else wish
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         resets = {"gone_pooling": "", "gone_layer": None}
         selection.bound(
