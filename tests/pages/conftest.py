@@ -29,7 +29,6 @@ PAGES = {
     "grammar": "pages/4_Grammar.py",
     "edge_sentences": "pages/10_Edge_sentences.py",
     "sentence_probes": "pages/11_Sentence_probes.py",
-    "fine_tuning": "pages/12_What_fine_tuning_changed.py",
     "forgetting": "pages/13_Forgetting.py",
     "own_model": "pages/6_Your_model.py",
     "papers": "pages/7_Papers.py",

@@ -5,9 +5,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from probing.ui.compare.selection import TABS as COMPARE_TABS
-from probing.ui.fine_tuning.selection import TABS as TUNING_TABS
-from probing.ui.forgetting.selection import TABS as FORGETTING_TABS
+from probing.ui.choices.compare import TABS as COMPARE_TABS
 from probing.ui.methods.selection import TABS as METHODS_TABS
 from probing.ui.pipeline.selection import TABS as PIPELINE_TABS
 
@@ -15,8 +13,6 @@ from probing.ui.pipeline.selection import TABS as PIPELINE_TABS
 TABS = {
     "compare": ("compare_tab", COMPARE_TABS),
     "grammar": ("edge_tab", PIPELINE_TABS),
-    "fine_tuning": ("tuning_tab", TUNING_TABS),
-    "forgetting": ("forgetting_tab", FORGETTING_TABS),
     "methods": ("methods_tab", METHODS_TABS),
 }
 

@@ -30,7 +30,7 @@ def commands(app) -> list[str]:
     return [one.value for one in app.code]
 
 
-@pytest.mark.parametrize("page", ["home", "relations", "papers", "fine_tuning", "methods"])
+@pytest.mark.parametrize("page", ["home", "relations", "papers", "methods"])
 def test_a_page_that_reads_runs_opens_on_a_counted_run(look, counted, page):
     """The others are below, and Decoding heads in a test of its own."""
     query = {"models": TUNED, "heads": "least_squares"} if page == "home" else {"model": TUNED, "head": "least_squares"}

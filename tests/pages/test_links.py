@@ -21,7 +21,7 @@ STORES: dict[Callable, tuple[str, ...]] = {
         "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
     ),
     plant_edge_runs: ("grammar", "edge_sentences"),
-    plant_everything: ("sentence_probes", "fine_tuning", "papers"),
+    plant_everything: ("sentence_probes", "papers"),
     plant_forgetting: ("forgetting",),
 }  # fmt: skip
 #: Choices that no widget of a first visit offers, as a link has them.

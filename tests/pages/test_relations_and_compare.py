@@ -205,9 +205,7 @@ def test_a_control_of_any_name_is_a_control_and_is_no_yardstick_if_nobody_knows_
     assert ":orange-badge[≠ control]" in badges
     assert any("no yardstick for the others" in text.value for text in app.caption)
     lines = {
-        trace["name"]: trace["line"]["dash"]
-        for trace in charts(look("layers", snapshot=snapshot))[0]["data"]
-        if "customdata" in trace
+        trace["name"]: trace["line"]["dash"] for trace in charts(look("layers", snapshot=snapshot))[0]["data"] if "customdata" in trace
     }
     assert lines == {"nesia-mini": "solid", "QA-SQuAD-1 ?": "solid", "more-text (control)": "longdash"}
 

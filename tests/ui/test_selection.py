@@ -9,7 +9,6 @@ from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
 from probing.ui.edge_sentences.selection import EdgeSentencesSelection
 from probing.ui.facts.selection import FactsSelection
-from probing.ui.fine_tuning.selection import FineTuningSelection
 from probing.ui.forgetting.selection import ForgettingSelection
 from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_query, to_query, unknown_names
 from probing.ui.heads.selection import HeadsSelection
@@ -68,11 +67,7 @@ CHOSEN = {
     ),
     "sentence_probes": SentenceProbesSelection(
         sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
-        sentence_minus="surface", tuned_model="a", change_kind="base-mean", learned_task="cola", learned_layer=0, turned_task="rte",
-        turned_pooling="mean", turned_layer=0, turned_way="right", turned_example="ab",
-    ),
-    "fine_tuning": FineTuningSelection(
-        changed_model="a", gone_task="rte", gone_pooling="mean", gone_layer=0, plane_loss="emd", tuning_tab="all"
+        sentence_minus="surface", learned_task="cola", learned_layer=0,
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", figure=4,
@@ -81,8 +76,7 @@ CHOSEN = {
         lost_base="nesia-mini", lost_tab="tables", panel="trex", pipeline_panel="places", interplay_panel="bshift", pipeline_task="pos",
     ),
     "forgetting": ForgettingSelection(
-        lost_set="trex", lost_k=10, lost_model="a", lost_way=LOST_OUTCOMES[0], lost_relation="P19", lost_fact="ab", lost_training="a trex",
-        followed_fact="ab", protected="a ner-conll", forgetting_tab="trainings",
+        lost_set="trex", lost_k=10, lost_model="a", lost_way=LOST_OUTCOMES[0], lost_relation="P19", lost_fact="ab",
     ),
     "own_model": OwnModelSelection(my_model="./mine", my_base="OWNER/base", my_others=("a", "b"), my_space="model",
         my_run="0123456789ab", my_k=10, my_part="gained"),

@@ -58,13 +58,13 @@ def draw(view: View, base: str, tuned: str) -> None:
     controls = of_set.loc[(of_set["objective"] == CONTROL) & (of_set["model"] != run["model"]), "model"]
     both = (run["model"], *controls.head(1))
     stamp = view.stamp(f"{view.label(run['model'])} state by state, {set_name(probe_set)}, rank ≤ {k}", tuple(of_set["run_id"]))
-    table = view.read(series.steps, both, (probe_set,), k)
-    events = view.read(series.events, both[:1], (probe_set,), k)
+    table = _of(run, view.read(series.steps, both, (probe_set,), k))
+    events = _of(run, view.read(series.events, both[:1], (probe_set,), k))
     blocks.figure(
         drawing(
             over_training,
             table,
-            view.read(series.logged, both, (probe_set,)),
+            _of(run, view.read(series.logged, both, (probe_set,))),
             model=both[0],
             control=both[1] if len(both) > 1 else "",
             names=[view.label(name) for name in both],
@@ -113,14 +113,19 @@ def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
     return followed.loc[named[name]]
 
 
+def _of(run: pd.Series, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the training, and of other models; without those of the same model by other recipes."""
+    return table[(table["model"] != run["model"]) | (table["protection"] == run["protection"])]
+
+
 def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
     """Facts kept by layer, or by relation, and step."""
     chosen = ((run["model"],), (run["probe_set"],), view.chosen.k)
     names: Mapping[str, str] = {}
     if by == "layer":
-        table = view.read(series.steps, *chosen, tuple(range(int(run["layers"]))))
+        table = _of(run, view.read(series.steps, *chosen, tuple(range(int(run["layers"])))))
     else:
-        table = view.read(series.relations, *chosen)
+        table = _of(run, view.read(series.relations, *chosen))
         relations = view.read(run_queries.relations)
         of_set = relations[relations["probe_set"] == run["probe_set"]]
         names = {
@@ -140,7 +145,7 @@ def _map(view: View, run: pd.Series, stamp: Stamp, by: str) -> None:
 
 def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
     """The ranks of one fact, which a menu chooses; those that come and go stand first, because they say most."""
-    facts = view.read(series.facts, (run["model"],), (run["probe_set"],), view.chosen.k)
+    facts = _of(run, view.read(series.facts, (run["model"],), (run["probe_set"],), view.chosen.k))
     if facts.empty:
         st.info("No single facts of this training are stored.", icon=":material/info:")
         return
