@@ -49,21 +49,21 @@ MEASURES = {
     "cka_last": ("CKA, last layer", "%.2f", METRICS["cka"].definition),
     "drift": ("weight drift", "percent", METRICS["weight_drift"].definition),
 }
-_CAPTION = "Of the facts that the base knows at its last layer; beyond 100 %: gained. Grey: only counts are stored. A click opens facts."
+_CAPTION = "Beyond 100 %: gained. Grey: only counts are stored. Click for facts."
 _HOW = (
     "Every fine-tuned model against its own base, with the same head on the same facts; every fact counts once. The end of the last bar"
     " is what the model knows now. Of models that store only counts, kept and gained cannot be told apart. The control was trained on "
     "the base's own text, without a task. Marks: ✓ learned its task, ◐ only partly, ✗ not at all, ? cannot be told; scores and "
-    "baselines are in the table, other seeds and shuffled labels, too. Losses of a model that did not learn its task say nothing about "
-    "the task."
+    "baselines are in the table, and net losses of other seeds and of shuffled labels, which are the same task trained again. Losses of"
+    " a model that did not learn its task say nothing about the task."
 )
-_POINTS = "How far the weights moved, against what was lost; open: the control, or a net loss of counts only."
+_POINTS = "Open: the control, or a net loss of counts only."
 _POINTS_HOW = (
     "Change of weights: relative to the norm of the base's, mean over the layers. Facts: lost at the last layer. The other losses are "
     "means over the layers. With so few models this is a hint, not evidence; a layer's states depend on all weights below it, so a "
     "layer can lose something although its own weights did not move."
 )
-_TABLE = "Net loss: base minus model, in points. Other seeds and shuffled labels: net loss of the same task trained again."
+_TABLE = "Net loss: base minus model, in points."
 _CORRELATIONS = (
     "Spearman's rank correlation over fine-tuned models, without the control and other seeds; q is corrected for all pairs. Models "
     "share tasks and data, so read these as hints."

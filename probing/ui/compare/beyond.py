@@ -38,17 +38,17 @@ MEASURES = {
     "grammar": ("grammar (edge probes)", (evidence.EDGES,), "python -m probing edges train --tasks all --model"),
     "sentences": ("sentences (probes)", (evidence.PROBE,), _TRAIN),
 }
-_CAPTION = "Layer by layer. Thin and grey: the control, trained on the base's own text; grey points changed no more than it did."
+_CAPTION = "Grey: the control, trained on the base's own text."
 _HOW = (
-    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it. Bands are 95 % intervals; "
-    "whiskers reach over several seeds. Attention: the entropy of the first token's attention, and how far its attention moved, in "
-    "tokens (earth mover's distance). Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the "
-    "dotted line is the model as it is. Similarity: CKA of sentence vectors, and the cosine of the same token's states; 1 is unchanged."
-    " Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge probes. Sentences: accuracy of the model's own "
-    "probes minus that of its base's."
+    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it; grey points changed no more "
+    "than the control did. Bands are 95 % intervals; whiskers reach over several seeds. Attention: the entropy of the first token's "
+    "attention, and how far its attention moved, in tokens (earth mover's distance). Perplexity at layer l: with the base's layers l to"
+    " the last, 1 to l, or l alone put back; the dotted line is the model as it is. Similarity: CKA of sentence vectors, and the cosine"
+    " of the same token's states; 1 is unchanged. Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge "
+    "probes. Sentences: accuracy of the model's own probes minus that of its base's."
 )
 _KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
-_CHANGE = "Points of accuracy; blue: read better than in the base, orange: worse, grey: no clear change. A click lists sentences."
+_CHANGE = "Points; blue: read better than in the base, orange: worse. Click for sentences."
 _CHANGE_HOW = (
     "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change counts if McNemar's "
     "exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the model) and it is greater than the "
@@ -57,7 +57,7 @@ _CHANGE_HOW = (
     "token is often below its mean, which is no effect of fine-tuning; stars there: q ≤ 0.05. Data has intervals, p, and the range over"
     " seeds."
 )
-_FATES = "Where a probe still reads what the base's layers had; numbers are layers. The control shows what any training moves."
+_FATES = "Numbers are layers; the control shows what any training moves."
 _FATES_HOW = (
     "Each cell is a task, a vector and a layer at which the base's probe beats the commonest answer. Its fate is the first that holds. As "
     "before: the base's probe, unchanged. Same layer, new reader: a new probe of the same layer, linear or a small neural network. Other "

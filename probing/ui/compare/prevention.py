@@ -13,7 +13,7 @@ from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
-_CAPTION = "Up and to the right is better. Each point is a recipe; whiskers reach over its seeds. Diamond: no protection."
+_CAPTION = "Up and to the right is better. Diamond: no protection; whiskers: seeds."
 _HOW = (
     "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with somebody else's"
     " name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's own, mixed into every step; the "

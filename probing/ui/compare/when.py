@@ -21,7 +21,7 @@ from probing.ui.widgets.figure_cache import drawing
 FOLLOW_COMMAND = "python -m probing series follow --model FOLDER_OF_CHECKPOINTS --base nesia-mini"
 #: Most facts in the menu of single facts.
 _MOST = 200
-_CAPTION = "Facts known before the training, at each of its states. Dashed: the control, trained on the base's own text."
+_CAPTION = "Dashed: the control, trained on the base's own text."
 _HOW = (
     "Read at the last layer with the head of the base. Kept: never lost so far; returned: lost once and known again; gained: not known "
     "before; each in per cent of the facts known before. The axis of steps is that of the square root, because most is lost at the "
@@ -29,12 +29,13 @@ _HOW = (
     "training loss. Data has own minus swapped, too: what is known beyond a blind guess. Without a control nothing here shows what any "
     "further training would do."
 )
-_LAYERS = "Of the facts that a layer knows before the training, those that it knows at a step."
-_RELATIONS = "Of the facts of a relation that the last layer knows before the training, those that it knows at a step."
-_FACT = "Place of the right answer in a layer's list of all words, by training step."
+_LAYERS = "Of the facts that a layer knew before the training."
+_RELATIONS = "Of the facts of a relation that were known before the training."
+_FACT = "Rank 1: the layer's first word."
 _MAP_HOW = (
-    "Yellow: all known; blue: none. A layer is read with the base's head of that layer. Facts whose answer is never among the first ten"
-    " at the last layer cannot be followed through all layers: their ranks are not stored."
+    "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a step; yellow: all,"
+    " blue: none. A layer is read with the base's head of that layer. Facts whose answer is never among the first ten at the last layer"
+    " cannot be followed through all layers: their ranks are not stored."
 )
 
 
