@@ -152,8 +152,8 @@ def cards(view: View) -> None:
         )  # fmt: skip
         found.append((f"{kept.share * 100:.0f} %", words, "compare", "What prevents it?", {"compare_tab": "prevention"}))
     with st.container(horizontal=True, gap="small"):
-        for number, words, target, question, changes in found:
-            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{target}"):
+        for place, (number, words, target, question, changes) in enumerate(found):
+            with st.container(border=True, gap="xsmall", width="stretch", key=f"card-{place}"):
                 st.markdown(filled("### {number}", number=number))
                 st.markdown(words)
                 navigation.link(target, question, icon=":material/arrow_forward:", **changes)

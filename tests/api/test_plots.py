@@ -47,8 +47,7 @@ def content(figure) -> tuple:
         ("layer_curves", "layer-curves", {}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
         ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
-        ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),
-        ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
+        ("compare", "sentence-change", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"}),
         ("forgetting", "forgetting-outcome", {}),
     ],
 )

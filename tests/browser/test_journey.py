@@ -30,7 +30,6 @@ PAGES = {
     "Edge probing's paper": "/Papers?paper=edge-probing",
     "Methods and data": "/Methods",
     "Sentence probes": "/Sentence_probes",
-    "What fine-tuning changed": "/What_fine_tuning_changed",
     "Forgetting": "/Forgetting",
     "Your model": "/Your_model",
 }
@@ -50,7 +49,7 @@ WITHOUT_ANSWER = {
 }
 #: Pages with tabs of any height -> the reason.
 TALL = {"Methods and data": "a reference, which has a search"}
-WITH_TABS = {"Compare models", "Facts", "Grammar", "Papers", "Edge probing's paper", "What fine-tuning changed", "Forgetting"}
+WITH_TABS = {"Compare models", "Facts", "Grammar", "Papers", "Edge probing's paper", "Forgetting"}
 #: Maximum height of any other page in any of its tabs, in pixels.
 TALLEST = 6000
 #: The top and the end of the first figure, in pixels from the top of the page, and the visible words above its end; null without one.
@@ -190,7 +189,7 @@ def test_every_known_fault_of_streamlit_is_still_there():
     assert MET == accessibility.STREAMLITS, "the list may only shrink"
 
 
-@pytest.mark.parametrize(("link", "width"), [("/Compare_models?tuned=nesia-mini-ner-conll", 1280), ("/What_fine_tuning_changed", 390)])
+@pytest.mark.parametrize(("link", "width"), [("/Compare_models?tuned=nesia-mini-ner-conll", 1280), ("/Forgetting", 390)])
 def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(visit, link, width):
     page = visit(link, width=width, fresh=True)
     assert page.url.endswith(link)

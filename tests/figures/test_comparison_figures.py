@@ -9,7 +9,6 @@ from probing.figures.knowledge.alluvial import alluvial
 from probing.figures.knowledge.answer_shares import answer_shares
 from probing.figures.knowledge.paired_curve import p_words, paired_curve
 from probing.figures.knowledge.retention_bars import retention_bars
-from probing.figures.knowledge.weight_lines import drift_against_loss, weight_lines
 
 from .colours import colours_of
 
@@ -79,33 +78,22 @@ def test_blocks_of_a_column_do_not_overlap():
         assert all(upper[1] <= lower[0] + 1e-9 for upper, lower in itertools.pairwise(mine))
 
 
-def transitions() -> pd.DataFrame:
-    rows = [(MODEL, 30, 5, 70, 1000), (CONTROL, 90, 10, 10, 1000), ("nesia-mini-qa-squad-2", 60, 20, 40, 1000)]
-    return pd.DataFrame(rows, columns=["model", "kept", "gained", "lost", "n"]).assign(base=BASE)
+def models() -> pd.DataFrame:
+    """Two models with single facts, one with counts only."""
+    rows = [(CONTROL, 90, 10, 10), (MODEL, 30, 70, 5), ("nesia-mini-qa-squad-2", None, None, None)]
+    table = pd.DataFrame(rows, columns=["model", "kept", "lost", "gained"]).assign(base=BASE, now_share=[1.0, 0.35, 0.07])
+    return table.assign(**{f"{part}_share": table[part] / 100 for part in ("kept", "lost", "gained")})
 
 
-def test_the_model_that_lost_most_stands_on_top_and_the_control_apart_below():
-    figure = retention_bars(transitions(), k=1, colours=COLOURS, controls=(CONTROL,))
-    bars = {trace.name: list(trace.x) for trace in figure.data if trace.type == "bar" and trace.showlegend is False}
-    assert bars["lost"] == pytest.approx([-70, -40, -10])
-    assert bars["kept"] == pytest.approx([30, 60, 90])
-    assert bars["gained"] == pytest.approx([5, 20, 10])
-    assert figure.layout.yaxis.ticktext[0] == "nesia-mini-qa-<br>squad-1"
-
-
-def test_every_part_of_a_bar_can_be_clicked_where_it_stands():
-    figure = retention_bars(transitions(), k=1, colours=COLOURS, controls=(CONTROL,))
-    order = [MODEL, "nesia-mini-qa-squad-2", CONTROL]
-    places = [
-        (order[int(y)], x, *point)
-        for trace in figure.data
-        if trace.type == "scatter"
-        for x, y, point in zip(trace.x, trace.y, trace.customdata, strict=True)
-    ]
-    assert all(shown == model for shown, _, model, _ in places)
-    assert {part for _, x, model, part in places if model == MODEL and x < 0} == {"lost"}
-    assert [x for _, x, model, part in places if (model, part) == (MODEL, "gained")] == pytest.approx([31.25, 33.75])
-    assert {model for _, _, model, _ in places} == set(order)
+def test_a_bar_has_what_is_kept_lost_and_gained_and_of_counts_what_is_known_now():
+    figure = retention_bars(models(), k=1)
+    bars = {trace.name: trace for trace in figure.data}
+    assert {name: list(bar.x) for name, bar in bars.items()} == {
+        "kept": [90, 30], "lost": [10, 70], "gained": [10, 5], "known now, of counts only": [pytest.approx(7)],
+    }  # fmt: skip
+    assert [list(point) for point in bars["lost"].customdata] == [[CONTROL, "lost"], [MODEL, "lost"]]
+    assert figure.layout.yaxis.ticktext[0] == "nesia-mini-control" and figure.layout.barmode == "stack"
+    assert retention_bars(models().head(0), k=1).layout.annotations
 
 
 def paired() -> pd.DataFrame:
@@ -142,16 +130,6 @@ def test_kinds_of_answers_stand_in_two_panels_and_add_up():
     assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
     assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)
     assert [trace.name for trace in figure.data if trace.showlegend] == ["right", "copied from the prompt"]
-
-
-def test_weights_are_drawn_by_layer_and_against_what_was_lost_and_the_control_is_dashed():
-    drift = pd.DataFrame([(m, layer, 0.01 * layer) for m in (MODEL, CONTROL) for layer in range(3)], columns=["model", "layer", "drift"])
-    lines = {trace.name: trace for trace in weight_lines(drift, colours=COLOURS, controls=(CONTROL,)).data}
-    assert lines[CONTROL].line.dash == "longdash" and lines[MODEL].line.dash == "solid"
-    assert list(lines[MODEL].y) == pytest.approx([0, 1, 2])
-    assert weight_lines(drift.assign(drift=0.0), colours=COLOURS).layout.yaxis.range == (0, 1), "weights that did not move"
-    (point,) = drift_against_loss(pd.DataFrame({"model": [MODEL], "drift": [0.02], "lost_share": [0.7]}), k=1, colours=COLOURS).data
-    assert (point.x[0], point.y[0]) == pytest.approx((2, 70))
 
 
 def test_a_control_with_shuffled_labels_is_one_more_line_with_its_name():

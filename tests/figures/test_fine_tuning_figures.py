@@ -10,7 +10,7 @@ import pytest
 
 from probing.core.sentences.fates import AS_BEFORE, FATES, NOT_FOUND
 from probing.figures import theme
-from probing.figures.changes.drift_plane import drift_plane
+from probing.figures.changes.drift_points import drift_points
 from probing.figures.changes.panels import PANELS, evidence_panels
 from probing.figures.sentences.fate_bars import FATE_COLOURS, fate_bars
 from probing.reports.fine_tuning.evidence import COLUMNS
@@ -107,15 +107,14 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert "beat the majority label nowhere" in json.dumps(fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str)
 
 
-def test_the_plane_has_a_point_a_model_and_layer_and_open_ones_for_the_control():
-    points = pd.DataFrame(
-        [{"model": model, "layer": layer, "drift": 0.01 * layer, "emd": 0.2 * layer} for model in (TUNED, CONTROL) for layer in range(3)]
-    )
-    figure = drift_plane(points, loss="emd", title="moved", colours=COLOURS, controls=[CONTROL])
+def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():
+    points = pd.DataFrame({"model": [TUNED, CONTROL], "drift": [0.02, 0.01], "facts_lost": [0.5, 0.5], "emd": [1.0, 0.0]})
+    points = points.assign(control=points["model"] == CONTROL, counted=True)
+    figure = drift_points(points, loss="facts_lost", title="lost", factor=100, colours=COLOURS)
     drawn = {trace.name: trace for trace in figure.data}
-    assert list(drawn[TUNED].x) == [0, 1, 2] and list(drawn[TUNED].text) == ["0", "1", "2"]
-    assert list(drawn[CONTROL].text) == ["", "", ""], "two numbers at one place cannot be read"
-    assert (drawn[TUNED].marker.symbol, drawn[CONTROL].marker.symbol) == ("circle", "circle-open")
-    assert "No layer has both" in json.dumps(
-        drift_plane(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).to_dict(), default=str
-    )
+    assert (drawn[TUNED].x[0], drawn[TUNED].y[0]) == (2, 50)
+    assert {trace.marker.symbol for trace in figure.data if trace.mode == "markers"} == {"circle-open"}, "counts only, and the control"
+    first, second = sorted(note.ay for note in figure.layout.annotations)
+    assert second - first >= 12, "two names at one height stand below each other"
+    assert drift_points(points, loss="emd", title="", colours=COLOURS).data[1].marker.symbol == "circle"
+    assert drift_points(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).layout.annotations

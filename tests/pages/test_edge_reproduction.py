@@ -113,9 +113,7 @@ def test_the_control_leads_from_one_paper_to_the_other(open_page):
 
 
 def test_without_probes_only_the_published_numbers_are_shown(visit):
-    app = every_tab(
-        lambda **query: visit("papers", "one model", {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS)
-    )
+    app = every_tab(lambda **query: visit("papers", "one model", {"paper": "edge-probing", **query}), "pipeline_tab", tuple(EDGE_TABS))
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert set(table(app, "encoder", "P(0)", "P(24)")["encoder"]) == {"BERT-base (published)", "BERT-large (published)"}

@@ -84,9 +84,7 @@ def test_an_unknown_base_is_a_note_and_the_control_leads_to_another_paper(open_p
 
 
 def test_without_probes_only_the_published_numbers_are_shown(visit):
-    app = every_tab(
-        lambda **query: visit("papers", "one model", {"paper": "interplay"} | query), "interplay_tab", tuple(INTERPLAY_TABS)
-    )
+    app = every_tab(lambda **query: visit("papers", "one model", {"paper": "interplay"} | query), "interplay_tab", tuple(INTERPLAY_TABS))
     assert not app.exception
     assert any("only the published numbers are shown" in note.value for note in app.info)
     assert table(app, "group", "BERT", "ours")["ours"].isna().all()

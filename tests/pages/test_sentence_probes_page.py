@@ -3,24 +3,19 @@
 import numpy as np
 import pytest
 
-from probing.core.sentences.example import FIRST, MEAN, QUICK, SentenceData
+from probing.core.sentences.example import FIRST, MEAN, QUICK
 from probing.core.sentences.pairs import Cell
 from probing.ui.sentence_probes import own_file
-from probing.ui.sentence_probes import words as found_words
 from tests.models.tiny_models import save
 from tests.pages.conftest import line_with, numbers_in, opening, words
 from tests.pages.planted_family import charts
 from tests.pages.test_pipeline_page import numbers, said, table_of, traces
-from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3
+from tests.planted_relatives import BASE, COLA, CONTROL, LAYERS, SEED_2, SEED_3
 from tests.sentences_planted import (
     BIGRAM,
     COORDINATION,
-    ODD,
-    RUNS,
-    TASKS,
     PlantedSentenceRun,
     dev_right,
-    examples,
     gold,
     plant_sentence_runs,
     predicted,
@@ -106,91 +101,17 @@ def test_the_headline_names_the_layer_that_dev_chose_and_what_it_beats(look):
     assert "Odd man out" in text and text.split("Odd man out")[1].split("\n")[0].endswith("not read by these linear probes")
 
 
-@pytest.mark.parametrize(("kind", "pooling", "of_base"), [("first", FIRST, FIRST), ("mean", MEAN, MEAN), ("base-mean", FIRST, MEAN)])
-def test_a_change_is_the_difference_of_the_accuracies_and_grey_where_it_does_not_count(look, kind, pooling, of_base):
-    app = look("sentence_probes", tuned_model=COLA.name, change_kind=kind)
-    figure = charts(app)[2]
-    shown = cells_of(figure)
-    for task in TASKS:
-        change = np.array(shares(COLA, task, pooling)) - np.array(shares(BASE, task, of_base))
-        for layer in LAYERS:
-            assert shown[task.name, pooling, layer].strip("★") == f"{change[layer]:+.1f}".replace("-", "−")
-    table = table_of(app, "change", "q")
-    mine = table[table["pooling"] == pooling].set_index(["task", "layer"])
-    grey = next(trace for trace in figure["data"] if trace.get("name") == "does not count")["z"]
-    for row, task in enumerate(TASKS):
-        for layer in LAYERS:
-            one = mine.loc[(task.name, layer)]
-            counts = one["mean_q"] <= 0.05 if kind == "base-mean" else one["q"] <= 0.05 and not one["inside_control"]
-            assert (grey[row][layer] is None) == counts
-    assert f"all {len(TASKS) * 2 * (LAST + 1)} cells" in said(app), "the family is stated"
-
-
 def test_a_learning_curve_has_the_accuracy_with_each_part_of_the_training_sentences(look):
     app = look("sentence_probes", learned_task=COORDINATION.name, learned_layer="3")
-    line = traces(charts(app)[3], f"{BASE.name}, {FIRST_TOKEN}")[0]
+    line = traces(charts(app)[2], f"{BASE.name}, {FIRST_TOKEN}")[0]
     assert numbers(line["x"]) == [100, 400, 1600]
     assert numbers(line["y"]) == pytest.approx([shares(BASE, COORDINATION, FIRST, portion=portion)[3] for portion in (16, 4, 1)])
     best = look("sentence_probes", learned_task=COORDINATION.name)
     assert set(table_of(best, "portion", "n_train", "base_accuracy").query("pooling == 'mean'")["layer"]) == {3}
 
 
-def turned(model, task, pooling: str, layer: int) -> dict[str, str]:
-    """Name of each sentence that turned -> which way."""
-    runs = [PlantedSentenceRun(one, task) for one in (BASE, model)]
-    before, after = (right(run, Cell(pooling, layer)) for run in runs)
-    names = [one.sha256[:16] for one in examples(task, "ours")]
-    return {name: "right" if now else "wrong" for name, was, now in zip(names, before, after, strict=True) if was != now}
-
-
-def test_the_sentences_that_turned_are_those_that_one_of_the_two_probes_has_right(look):
-    query = {"tuned_model": COLA.name, "turned_task": BIGRAM.name, "turned_pooling": MEAN, "turned_layer": "1"}
-    app = look("sentence_probes", **query)
-    wanted = turned(COLA, BIGRAM, MEAN, 1)
-    table = table_of(app, "base said", "turned")
-    assert dict(zip(table["sentence"].str.removeprefix("text "), table["turned"], strict=True)) == wanted
-    fell = sum(way == "wrong" for way in wanted.values())
-    assert f"{fell} sentences turned wrong and {len(wanted) - fell} turned right" in said(app)
-    only = look("sentence_probes", **query, turned_way="right")
-    assert len(table_of(only, "base said", "turned")) == len(wanted) - fell
-    assert "python -m probing fetch x-probe" in said(app) and not list(app.main.get("page_link"))
-
-
-def test_words_that_may_be_shown_are_shown_and_lead_to_live(look):
-    app = look("sentence_probes", tuned_model=COLA.name, turned_task=ODD.name, turned_pooling=FIRST, turned_layer="2")
-    table = table_of(app, "base said", "turned")
-    assert all(sentence.startswith("Sentence ") for sentence in table["sentence"])
-    (link,) = app.main.get("page_link")
-    assert "whole=Sentence+" in link.proto.query_string and f"live_model={COLA.name}" in link.proto.query_string
-
-
-def test_words_are_found_in_the_data_that_were_fetched(sentences, tmp_path, monkeypatch):
-    look = opening(sentences, tmp_path / "cache", monkeypatch)
-    (tmp_path / "cache" / "downloads" / "x-probe").mkdir(parents=True)
-    (tmp_path / "cache" / "downloads" / "x-probe" / "any.txt").write_text("here")
-
-    data = SentenceData(BIGRAM.name, "ours", {"test": examples(BIGRAM, "ours")})
-    monkeypatch.setattr(found_words, "read_task", lambda task, downloads, protocol: (None, data))
-    app = look("sentence_probes", tuned_model=COLA.name, turned_task=BIGRAM.name, turned_pooling=MEAN, turned_layer="3")
-    table = table_of(app, "base said", "turned")
-    assert len(table) and all(sentence.startswith("Sentence ") for sentence in table["sentence"]) and "fetch x-probe" not in said(app)
-
-
-def test_a_sentence_of_the_list_is_shown_by_a_link(look):
-    name = list(turned(COLA, BIGRAM, MEAN, 3))[1]
-    query = {"tuned_model": COLA.name, "turned_task": BIGRAM.name, "turned_pooling": MEAN, "turned_layer": "3", "turned_example": name}
-    assert f"text {name}" in said(look("sentence_probes", **query))
-
-
-def test_one_model_has_no_change_and_says_what_would_make_one(tmp_path, monkeypatch):
-    runs = [run for run in RUNS if run.model is BASE]
-    app = opening(plant_sentence_runs(tmp_path / "one", runs), tmp_path / "cache", monkeypatch)("sentence_probes")
-    assert not app.exception and len(charts(app)) == 3
-    assert any(one.value.startswith(f"{COMMAND} --model nesia-mini-") for one in app.code)
-
-
 def test_what_is_not_in_the_results_is_ignored_with_a_note(look):
-    app = look("sentence_probes", sentence_models="<b>gone</b>", sentence_protocol="senteval", tuned_model="gone", turned_layer="77")
+    app = look("sentence_probes", sentence_models="<b>gone</b>", sentence_protocol="senteval")
     assert not app.exception and any("gone" in one.value and "senteval" in one.value for one in app.info)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from probing.figures.forgetting.prevention import prevention_points
-from probing.figures.forgetting.time_course import event_bars, kept_map, over_training, rank_map
+from probing.figures.forgetting.time_course import kept_map, over_training, rank_map
 from probing.reports.forgetting import series
 from probing.reports.forgetting.prevention import prevention
 from probing.store.opening import open_database
@@ -90,7 +90,8 @@ def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(db):
 
 def test_figures_draw_what_the_tables_have(db):
     table, logged = (function(db, [COLA.name, CONTROL.name]) for function in (series.steps, series.logged))
-    figure = over_training(table, logged, model=COLA.name, control=CONTROL.name, names=("one", "control"))
+    figure = over_training(table, logged, model=COLA.name, control=CONTROL.name, names=("one", "control"), half=10)
+    assert any("half lost by step 10" in str(note.text) for note in figure.layout.annotations)
     (lost, of_control) = [trace for trace in figure.data if trace.name == "lost"]
     mine = table[table["model"] == COLA.name]
     assert list(lost.y) == (100 * mine["lost"] / mine["known"].iloc[0]).tolist() and of_control.line.dash == "longdash"
@@ -102,19 +103,18 @@ def test_figures_draw_what_the_tables_have(db):
     ranks = rank_map(cells).data[0]
     assert ranks.text[1][0] == "1" and rank_map(cells[:0]).layout.annotations
     assert dict(zip(ranks.colorbar.tickvals, ranks.colorbar.ticktext, strict=True))[ranks.z[1][0]] == "1" and ranks.texttemplate is None
-    assert sum(bar.x[0] for bar in event_bars(series.events(db, [COLA.name])).data) == pytest.approx(100)
     points = prevention_points(prevention(db))
     assert {trace.name: trace.marker.symbol for trace in points.data if trace.mode == "markers"} == {
-        "unprotected": "diamond",
-        "average 0.5": "circle",
-        "freeze 2": "circle",
+        "plain": "diamond",
+        "50 % old weights": "circle",
+        "lowest 2 layers frozen": "circle",
         "control": "x",
     }
     longer = prevention(db).query("protection == 'unprotected' and not control").assign(steps=1000)
     drawn = prevention_points(pd.concat([prevention(db), longer])).data
     assert {trace.name for trace in drawn if trace.marker.symbol == "diamond"} == {
-        f"unprotected, {STEPS[-1]} steps",
-        "unprotected, 1,000 steps",
+        f"plain, 60 facts, {STEPS[-1]} steps",
+        "plain, 60 facts, 1,000 steps",
     }
     # Of two points at one place, the second one's name stands below.
     twins = prevention(db).query("protection == 'unprotected' and not control")

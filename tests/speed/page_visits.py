@@ -26,7 +26,6 @@ PAGES = {
     "Grammar": "pages/4_Grammar.py",
     "Edge sentences": "pages/10_Edge_sentences.py",
     "Sentence probes": "pages/11_Sentence_probes.py",
-    "What fine-tuning changed": "pages/12_What_fine_tuning_changed.py",
     "Forgetting": "pages/13_Forgetting.py",
     "Your model": "pages/6_Your_model.py",
     "Papers": "pages/7_Papers.py",

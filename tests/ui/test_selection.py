@@ -47,8 +47,8 @@ CHOSEN = {
     "compare": CompareSelection(
         tuned="nesia-mini-qa-squad-1", versus_model="nesia-mini", pair_minus="swapped", compare_tab="layers", lost_way=LOST_OUTCOMES[0],
         lost_relation="P19", lost_fact="ab", lost_training="a trex", followed_fact="ab", protected="a ner-conll", gone_task="rte",
-        gone_pooling="mean", gone_layer=0, plane_loss="emd", change_kind="base-mean", turned_task="rte", turned_pooling="mean",
-        turned_layer=0, turned_way="right", turned_example="ab",
+        gone_pooling="mean", gone_layer=0, plane_loss="emd", change_kind="base-mean", turned_way="right",
+        beyond_measure="drift",
     ),
     "live": LiveSelection(
         live_head="full", prompt="Paris is in [MASK].", watch="france, italy", scale="probability", top=10, mask=0, gap=2, cell="8-3",
@@ -69,7 +69,7 @@ CHOSEN = {
     ),
     "sentence_probes": SentenceProbesSelection(
         sentence_models=("a", "b"), sentence_tasks=("cola", "rte"), sentence_protocol="senteval", poolings=("mean",),
-        sentence_minus="surface", tuned_model="a", learned_task="cola", learned_layer=0,
+        sentence_minus="surface", learned_task="cola", learned_layer=0,
     ),
     "reproduction": ReproductionSelection(
         paper="edge-probing", family="bert-base-uncased", family_head="full", paper_tab="tables", figure=4,

@@ -108,5 +108,25 @@ def protection_of(recipe: Mapping[str, Any]) -> str:
     return (", ".join(words) or UNPROTECTED) if recipe else ""
 
 
+def protection_in_words(protection: str) -> str:
+    """What ``protection_of`` names, for readers.
+
+    >>> protection_in_words("freeze 4, average 0.5"), protection_in_words("unprotected")
+    ('lowest 4 layers frozen, 50 % old weights', 'plain')
+    """
+    if protection == UNPROTECTED:
+        return "plain"
+    said = []
+    for part in protection.split(", "):
+        name, _, number = part.partition(" ")
+        if name == "freeze":
+            said.append(f"lowest {number} layers frozen")
+        elif name in ("replay", "average"):
+            said.append(f"{100 * float(number):g} % old {'text' if name == 'replay' else 'weights'}")
+        else:
+            said.append(part)
+    return ", ".join(said)
+
+
 def _canonical(fields: Mapping[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from probing.figures import layer_axis, theme
 
-#: Height of a panel, of the gap above it (for its title), and of the figure's frame, in pixels.
-_PANEL, _GAP, _TOP, _BOTTOM = 112, 50, 96, 46
+#: Height of a panel, of one of few, of the gap above it (for its title), and of the figure's frame, in pixels.
+_PANEL, _TALL, _GAP, _TOP, _BOTTOM = 112, 170, 50, 96, 46
 #: From this ratio of greatest to least value on, a logarithmic axis helps.
 _LINEAR = 3
 #: Minimum extent of an axis, so that noise does not look like a change.
@@ -79,7 +79,12 @@ PANELS: Mapping[str, Panel] = {
 
 
 def evidence_panels(
-    found: pd.DataFrame, *, names: Sequence[str], colours: Sequence[str], tasks: Mapping[str, str] | None = None
+    found: pd.DataFrame,
+    *,
+    names: Sequence[str],
+    colours: Sequence[str],
+    tasks: Mapping[str, str] | None = None,
+    tall: bool = False,
 ) -> go.Figure:
     """One panel per kind of evidence. Colour is the model; thin grey lines are the control's; a grey marker is within its change.
 
@@ -88,21 +93,23 @@ def evidence_panels(
         names: displayed names of the model, its base and its control; the last is empty if there is none.
         colours: of the model and of its base.
         tasks: task -> displayed name.
+        tall: whether the figure has few panels, which then are higher.
     """
     found = found.dropna(subset=["value"])
     if found.empty:
         return theme.empty("Nothing is stored that can be compared with the base.")
     panels = list(dict.fromkeys(found["panel"]))
-    inner = _PANEL * len(panels) + _GAP * (len(panels) - 1)
+    high = min(_TALL, max(_PANEL, 2 * _TALL // len(panels))) if tall else _PANEL
+    inner = high * len(panels) + _GAP * (len(panels) - 1)
     height, last = inner + _TOP + _BOTTOM, int(found["layer"].max())
     figure = go.Figure()
     theme.apply(figure, height=height)
     for number, name in enumerate(panels):
         axis = f"y{number + 1 if number else ''}"
-        top = 1 - number * (_PANEL + _GAP) / inner
+        top = 1 - number * (high + _GAP) / inner
         panel = panel_of(name, tasks or {})
         _draw(figure, found[found["panel"] == name], panel, axis, (names, colours))
-        figure.update_layout({f"yaxis{axis[1:]}": _axis(panel, (max(top - _PANEL / inner, 0.0), top), found[found["panel"] == name])})
+        figure.update_layout({f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), found[found["panel"] == name])})
         figure.add_annotation(
             text=_heading(panel, found[found["panel"] == name]), x=0, xref="paper", xanchor="left", y=top, yref="paper",
             yanchor="bottom", yshift=3, showarrow=False, align="left", font_size=12, name="panel",
@@ -147,7 +154,7 @@ def panel_of(name: str, tasks: Mapping[str, str]) -> Panel:
 
 def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict[str, Any]:
     look = {"domain": list(domain), "anchor": "x", "automargin": True, "gridcolor": theme.GRID, "zeroline": False, "fixedrange": True}
-    look |= {"nticks": 5, "tickfont": {"size": 10}}
+    look |= {"nticks": 5, "tickfont": {"size": 12}}
     columns = ["value", "control_value", "low", "high", "seed_low", "seed_high", *(["base_value"] if panel.before else [])]
     values = rows[columns].stack().dropna() * panel.factor
     levels = [] if panel.level is None else [panel.level]
@@ -170,7 +177,7 @@ def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict
 def _heading(panel: Panel, rows: pd.DataFrame) -> str:
     there = set(rows["line"])
     strokes = [f"{_STROKES[panel.dash(line)]} {words}" for line, words in (panel.lines or {}).items() if line in there]
-    return f"<b>{panel.title}</b>" + (f"<br><span style='font-size:11px'>{'   '.join(strokes)}</span>" if strokes else "")
+    return f"<b>{panel.title}</b>" + (f"<br><span style='font-size:12px'>{'   '.join(strokes)}</span>" if strokes else "")
 
 
 def _draw(figure: go.Figure, rows: pd.DataFrame, panel: Panel, axis: str, looks: tuple[Sequence[str], Sequence[str]]) -> None:

@@ -3,9 +3,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from probing.core.tasks.recipe import UNPROTECTED, protection_in_words
 from probing.figures import theme
 
-_UNPROTECTED = "unprotected"
 #: The metric of a training that was followed: what its looks measured on the development part.
 DEVELOPMENT = "score"
 #: Share of the width next to an edge.
@@ -33,7 +33,7 @@ def _named_below(scored: pd.DataFrame) -> set[object]:
     return below
 
 
-def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -> go.Figure:
+def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond, the control a cross.
 
     Whiskers reach from the smallest to the largest value over seeds. Recipes that another one beats in both are grey. Where trainings
@@ -50,11 +50,11 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
     below = _named_below(scored)
     trainings = scored.loc[~scored["control"], "protection"].value_counts()
     for row in scored.itertuples():
-        mark = "x" if row.control else "diamond" if row.protection == _UNPROTECTED else "circle"
+        mark = "x" if row.control else "diamond" if row.protection == UNPROTECTED else "circle"
         shade = theme.NEUTRAL if row.dominated or row.control else colour
-        name = "control" if row.control else row.protection
-        if not row.control and trainings[name] > 1:
-            name = f"{name}, {row.steps:,} steps"
+        name = "control" if row.control else protection_in_words(row.protection)
+        if not row.control and trainings[row.protection] > 1:
+            name = f"{name}, {row.asked:,} facts, {row.steps:,} steps"
         if not row.control and row.metric == DEVELOPMENT:
             name = f"{name}, development score"
         figure.add_scatter(
@@ -72,7 +72,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
                 "arrayminus": [100 * (row.kept - row.kept_low)],
             },
             customdata=[(row.metric, row.seeds, row.kept_count, row.steps)],
-            hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept, own minus swapped subject<br>"
+            hovertemplate=f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept beyond a blind guess<br>"
             "%{customdata[2]:,.0f} facts kept, %{customdata[1]} seeds, %{customdata[3]:,} steps<extra></extra>",
         )
         # Above or below the whisker, which would strike it through; an invisible mark keeps the distance to a point that has none.
@@ -82,6 +82,7 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
             mode="markers+text",
             marker={"size": 11, "opacity": 0},
             text=[theme.breakable(name, 16)],
+            textfont={"size": 12},
             textposition=f"{'bottom' if row.Index in below else 'top'} {_towards_the_middle(row.score, scored['score'])}",
             hoverinfo="skip",
             showlegend=False,
@@ -89,6 +90,6 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.PALETTE[0]) -
         )
     theme.apply(figure, height=460)
     metrics = [metric for metric in dict.fromkeys(scored.loc[~scored["control"], "metric"]) if metric]
-    figure.update_xaxes(title_text=f"score on the task{f' ({metrics[0]})' if metrics else ''}")
-    figure.update_yaxes(title_text="facts kept, % (own minus swapped subject)")
+    figure.update_xaxes(title_text=f"task score{f' ({metrics[0]})' if metrics else ''}")
+    figure.update_yaxes(title_text="facts kept beyond a blind guess, %")
     return figure

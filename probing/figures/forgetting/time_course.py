@@ -1,5 +1,6 @@
 """When facts are forgotten: facts by training step next to score and loss, by layer and relation, and the ranks of one fact."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -7,15 +8,17 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from probing.core.stats.rank_buckets import NAMES
-from probing.figures import theme
+from probing.figures import end_labels, theme
 
 #: Column -> its colour and its name. Of the facts known before, those that are not lost are kept or returned.
 _FLOW = {
-    "kept": (theme.PART_COLOURS["kept"], "kept"),
-    "returned": (theme.PART_COLOURS["still_inside"], "returned"),
-    "lost": (theme.PART_COLOURS["lost"], "lost"),
-    "gained": (theme.PART_COLOURS["gained"], "gained"),
+    "kept": (theme.KEPT, "kept"),
+    "returned": (theme.BACK, "returned"),
+    "lost": (theme.NOT_BACK, "lost"),
+    "gained": (theme.GAINED, "gained"),
 }
+#: Share of the axis between two named steps.
+_NEAR = 0.12
 _EMPTY = "No state of this training was asked for facts."
 #: The bar of colours above a map: on its side, a phone would have half the width for the map.
 _BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
@@ -24,7 +27,13 @@ _ABOVE = 72
 
 
 def over_training(
-    table: pd.DataFrame, logged: pd.DataFrame, *, model: str, control: str = "", names: Sequence[str] = ("", "")
+    table: pd.DataFrame,
+    logged: pd.DataFrame,
+    *,
+    model: str,
+    control: str = "",
+    names: Sequence[str] = ("", ""),
+    half: float = math.nan,
 ) -> go.Figure:
     """Facts kept, lost, returned and gained by step, in % of those known before; below, score and loss on the same axis.
 
@@ -35,56 +44,71 @@ def over_training(
         logged: ``reports.forgetting.series.logged`` of both.
         model, control: their names in the tables; the control may be empty.
         names: their displayed names.
+        half: the step by which half of the facts were lost once; NaN if they never are.
     """
     if table.empty:
         return theme.empty(_EMPTY)
-    figure = make_subplots(
-        rows=3,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.06,
-        row_heights=[0.56, 0.22, 0.22],
-        subplot_titles=("Facts, % of those known before", _score_title(logged), "Training loss"),
-    )
+    figure = make_subplots(rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.09, row_heights=[0.62, 0.19, 0.19])
+    ends, tops = [], [100.0, 1.0, 1.0]
     for place, one in enumerate((model, control) if control else (model,)):
         rows, line = table[table["model"] == one], {"dash": theme.line_dash(bool(place)), "width": 1.2 if place else 2.4}
         before = rows["kept"] + rows["returned"] + rows["lost"]
         for column, (colour, word) in _FLOW.items():
+            shares = 100 * rows[column] / before.where(before > 0)
+            tops[0] = max(tops[0], float(shares.max()))
             figure.add_scatter(
                 x=rows["step"] ** 0.5,
-                y=100 * rows[column] / before.where(before > 0),
+                y=shares,
                 name=word,
-                legendgroup=word,
-                showlegend=not place,
-                mode="lines+markers",
+                showlegend=False,
+                mode="lines" if place else "lines+markers",
                 line={"color": colour, **line},
-                marker={"size": 4 if place else 7},
+                marker={"size": 6},
                 customdata=list(zip(rows["step"], rows[column], strict=True)),
                 hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata[0]:,}}: %{{customdata[1]:,}} {word}<extra></extra>",
                 row=1,
                 col=1,
             )
+            if not place and len(rows) and before.iloc[-1]:
+                last = float(shares.iloc[-1])
+                ends.append(end_labels.EndLabel(float(rows["step"].iloc[-1]) ** 0.5, last, f"{word} {last:.0f} %", colour))
         for row, column in ((2, "score"), (3, "loss")):
             some = logged[(logged["model"] == one) & logged[column].notna()]
+            tops[row - 1] = max(tops[row - 1], float(some[column].max())) if len(some) else tops[row - 1]
             figure.add_scatter(
                 x=some["step"] ** 0.5,
                 y=some[column],
-                mode="lines+markers",
+                name=column,
+                mode="lines",
                 showlegend=False,
                 line={"color": theme.NEUTRAL, **line},
-                marker={"size": 4},
                 customdata=some["step"],
                 hovertemplate=f"{theme.plain(names[place])}<br>step %{{customdata:,}}: %{{y:.3f}}<extra></extra>",
                 row=row,
                 col=1,
             )
-    steps = sorted(set(table["step"]))
-    theme.apply(figure, height=640)
-    # The first panel's title stands between the figure and the legend.
-    figure.update_layout(legend_y=1.07, margin_t=80)
-    figure.update_xaxes(tickvals=[step**0.5 for step in steps], ticktext=[f"{step:,}" for step in steps])
+    if half == half:
+        figure.add_vline(x=half**0.5, line={"color": theme.NEUTRAL, "width": 1.2, "dash": "dot"}, row=1, col=1)
+    theme.apply(figure, height=500)
+    _axis_of_steps(figure, sorted(set(table["step"])))
+    for row, title in enumerate(("facts, % of those known before", _score_title(logged), "training loss"), start=1):
+        top = next(iter(figure.select_yaxes(row=row, col=1))).domain[1]
+        figure.add_annotation(
+            text=title, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False, font_size=12
+        )
+    if half == half:
+        figure.add_annotation(text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12)
+    return end_labels.write(figure, ends, ranges=[(0, top * 1.08) for top in tops], top=30)
+
+
+def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
+    """Names the steps whose names do not touch, from the last one back, on an axis of their square roots."""
+    named: list[int] = []
+    for step in reversed(steps):
+        if not named or named[-1] ** 0.5 - step**0.5 > _NEAR * steps[-1] ** 0.5:
+            named.append(step)
+    figure.update_xaxes(tickvals=[step**0.5 for step in named], ticktext=[f"{step:,}" for step in named])
     figure.update_xaxes(title_text="training step", row=3, col=1)
-    return figure
 
 
 def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = None) -> go.Figure:
@@ -112,7 +136,7 @@ def kept_map(table: pd.DataFrame, *, by: str, names: Mapping[str, str] | None = 
             hovertemplate=f"{by} %{{y}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(300, 160 + 18 * len(wide)))
+    theme.apply(figure, height=max(300, 160 + (26 if by == "layer" else 18) * len(wide)))
     figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
     figure.update_yaxes(title_text=by, type="category")
@@ -157,38 +181,6 @@ def rank_map(cells: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def event_bars(events: pd.DataFrame, *, labels: dict[str, str] | None = None) -> go.Figure:
-    """One bar per training: the facts known before that are never lost, come back, or stay lost.
-
-    Args:
-        events: ``reports.forgetting.series.events``.
-        labels: training -> displayed name.
-    """
-    if events.empty:
-        return theme.empty("Of this training no single facts are stored.")
-    parts = {
-        "never_lost": ("kept", "never lost"),
-        "came_back": ("still_inside", "lost, and known at the end"),
-        "lost_for_good": ("lost", "lost"),
-    }
-    rows = [theme.plain((labels or {}).get(name, name)) for name in events["model"]]
-    figure = go.Figure()
-    for column, (part, word) in parts.items():
-        figure.add_bar(
-            y=rows,
-            x=100 * events[column] / events["facts"],
-            name=word,
-            orientation="h",
-            marker={"color": theme.PART_COLOURS[part]},
-            customdata=events[column],
-            hovertemplate=f"%{{y}}: %{{customdata:,}} {word}<extra></extra>",
-        )
-    theme.apply(figure, height=140 + 34 * len(rows))
-    figure.update_layout(barmode="stack")
-    figure.update_xaxes(title_text="% of the facts known before", range=[0, 100])
-    return figure
-
-
 def _score_title(logged: pd.DataFrame) -> str:
-    metrics = list(dict.fromkeys(logged["metric"].dropna()))
-    return f"Score on the task ({', '.join(metrics)})" if metrics else "Score on the task"
+    metrics = [one for one in dict.fromkeys(logged["metric"].dropna()) if one != "score"]
+    return f"task score ({', '.join(metrics)})" if metrics else "task score"

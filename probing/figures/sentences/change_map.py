@@ -106,7 +106,7 @@ def change_map(
             marker={"symbol": "square", "size": _ROW - 6, "opacity": 0},
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
-            textfont={"size": 11, "color": colour},
+            textfont={"size": 12, "color": colour},
             text=[_number(one, kind) for one in rows],
             customdata=[[one["task"], one["pooling"], int(one["layer"])] for one in rows],
             hovertext=[_hover(one, kind, titles or {}, model, base) for one in rows],
@@ -121,7 +121,7 @@ def change_map(
         ticktext=[theme.breakable((titles or {}).get(task, task), 16) for task in tasks],
         range=[len(tasks) - 0.5, -0.5],
         showgrid=False,
-        tickfont_size=11,
+        tickfont_size=12,
     )
     return figure
 

@@ -59,7 +59,7 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
         tickvals=list(range(len(rows))),
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
-        tickfont_size=11,
+        tickfont_size=12,
         ticktext=[
             f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
             for task, pooling in rows

@@ -1,4 +1,4 @@
-"""One row per fine-tuned model, and correlations of its measures over models and over layers."""
+"""One row per fine-tuned model, and correlations of its measures over models."""
 
 from itertools import combinations
 
@@ -9,8 +9,6 @@ from probing.core.sentences.numbers import layer_group
 from probing.core.stats.paired_tests import benjamini_hochberg
 from probing.core.stats.ranks import FEWEST, rank_correlation
 from probing.reports.changes.perplexity import perplexities
-from probing.reports.fine_tuning.by_layer import by_layer
-from probing.reports.fine_tuning.evidence import FactRuns
 from probing.reports.task_success import learned
 from probing.store.database import Database
 
@@ -23,12 +21,12 @@ TUNED, CONTROL, SEED, CONTROL_SEED = ROLES = ("fine-tuned", "control", "another 
 PAIRS = ("first", "second", "rho", "p", "q", "n")
 
 
-def measures(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFrame:
+def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
     """One row per fine-tuned model with a measurement; controls and other seeds come last.
 
     Args:
         db: the database.
-        facts, protocol: as ``by_layer``.
+        table: of ``by_layer``.
 
     Returns:
         model, base, objective, role (of ``ROLES``), stands (the sibling that stands for it); verdict (whether
@@ -36,7 +34,6 @@ def measures(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
         ``tasks``), facts_lost (share, at the last layer), perplexity, base_perplexity and perplexity_change (of the logarithm), emd
         and entropy_change (first token, mean over layers), cka_last (mean-pooled, last layer), drift (mean over layers 1 to L).
     """
-    table = by_layer(db, facts, protocol)
     rows = [_row(one) for _, one in table.groupby("model", sort=False)]
     models = pd.DataFrame(
         rows, columns=[name for name in COLUMNS if name not in (*_SCORE, "perplexity", "base_perplexity", "perplexity_change")]
@@ -71,23 +68,6 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     pairs = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
     pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
     return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
-
-
-def within_models(points: pd.DataFrame, loss: str) -> pd.DataFrame:
-    """Rank correlation of drift and a loss over the layers 1 to L, for each model that has both at ``FEWEST`` or more layers.
-
-    Args:
-        points: of ``by_layer``.
-        loss: one of its columns.
-
-    Returns:
-        model, rho, p, n (layers).
-    """
-    rows = []
-    for model, layers in points[points["layer"] > 0].dropna(subset=["drift", loss]).groupby("model"):
-        if len(layers) >= FEWEST:
-            rows.append((model, *rank_correlation(layers["drift"].tolist(), layers[loss].tolist()), len(layers)))
-    return pd.DataFrame(rows, columns=["model", "rho", "p", "n"]).dropna(subset=["rho"]).reset_index(drop=True)
 
 
 def _row(rows: pd.DataFrame) -> dict[str, object]:

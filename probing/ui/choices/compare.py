@@ -39,10 +39,9 @@ class CompareSelection:
         lost_training: the training that is shown state by state.
         followed_fact: id of the fact that is followed through it.
         protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
-        gone_task, gone_pooling, gone_layer: the property of sentences whose fate is shown.
-        change_kind: what a change of sentence probes is measured against.
-        turned_task, turned_pooling, turned_layer, turned_way: the sentences that are listed.
-        turned_example: the first digits of the sha256 of the sentence that is shown.
+        beyond_measure: the measurement that is drawn layer by layer.
+        change_kind: what the change of sentence probes is measured against.
+        gone_task, gone_pooling, gone_layer, turned_way: the sentences that are listed.
         plane_loss: what the drift of weights is drawn against.
     """
 
@@ -56,13 +55,10 @@ class CompareSelection:
     lost_training: str = ""
     followed_fact: str = ""
     protected: str = ""
+    beyond_measure: str = ""
+    change_kind: str = one_of(CHANGES)
     gone_task: str = ""
     gone_pooling: str = one_of(("", *POOLINGS))
     gone_layer: int | None = None
-    change_kind: str = one_of(CHANGES)
-    turned_task: str = ""
-    turned_pooling: str = one_of(("", *POOLINGS))
-    turned_layer: int | None = None
     turned_way: str = one_of(WAYS)
-    turned_example: str = ""
     plane_loss: str = one_of(("", *LOSSES))

@@ -1,10 +1,198 @@
-"""A tab that is drawn elsewhere."""
+"""What fine-tuning changed beyond facts: attention, states, weights, and the properties of sentences."""
 
+from dataclasses import dataclass
+
+import pandas as pd
 import streamlit as st
 
+from probing.core.sentences.fates import BOUND
+from probing.figures.changes.panels import evidence_panels
+from probing.figures.sentences.change_map import change_map
+from probing.figures.sentences.fate_bars import fate_bars
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.fine_tuning import evidence
+from probing.reports.fine_tuning.evidence import TuningPanels
+from probing.reports.sentences.accuracy_changes import changes
+from probing.reports.sentences.panels import in_panel_order
+from probing.reports.sentences.property_places import NO_PREDICTIONS, NOT_TRAINED, where_gone_shares
+from probing.store.changes.queries import change_runs
+from probing.store.sentences.queries import sentence_runs
+from probing.ui.choices.compare import CHANGES, CompareSelection
+from probing.ui.compare import turned
+from probing.ui.frame import selection
 from probing.ui.frame.page import View
+from probing.ui.frame.run_choice import Reading
+from probing.ui.widgets import blocks
+from probing.ui.widgets.export import Stamp
+from probing.ui.widgets.figure_cache import drawing
+from probing.ui.widgets.markdown import filled, joined
+from probing.ui.widgets.paper.calls import plot
+
+_MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"
+#: Measurement -> its name, the prefixes of its panels, and the command that makes it.
+MEASURES = {
+    "attention": ("attention", (evidence.ENTROPY, evidence.DISTANCE), _MEASURE),
+    "perplexity": ("perplexity", (evidence.PERPLEXITY,), _MEASURE),
+    "similarity": ("similarity of states", (evidence.LIKENESS,), _MEASURE),
+    "weights": ("weights", (evidence.DRIFT,), _MEASURE),
+    "grammar": ("grammar (edge probes)", (evidence.EDGES,), "python -m probing edges train --tasks all --model"),
+    "sentences": ("sentences (probes)", (evidence.PROBE,), _TRAIN),
+}
+_CAPTION = "Layer by layer. Thin and grey: the control, trained on the base's own text; grey points changed no more than it did."
+_HOW = (
+    "Training changes a model even if it learns nothing, so the control and other seeds stand beside it. Bands are 95 % intervals; "
+    "whiskers reach over several seeds. Attention: the entropy of the first token's attention, and how far its attention moved, in "
+    "tokens (earth mover's distance). Perplexity at layer l: with the base's layers l to the last, 1 to l, or l alone put back; the "
+    "dotted line is the model as it is. Similarity: CKA of sentence vectors, and the cosine of the same token's states; 1 is unchanged."
+    " Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge probes. Sentences: accuracy of the model's own "
+    "probes minus that of its base's."
+)
+_KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
+_CHANGE = "Points of accuracy; blue: read better than in the base, orange: worse, grey: no clear change. A click lists sentences."
+_CHANGE_HOW = (
+    "Accuracy of the fine-tuned model's own probes minus that of its base's, on the same test sentences. A change counts if McNemar's "
+    "exact test has q ≤ 0.05 (Benjamini and Hochberg over all tasks, vectors and layers of the model) and it is greater than the "
+    "control's there, than the control's spread over layers, and than that of its seeds. In brackets: of one seed only, and seeds of "
+    "another model differ by as much. “First token against the base's mean” is Figure 4 of Mosbach et al. (2020): the base's own first "
+    "token is often below its mean, which is no effect of fine-tuning; stars there: q ≤ 0.05. Data has intervals, p, and the range over"
+    " seeds."
+)
+_FATES = "Where a probe still reads what the base's layers had; numbers are layers. The control shows what any training moves."
+_FATES_HOW = (
+    "Each cell is a task, a vector and a layer at which the base's probe beats the commonest answer. Its fate is the first that holds. As "
+    "before: the base's probe, unchanged. Same layer, new reader: a new probe of the same layer, linear or a small neural network. Other "
+    "layer or token: the probe of the mean of all tokens, or that of the layer that is best on the development part. Not found: every one "
+    "of these is worse than the base's was, though another kind of probe may read the property as well. Undecided: no probe holds, and "
+    "the test sentences are too few to say that all have lost it. A probe holds if it beats the commonest answer and is, over the whole of "
+    f"Newcombe's interval, worse by less than {-100 * BOUND:.0f} points. Data has the accuracies of every cell."
+)
+
+
+@dataclass(frozen=True)
+class Shown(TuningPanels):
+    """One fine-tuned model.
+
+    Attributes:
+        view: the page.
+    """
+
+    view: View
+
+    def stamp(self, what: str) -> Stamp:
+        """Filters and fingerprint of what is shown of the model."""
+        runs = (self.read(change_runs), self.read(sentence_runs))
+        ids = tuple(run for table in runs for run in table.loc[table["model"] == self.model, "run_id"])
+        return self.view.stamp(f"{what}, {self.view.label(self.model)} against {self.view.label(self.base)}", ids)
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab."""
-    st.info("No results are shown here yet.")
+    """The tab, for a fine-tuned model against its own base.
+
+    Args:
+        view: the page.
+        base: the model compared with; what is measured is measured against the recorded base, so it is not used.
+        tuned: the fine-tuned model.
+    """
+    st.subheader("What else changed?")
+    shown = Shown(Reading(view).report, tuned, None, view)
+    if tuned not in set(shown.tuned["model"]):
+        words = filled("{model} is not stored as a fine-tuned model, so it has no base to compare with.", model=view.name(tuned))
+        blocks.missing(words if tuned else "No fine-tuned model is stored yet.", f"{_MEASURE} {tuned or 'nesia-mini-rank-msmarco'}")
+        return
+    _measurements(shown)
+    table = in_panel_order(shown.read(changes, models=(tuned,), protocol=shown.protocol), (tuned,), tuple(shown.titles))
+    if table.empty:
+        return
+    st.subheader("Are properties of sentences still read?")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _changes(shown, table)
+    with right:
+        _fates(shown)
+    turned.draw(shown, table)
+
+
+def _measurements(shown: Shown) -> None:
+    """The chosen measurement by layer, and the commands of those that are missing."""
+    panels = set(shown.found["panel"])
+    there = [name for name, (_, prefixes, _) in MEASURES.items() if any(panel.startswith(prefixes) for panel in panels)]
+    view, wish = shown.view, selection.of(CompareSelection).beyond_measure
+    if there:
+        measure = selection.bound(
+            st.segmented_control,
+            "Measured",
+            "beyond_measure",
+            view.page,
+            value=wish if wish in there else there[0],
+            options=there,
+            required=True,
+            wrap=True,
+            format_func=lambda name: MEASURES[name][0],
+            label_visibility="collapsed",
+        )
+        found = shown.found[shown.found["panel"].str.startswith(MEASURES[measure][1])]
+        blocks.figure(
+            drawing(
+                evidence_panels,
+                found,
+                names=[view.label(one) if one else "" for one in (shown.model, shown.base, shown.control)],
+                colours=[view.all_colours[one] for one in (shown.model, shown.base)],
+                tasks=shown.titles,
+                tall=True,
+            ),
+            table=found,
+            stamp=shown.stamp(f"{MEASURES[measure][0]} by layer"),
+            name="beyond-facts",
+            caption=_CAPTION,
+            how=_HOW,
+            alt=f"{MEASURES[measure][0]} of {view.label(shown.model)}, layer by layer",
+        )
+    lacking = {words: command for name, (words, _, command) in MEASURES.items() if name not in there}
+    if lacking:
+        words = filled("Not measured for {model}: {what}.", model=view.name(shown.model), what=joined(", ", lacking))
+        blocks.missing(words, "\n".join(f"{command} {shown.model}" for command in dict.fromkeys(lacking.values())))
+
+
+def _changes(shown: Shown, table: pd.DataFrame) -> None:
+    """Tasks by layers; a click chooses the cell whose sentences are listed."""
+    kind = selection.bound(st.selectbox, "Read from", "change_kind", shown.view.page, options=list(CHANGES), format_func=_KINDS.__getitem__)
+    model, base = (shown.view.label(one) for one in (shown.model, shown.base))
+    blocks.figure(
+        drawing(change_map, table, kind=kind, titles=shown.titles, model=model, base=base),
+        table=table,
+        stamp=shown.stamp(f"change of sentence probes, {_KINDS[kind]}"),
+        name="sentence-change",
+        call=plot("sentences", "changes", model=shown.model, pooling=kind, protocol=shown.protocol) if kind in POOLING_NAMES else "",
+        caption=_CHANGE,
+        how=_CHANGE_HOW,
+        alt=f"Change of sentence probes of {model} by task and layer",
+        on_point=lambda cell: selection.update(gone_task=cell[0], gone_pooling=cell[1], gone_layer=int(cell[2])),
+    )
+
+
+def _fates(shown: Shown) -> None:
+    """Where each property is read: task by task, and of the control all tasks together."""
+    told = shown.gone[shown.gone["fate"] != ""]
+    if told.empty:
+        lacking = shown.gone.loc[shown.gone["why"].isin([NO_PREDICTIONS, NOT_TRAINED]), "why"]
+        if len(lacking):
+            blocks.missing(filled("No fates are stored: {why}.", why=lacking.iloc[0]), f"{_TRAIN} {shown.model}")
+        return
+    shares = shown.read(where_gone_shares, models=(shown.model,), protocol=shown.protocol, by=("task", "pooling"))
+    control = (
+        shown.read(where_gone_shares, models=(shown.control,), protocol=shown.protocol, by=("pooling",)) if shown.control else shares[:0]
+    )
+    blocks.figure(
+        drawing(
+            fate_bars,
+            pd.concat([shares, control.assign(task=control["model"])], ignore_index=True),
+            titles=shown.titles | {shown.control: shown.view.label(shown.control) if shown.control else ""},
+        ),
+        table=told,
+        stamp=shown.stamp("where properties are read"),
+        name="where-gone",
+        call=plot("sentences", "where-gone", model=shown.model, protocol=shown.protocol),
+        caption=_FATES,
+        how=_FATES_HOW,
+        alt="Share of each fate by task and vector, of the model and of its control",
+    )

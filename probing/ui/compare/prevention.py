@@ -1,10 +1,73 @@
-"""A tab that is drawn elsewhere."""
+"""What prevents forgetting: one point per recipe of a fine-tuning."""
 
 import streamlit as st
 
+from probing.figures.forgetting.prevention import prevention_points
+from probing.figures.shown_runs import set_name
+from probing.reports.forgetting import series
+from probing.reports.forgetting.prevention import prevention
+from probing.ui.choices.compare import CompareSelection
+from probing.ui.frame import selection
 from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.figure_cache import drawing
+
+PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
+_CAPTION = "Up and to the right is better. Each point is a recipe; whiskers reach over its seeds. Diamond: no protection."
+_HOW = (
+    "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with somebody else's"
+    " name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's own, mixed into every step; the "
+    "weights of base and fine-tuned model are averaged after the training. Grey: another recipe has as much of both. Cross: the "
+    "control, whose score is that of another task. Recipes are compared in a short training on few facts; the long training that was "
+    "followed state by state was asked more facts, and its score is that of the development part. Data has the seeds, and the numbers "
+    "of facts."
+)
 
 
 def draw(view: View, base: str, tuned: str) -> None:
-    """The tab."""
-    st.info("No results are shown here yet.")
+    """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu names.
+
+    Args:
+        view: the page.
+        base: the model compared with; recipes have their own base, so it is not used.
+        tuned: the fine-tuned model.
+    """
+    st.subheader("What prevents it?")
+    k = view.chosen.k
+    points, runs = view.read(prevention, k), view.read(series.runs)
+    sets = points.loc[~points["control"]].groupby(["base", "objective", "probe_set"])["protection"].nunique()
+    named = {" ".join(task): task for task, number in sets.items() if number > 1}
+    if not named:
+        blocks.missing("No recipes of one fine-tuning are stored that could be compared.", PREVENT_COMMAND)
+        return
+    objectives = dict(zip(runs["model"], runs["objective"], strict=True))
+    first = next((one for one, (_, objective, _) in named.items() if objective == objectives.get(tuned)), next(iter(named)))
+    wish = selection.of(CompareSelection).protected
+    # A link names base and objective, and the probe set only if the task has several.
+    wished = next((one for one in named if one == wish or one.rpartition(" ")[0] == wish), "")
+    blocks.say_ignored([wish] if wish and not wished else [])
+    name = wished or first
+    if len(named) > 1:
+        selection.bound(
+            st.selectbox,
+            "Fine-tuning",
+            "protected",
+            view.page,
+            value=name,
+            options=list(named),
+            format_func=lambda one: f"{named[one][1]}, from {view.label(named[one][0])}, {set_name(named[one][2])}",
+            width=420,
+        )
+    of_base, objective, probe_set = named[name]
+    here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
+    shown = points[here & ((points["objective"] == objective) | points["control"])]
+    ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
+    blocks.figure(
+        drawing(prevention_points, shown),
+        table=shown,
+        stamp=view.stamp(f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)),
+        name="prevention",
+        caption=_CAPTION,
+        how=_HOW,
+        alt="Score on the task against facts kept, by recipe",
+    )

@@ -10,7 +10,7 @@ from probing.core.sentences.example import OURS, POOLINGS, PROTOCOLS, QUICK, SEN
 from probing.core.tasks.objectives import CONTROL
 from probing.figures.sentences.looks import POOLING_NAMES
 from probing.reports.relatives import named, relatives
-from probing.reports.sentences.panels import MAX_MODELS, SentencePanels, compared_models, tasks_of_runs, usual_models
+from probing.reports.sentences.panels import MAX_MODELS, SentencePanels, tasks_of_runs, usual_models
 from probing.store.sentences.queries import sentence_runs, sentence_tasks
 from probing.ui.frame import selection
 from probing.ui.frame.page import View, there_or_said
@@ -44,11 +44,6 @@ class Shown(ShownRuns):
     def panels(self) -> SentencePanels:
         """The numbers of the page's sections."""
         return SentencePanels(self.report, self.models, self.tasks, self.own.poolings or POOLINGS, self.protocol)
-
-    @cached_property
-    def tuned(self) -> tuple[str, ...]:
-        """The fine-tuned models that are compared with a base, the control last."""
-        return tuple(compared_models(self.runs, list(self.view.all_colours), self.own.tuned_model))
 
     @cached_property
     def controls(self) -> tuple[str, ...]:

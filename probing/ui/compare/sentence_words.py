@@ -8,8 +8,8 @@ import streamlit as st
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.core.sentences.tasks import SENTENCE_TASKS, SOURCES, read_task
+from probing.ui.widgets import blocks
 from probing.ui.widgets.data_keys import State, files_state
-from probing.ui.widgets.markdown import Markdown, code, filled
 
 #: Digits of a sentence's sha256 that identify it in results.
 DIGITS = 16
@@ -23,28 +23,23 @@ def with_words(table: pd.DataFrame, task: str, protocol: str) -> pd.DataFrame:
         task: name of its task.
         protocol: how its sentences were divided.
     """
-    lacking = _lacking(table)
+    lacking = table["text"].isna() | (table["text"] == "")
     if not lacking.any():
         return table
     texts = table["example"].map(_fetched(task, protocol))
     return table.assign(text=table["text"].where(~lacking, texts))
 
 
-def say_missing(table: pd.DataFrame, task: str, source: str) -> None:
-    """A caption on what is shown instead of missing words, and how to get them; nothing if none are missing.
+def say_missing(task: str, source: str) -> None:
+    """One line on sentences that are left out, and the command that fetches them.
 
     Args:
-        table, task: as for ``with_words``.
+        task: name of their task.
         source: the source of its sentences, as the store has it.
     """
-    if not _lacking(table).any():
-        return
-    named = filled("Sentences without words are shown by the first {digits} digits of their sha256", digits=DIGITS)
-    if task not in SENTENCE_TASKS:
-        words = Markdown("they are in the file that the task was made from")
-    else:
-        words = filled("{command} fetches the words", command=code(fetch_command(task, source)))
-    st.caption(filled("{named}; {words}.", named=named, words=words))
+    st.info("These sentences are not shipped (licence); fetch them to read them.", icon=":material/info:")
+    if task in SENTENCE_TASKS:
+        blocks.command_line(fetch_command(task, source))
 
 
 def fetch_command(task: str, source: str) -> str:
@@ -52,10 +47,6 @@ def fetch_command(task: str, source: str) -> str:
     data_sets = SENTENCE_TASKS[task].data_sets
     named = [one for one in data_sets if SOURCES[one].title == source]
     return f"python -m probing fetch {(named or data_sets)[0]}"
-
-
-def _lacking(table: pd.DataFrame) -> pd.Series:
-    return table["text"].isna() | (table["text"] == "")
 
 
 def _fetched(task: str, protocol: str) -> dict[str, str]:

@@ -1,0 +1,95 @@
+"""All fine-tuned models side by side: what each kept, lost and gained, beside other seeds, shuffled labels, its task and its weights."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probing.core.tasks.objectives import task_of
+from probing.reports.fine_tuning.by_layer import LOSSES
+from probing.reports.knowledge.heads.losses import points_lost
+from probing.reports.knowledge.transitions import transitions
+from probing.reports.task_success import learned
+from probing.store.database import Database
+from probing.store.run_queries import stored_models
+
+_COUNTS = ("kept", "lost", "gained", "never", "p_value")
+_SCORE = ("verdict", "metric", "score", "baseline", "baseline_name")
+COLUMNS = (
+    "base", "model", "objective", "n", "by_fact", *_COUNTS, "kept_share", "lost_share", "gained_share", "now_share",
+    "net_lost", "net_lost_low", "net_lost_high", "net_lost_above", "net_lost_above_low", "net_lost_above_high",
+    "seeds", "seeds_low", "seeds_high", "shuffled", *_SCORE,
+)  # fmt: skip
+_SHUFFLED = "shuffled labels"
+
+
+def all_models(
+    db: Database,
+    pairs: pd.DataFrame,
+    k: int = 1,
+    exposures: Sequence[str] | None = None,
+    answer_in_subject: bool | None = None,
+) -> pd.DataFrame:
+    """One row per fine-tuned model at the last layer, those that kept most first.
+
+    Args:
+        db: the database.
+        pairs: of ``reports.runs.pairs``, of one kind of head and probe set.
+        k: the rank up to which a fact counts as known.
+        exposures, answer_in_subject: filters; None keeps all.
+
+    Returns:
+        base, model, objective, n (facts), by_fact (whether single facts are stored); of these kept, lost, gained, never and p_value (exact
+        McNemar), and kept_share, lost_share, gained_share (of what the base knows); now_share (what the model knows, per fact that the base
+        knows); net_lost (base minus model, a share of the facts) and net_lost_above (minus the swapped subject) with ends; seeds (other
+        trainings of the task), seeds_low and seeds_high (their net_lost), shuffled (net_lost with shuffled labels); verdict, metric, score,
+        baseline and baseline_name of the task. Unknown values are empty.
+    """
+    lost = points_lost(db, pairs, k, exposures, answer_in_subject)
+    net = {f"lost{end}": f"net_lost{end}" for end in ("", "_low", "_high", "_above", "_above_low", "_above_high")}
+    facts = transitions(db, pairs, (k,), exposures, answer_in_subject)
+    table = lost.rename(columns=net).merge(facts[["run_id", *_COUNTS]], on="run_id", how="left")
+    known = (table["kept"] + table["lost"]).astype("float64")
+    shares = {f"{part}_share": table[part] / known.where(known > 0) for part in ("kept", "lost", "gained")}
+    table = table.assign(**shares, now_share=table["value"] / table["base_value"].where(table["base_value"] > 0))
+    objectives = stored_models(db).drop_duplicates("model").set_index("model")["objective"].fillna("")
+    table["objective"] = table["model"].map(objectives).fillna("")
+    scored = learned(db).rename(columns={"value": "score"}).drop_duplicates("model")[["model", *_SCORE]]
+    table = _beside(table).merge(scored, on="model", how="left")
+    order = table["kept_share"].fillna(table["now_share"])
+    table = table.assign(_order=order).sort_values(["_order", "model"], ascending=[False, True], ignore_index=True)
+    return table.reindex(columns=list(COLUMNS))
+
+
+def _beside(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the net losses of other trainings of the same task, and of that with shuffled labels."""
+    rows = []
+    for one in table.itertuples():
+        alike = table[(table["base"] == one.base) & (table["objective"].map(task_of) == task_of(one.objective)) & (one.objective != "")]
+        shuffled = alike["objective"].str.contains(_SHUFFLED, regex=False)
+        again = alike.loc[(alike["objective"] == one.objective) & (alike["model"] != one.model), "net_lost"]
+        of_shuffled = alike.loc[shuffled & (alike["model"] != one.model), "net_lost"]
+        rows.append((len(again), again.min(), again.max(), of_shuffled.mean()))
+    found = pd.DataFrame(rows, columns=["seeds", "seeds_low", "seeds_high", "shuffled"], index=table.index)
+    return table.join(found.astype({"seeds_low": "float64", "seeds_high": "float64", "shuffled": "float64"}))
+
+
+def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
+    """One point per fine-tuned model.
+
+    Args:
+        layers: of ``by_layer``.
+        models: of ``all_models``.
+
+    Returns:
+        model, control, drift and the losses of ``LOSSES``: means over the layers 1 to L, but facts_lost at the last layer, where it is the
+        net loss, per fact that the base knows, of a model that stores only counts (counted). Models that stand for no other have no row.
+    """
+    own = layers[layers["model"] == layers["stands"]]
+    points = own[own["layer"] > 0].groupby(["model", "control"], as_index=False)[["drift", *LOSSES]].mean()
+    of_facts = models.set_index("model")
+    counted = 1 - of_facts["now_share"]
+    lost = points["model"].map(of_facts["lost_share"])
+    points["counted"] = lost.isna() & points["model"].map(counted).notna()
+    points["facts_lost"] = lost.fillna(points["model"].map(counted)).astype(np.float64)
+    return points

@@ -1,0 +1,104 @@
+"""The sentences behind a change: those that turned right or wrong from the base to the fine-tuned model."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.sentences.example import FIRST, POOLINGS
+from probing.figures.sentences.looks import POOLING_NAMES
+from probing.reports.sentences.accuracy_changes import turned_sentences
+from probing.store.sentences.queries import sentence_runs, sentence_tasks
+from probing.ui.choices.compare import WAYS, CompareSelection
+from probing.ui.compare import sentence_words
+from probing.ui.frame import navigation, selection
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import filled
+
+if TYPE_CHECKING:
+    from probing.ui.compare.beyond import Shown
+
+_WAYS = dict(zip(WAYS, ("both", "turned wrong", "turned right"), strict=True))
+
+
+def draw(shown: "Shown", table: pd.DataFrame) -> None:
+    """The choice of a cell, and the list of its sentences.
+
+    Args:
+        shown: the fine-tuned model.
+        table: its changes, of ``accuracy_changes.changes``.
+    """
+    st.subheader("Sentences that turned right or wrong")
+    runs = shown.read(sentence_runs)
+    if not runs.loc[runs["model"] == shown.model, "answered"].astype(bool).any():
+        st.info("Of this model only counts are stored, no single sentences.", icon=":material/info:")
+        return
+    task, pooling, layer, way = _chosen(shown, table)
+    found = shown.read(turned_sentences, shown.model, task, pooling, layer, protocol=shown.protocol)
+    if found.empty:
+        st.info("Both probes are right on the same sentences.", icon=":material/info:")
+        return
+    found = sentence_words.with_words(found if way == "both" else found[found["turned"] == way], task, shown.protocol)
+    readable = found[found["text"].notna() & (found["text"] != "")].reset_index(drop=True)
+    if len(readable) < len(found):
+        sources = shown.read(sentence_tasks).set_index("task")["source"]
+        sentence_words.say_missing(task, str(sources.get(task, "")))
+    elif found.empty:
+        st.info("No sentence turned this way.", icon=":material/info:")
+    if len(readable):
+        _list(shown, readable, f"{shown.titles[task]}, {POOLING_NAMES[pooling]}, layer {layer}")
+
+
+def _chosen(shown: "Shown", table: pd.DataFrame) -> tuple[str, str, int, str]:
+    """The cell of the link, the map or the menus, else the one that changed most (ties: the first token's); and the way."""
+    own, page = selection.of(CompareSelection), shown.view.page
+    ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
+    ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")
+    tasks = list(dict.fromkeys(table["task"]))
+    task = own.gone_task if own.gone_task in tasks else ranked["task"].iloc[0]
+    ranked = ranked[ranked["task"] == task]
+    poolings = [one for one in POOLINGS if one in set(ranked["pooling"])]
+    pooling = own.gone_pooling if own.gone_pooling in poolings else ranked["pooling"].iloc[0]
+    ranked = ranked[ranked["pooling"] == pooling]
+    layers = sorted(ranked["layer"].astype(int))
+    wish = own.gone_layer
+    layer = int(ranked["layer"].iloc[0]) if wish is None or wish not in layers else wish
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        resets = {"gone_pooling": "", "gone_layer": None}
+        selection.bound(
+            st.selectbox, "Property", "gone_task", page, value=task, options=tasks, format_func=shown.titles.__getitem__, resets=resets
+        )
+        selection.bound(
+            st.selectbox, "Read from", "gone_pooling", page, value=pooling, options=poolings, format_func=POOLING_NAMES.__getitem__
+        )
+        selection.bound(st.selectbox, "Layer", "gone_layer", page, value=layer, options=layers)
+        way = selection.bound(
+            st.segmented_control, "Sentences", "turned_way", page, options=list(WAYS), required=True, format_func=_WAYS.__getitem__
+        )
+    return str(task), str(pooling), layer, way
+
+
+def _list(shown: "Shown", table: pd.DataFrame, where: str) -> None:
+    """The sentences; a row opens the page that asks the model."""
+    key = f"compare.turned.{shown.model}.{where}"
+
+    def picked() -> None:
+        if rows := st.session_state[key].selection.rows:
+            text = str(table["text"].iloc[rows[0]])
+            navigation.open_later("ask", afresh=True, live_view="sentence", whole=text, live_model=shown.model)
+
+    top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
+        ["sentence", "turned", "right", shown.view.label(shown.base), shown.view.label(shown.model)], axis="columns"
+    )
+    blocks.table_with_download(
+        table,
+        shown=top,
+        name="sentence-turned",
+        column_config={"sentence": st.column_config.TextColumn(width="large")},
+        height=min(38 + 35 * len(top), 320),
+        key=key,
+        on_select=picked,
+        selection_mode="single-row",
+        stamp=shown.stamp(f"sentences that turned, {where}"),
+    )
+    st.caption(filled("Select a sentence to ask {model} about it.", model=shown.view.name(shown.model)))

@@ -1,1 +1,0 @@
-"""The page *What fine-tuning changed*."""
