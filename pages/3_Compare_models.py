@@ -43,7 +43,7 @@ from probing.reports.wider import wider
 from probing.store.forgetting.queries import BACK_COLUMNS
 from probing.ui.choices.compare import ALL_LOST, TABS, CompareSelection
 from probing.ui.compare import all_models, beyond, prevention, when
-from probing.ui.compare.model_pair import NO_LIST, Pair, choose, comparable
+from probing.ui.compare.model_pair import Pair, choose, comparable
 from probing.ui.frame import count_messages, facts_link, navigation, page, selection, yardsticks
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
@@ -117,8 +117,8 @@ def ways_back(pair: Pair) -> Markdown:
     if row is not None:
         yardsticks.say_size(moved, pair.probe_set)
     gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
-    tables = [view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways)]
-    parts = hundred(*tables, gained)
+    counted, tests, ways = (view.read(function, pair.recovery) for function in (outcome.outcome, outcome.memory, outcome.ways))
+    parts = hundred(counted, tests, ways, gained)
     blocks.figure(
         drawing(flow_of_100, parts, base=view.name(pair.base), model=view.label(pair.tuned)),
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
@@ -243,7 +243,12 @@ def below(pair: Pair) -> None:
         blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k))
 
 
-@st.dialog("Lost facts", width="large", on_dismiss=partial(selection.update, **NO_LIST))
+def list_closed() -> None:
+    """Forgets what the list of lost facts showed."""
+    selection.update(lost_way="", lost_relation="", lost_fact="")
+
+
+@st.dialog("Lost facts", width="large", on_dismiss=list_closed)
 def lost_facts(pair: Pair) -> None:
     """The lost facts of a way and a relation, and the story of one."""
     view, own = pair.view, selection.of(CompareSelection)
@@ -348,7 +353,8 @@ def layers(pair: Pair) -> None:
     if not pair.by_fact:
         st.info("The layers of two models are paired fact by fact, and single facts of these two are not stored.", icon=":material/info:")
         return
-    table = view.report(paired_with_yardsticks, *pair.run_ids, k)
+    base, model = pair.run_ids
+    table = view.report(paired_with_yardsticks, base, model, k)
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return

@@ -39,10 +39,9 @@ class CompareSelection:
         lost_training: the training that is shown state by state.
         followed_fact: id of the fact that is followed through it.
         protected: base and objective, with a blank between them, of the fine-tuning whose recipes are compared.
-        gone_task, gone_pooling, gone_layer: the property of sentences whose fate is shown.
-        change_kind: what a change of sentence probes is measured against.
-        turned_way: the sentences that are listed, of the property whose fate is shown.
         beyond_measure: the measurement that is drawn layer by layer.
+        change_kind: what the change of sentence probes is measured against.
+        gone_task, gone_pooling, gone_layer, turned_way: the sentences that are listed.
         plane_loss: what the drift of weights is drawn against.
     """
 
@@ -57,9 +56,9 @@ class CompareSelection:
     followed_fact: str = ""
     protected: str = ""
     beyond_measure: str = ""
+    change_kind: str = one_of(CHANGES)
     gone_task: str = ""
     gone_pooling: str = one_of(("", *POOLINGS))
     gone_layer: int | None = None
-    change_kind: str = one_of(CHANGES)
     turned_way: str = one_of(WAYS)
     plane_loss: str = one_of(("", *LOSSES))
