@@ -5,18 +5,20 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from probing.ui.choices.methods import TABS as METHODS_TABS
+from probing.ui.choices.papers import TABS as PAPERS_TABS
 from probing.ui.compare.selection import TABS as COMPARE_TABS
 from probing.ui.fine_tuning.selection import TABS as TUNING_TABS
 from probing.ui.forgetting.selection import TABS as FORGETTING_TABS
-from probing.ui.methods.selection import TABS as METHODS_TABS
 from probing.ui.pipeline.selection import TABS as PIPELINE_TABS
 
-#: Page -> the field of its link that opens a tab, and the names of the tabs. Reproduction has a field for each of its papers.
+#: Page -> the field of its link that opens a tab, and the names of the tabs.
 TABS = {
     "compare": ("compare_tab", COMPARE_TABS),
     "grammar": ("edge_tab", PIPELINE_TABS),
     "fine_tuning": ("tuning_tab", TUNING_TABS),
     "forgetting": ("forgetting_tab", FORGETTING_TABS),
+    "papers": ("papers_tab", PAPERS_TABS),
     "methods": ("methods_tab", METHODS_TABS),
 }
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from probing.core.forgetting.ways import LOST_OUTCOMES
+from probing.ui.choices.methods import MethodsSelection
 from probing.ui.choices.papers import PapersSelection
 from probing.ui.compare.selection import CompareSelection
 from probing.ui.curves.selection import CurvesSelection
@@ -16,7 +17,6 @@ from probing.ui.frame.selection import PAGE_FIELDS, RunChoice, declared, from_qu
 from probing.ui.heads.selection import HeadsSelection
 from probing.ui.home.selection import HomeSelection
 from probing.ui.live.selection import LiveSelection
-from probing.ui.methods.selection import MethodsSelection
 from probing.ui.own_model.selection import OwnModelSelection
 from probing.ui.pipeline.selection import PipelineSelection
 from probing.ui.relations.selection import RelationsSelection
