@@ -40,10 +40,10 @@ MISSING = {
     "forgetting": ("No recovery of lost facts is stored.", "python -m probing forgetting recover --model nesia-mini-qa-squad-1"),
 }
 COLOURS = {HOLDS: theme.KEPT, FAILS: theme.NOT_BACK, OPEN: theme.NEUTRAL}
-CAPTION = "One tile per claim. Green: holds here. Red: does not. Grey: cannot be judged. A click shows the whole claim and its numbers."
+CAPTION = "One tile per claim. Green: holds here. Red: does not. Grey: undecided. A click shows the whole claim and its numbers."
 HOW = (
     "A comparison holds if the whole 95 % interval of the difference fulfils it, and fails if no part of the interval does. A claim holds "
-    "if all of its comparisons hold. If a model, a model that learned its task, or a probe set is missing, the claim cannot be judged. Of "
+    "if all of its comparisons hold. If a model, a model that learned its task, or a probe set is missing, the claim is undecided. Of "
     "many intervals some miss by chance. Here: the comparison that is closest to another verdict. The models here are small and read other "
     "sentences than the paper's, so levels differ; patterns can be compared."
 )

@@ -1,21 +1,251 @@
-"""Definitions, provenance, licences, differences from the papers."""
+"""Methods: what every word and quantity means, and where data, models and runs come from."""
 
+import json
+from collections.abc import Sequence
+from html import escape as text
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from probing.core.glossary.terms import Term, anchor, glossary
+from probing.core.metrics import METRICS
+from probing.core.provenance import LOCAL
+from probing.core.registry import read_registry
+from probing.figures.shown_runs import set_name
+from probing.reports.citations import PAPERS, SOFTWARE
+from probing.reports.knowledge.total import total
+from probing.reports.task_success import learned
+from probing.store.knowledge.one_fact import null_examples
+from probing.store.run_queries import runs as all_runs
+from probing.store.schema import TABLES
+from probing.ui import methods
+from probing.ui.choices.methods import TABS, MethodsSelection
 from probing.ui.frame import page, selection
-from probing.ui.methods import citation_section, definitions, search, yardsticks
-from probing.ui.methods.selection import TABS
+from probing.ui.frame.page import View
+from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import count, escape, filled
+from probing.ui.widgets.tables import fitted
+from probing.ui.widgets.task_marks import mark_key
 
-view = page.open_page("methods", "Methods", "Methods and data", needs_results=False)
-if not search.draw(view):
-    with selection.open_tab("methods_tab", TABS, view.page) as tab:
-        if tab == "definitions":
-            definitions.definitions()
-        elif tab == "yardsticks":
-            yardsticks.draw(view)
-        elif tab == "data":
-            definitions.provenance(view)
-            definitions.columns()
-            definitions.bert()
-        elif tab == "differences":
-            definitions.differences()
-        else:
-            citation_section.draw()
+_FOLDER = Path(methods.__file__).parent
+NULL = """
+A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with the fact's own
+subject and with another one (swapped), and the rank of the answer at every layer. What only the own subject finds counts as knowledge.
+"""
+DIFFERENCES = """
+- **Ranks count from 1.** BERTnesia's code counts from 0 and tests `rank <= k`, so its P@10 is a P@11; P@1 is the same.
+- **The best checkpoint** of a head is probed, not the last epoch, and dropout is off.
+- **Total knowledge** is a union over facts, with a null that the paper does not have.
+- **The full head** has 24,063,546 parameters for BERT-base, by its description; the appendix states 24,459,834.
+- **Tied and least-squares heads** are ours. Our tuned lens starts from the map in closed form.
+- **Templates** of the shipped facts have our wording; a LAMA folder is asked with its own. Only those are LAMA's questions. We leave out
+  the blank before the full stop, which changes ranks of RoBERTa.
+- **Common sense (ours) and questions (ours)** are unrelated to LAMA's ConceptNet and SQuAD.
+- **nesia-mini's fine-tuned models** learned 200 to 3,700 steps on parts of the data, with frozen word embeddings; each is that of its best
+  step. NER is uncased here.
+- **Forgotten** is also tested more strictly: paired, corrected for many tests, with a least drop.
+- **Facts whose subject has the answer** (one in seven of T-REx) are marked and can be left out.
+"""
+OWN_LICENCES = (
+    {"what": "BERTnesia Explorer", "licence": "Apache-2.0", "source": "this repository"},
+    {"what": "templates, common-sense clozes, questions", "licence": "Apache-2.0", "source": "written for this project, data/facts"},
+)
+
+
+def draw_glossary(view: View) -> None:
+    """The field of the search and the entries, A to Z."""
+    selection.bound(st.text_input, "Search", "methods_search", view.page, placeholder="a word, such as rank", icon=":material/search:")
+    query = selection.of(MethodsSelection).methods_search
+    entries = sorted(found(list(glossary().values()), query), key=lambda one: one.name.lower())
+    if not entries:
+        st.info("An entry must have all words of the search.", icon=":material/search_off:")
+        return
+    letters = {one.name[0].upper(): anchor(one.name) for one in reversed(entries) if one.name[0].isalpha()}
+    links = " ".join(f'<a href="#{target}" target="_self">{letter}</a>' for letter, target in sorted(letters.items()))
+    st.html(_FOLDER / "glossary.css")
+    st.html(f'<div class="letters">{links}</div><div class="glossary">{"".join(map(entry, entries))}</div>')
+    st.html(_FOLDER / "glossary.js.html", unsafe_allow_javascript=True)
+
+
+def found(entries: Sequence[Term], query: str) -> list[Term]:
+    """The entries that have all words of a search."""
+    words = query.lower().split()
+    return [one for one in entries if all(word in f"{one.name} {one.meaning} {' '.join(one.forms)}".lower() for word in words)]
+
+
+def entry(one: Term) -> str:
+    """A term as HTML."""
+    meaning = one.meaning[:1].upper() + one.meaning[1:]
+    known = one.forms and f" <small>({text(', '.join(one.forms))})</small>"
+    return f'<p id="{anchor(one.name)}"><b>{text(one.name)}</b>{known or ""} {text(meaning)}.</p>'
+
+
+def draw_metrics(view: View) -> None:
+    """Every quantity, and an example of the null of total knowledge."""
+    table = pd.DataFrame(
+        {
+            "quantity": one.label,
+            "definition": one.definition,
+            "unit": one.unit,
+            "from": "−∞" if one.low is None else f"{one.low:g}",
+            "to": "∞" if one.high is None else f"{one.high:g}",
+            "better": one.better,
+            "ties": one.ties,
+            "nothing to count": one.empty,
+            "source": one.source,
+            "name": one.name,
+        }
+        for one in METRICS.values()
+    )
+    blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
+    st.subheader("The null of total knowledge")
+    st.markdown(NULL)
+    run = run_with_ranks(view)
+    if run is None:
+        blocks.missing("No run has single facts with ranks of another subject.", blocks.PROBE_COMMAND)
+        return
+    stamp = view.stamp(f"null of total knowledge, {run['model']}, {run['head']} heads", (str(run["run_id"]),))
+    example = pd.DataFrame([row for fact in view.read(null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)])
+    blocks.table_with_download(example, stamp=stamp, name="null-example")
+    sums = view.read(total, (run["run_id"],), (1,), ("micro",))
+    columns = {"model": "model", "inner_n": "missed with both", "inner_own": "found inside, own", "inner_swapped": "found inside, swapped"}
+    columns |= {"inner_p": "p (McNemar)", "total": "any layer", "last_layer": "last layer", "majority": "commonest answer"}
+    st.subheader("The same over all facts")
+    blocks.table_with_download(sums, stamp=stamp, name="null-totals", column_order=list(columns), column_config=columns)
+
+
+def run_with_ranks(view: View) -> pd.Series | None:
+    """The shown run, or else the first, that has examples of the null."""
+    if view.runs.empty:
+        return None
+    wanted = (view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)
+    ordered = pd.concat([view.runs[wanted], view.runs[view.runs["base"] == ""]])
+    for _, run in ordered[ordered["probe_set"] == view.chosen.probe_set].iterrows():
+        if len(view.read(null_examples, str(run["run_id"]))):
+            return run
+    return None
+
+
+def example_rows(fact) -> list[dict]:
+    """Two rows: the ranks with the own and with the swapped subject."""
+    asked = (("own", fact.prompt, fact.own_ranks), ("swapped", fact.swapped_prompt, fact.swapped_ranks))
+    kinds = {"own": "own subject only", "swapped": "swapped subject only", "both": "both"}
+    return [
+        {"found with": kinds[fact.kind], "answer": fact.object, "subject": side, "prompt": prompt}
+        | {f"layer {layer}": rank for layer, rank in enumerate(ranks, 1)}
+        for side, prompt, ranks in asked
+    ]
+
+
+def licences() -> pd.DataFrame:
+    """Models and data with licence and source, from the registry."""
+    registry = read_registry()
+    rows: list[dict] = list(OWN_LICENCES)
+    rows += [
+        {"what": f"model {one.name}", "licence": one.licence, "source": one.source, "revision": one.revision[:12], "paper": one.paper}
+        for one in registry.models
+    ]
+    rows += [{"what": f"data {one.title}", "licence": one.licence, "source": one.homepage, "paper": one.paper} for one in registry.data]
+    return pd.DataFrame(rows).fillna("")
+
+
+def draw_data(view: View) -> None:
+    """Origin and licence of models and data."""
+    blocks.table_with_download(licences(), stamp=view.stamp("licences", ()), name="licences", height=600)
+    st.caption("LAMA's triples ship as labels. Its sentences, templates and judgements come with: python -m probing fetch lama")
+
+
+def draw_models(view: View) -> None:
+    """Names of the stored models, whether each learned its task, and how to add another."""
+    models = view.models if view.models is not None else pd.DataFrame()
+    if models.empty:
+        blocks.missing("No model is stored.", blocks.PROBE_COMMAND)
+        return
+    scored = view.read(learned)
+    table = models.merge(scored.drop(columns=["base", "objective"]), on="model", how="left").fillna({"base": ""})
+    table.insert(0, "short", table["model"].map(view.label))
+    columns = {"short": st.column_config.TextColumn("short name", pinned=True), "model": "full name", "base": "base", "objective": "task"}
+    columns |= {"verdict": "verdict", "metric": "score"}
+    columns |= {name: st.column_config.NumberColumn(name, format="%.3f") for name in ("value", "low", "high", "baseline")}
+    columns |= {"baseline_name": "baseline is", "n": "items"}
+    columns |= {"closed": st.column_config.NumberColumn("of the way to BERT-base", format="percent")}
+    blocks.table_with_download(
+        table, stamp=view.stamp("models", ()), name="models", column_order=list(columns), column_config=columns, height=500
+    )
+    st.markdown(mark_key(view, table["model"]))
+    st.markdown(
+        "**nesia-mini is a small demonstration model, not BERT.** This command probes BERT-base on the same facts, and it appears on every "
+        "page. In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
+    )
+    st.code(blocks.BERT_COMMAND, language="shell")
+
+
+def draw_runs(view: View) -> None:
+    """The stored runs with their fingerprint, and every column of the stored tables."""
+    runs = view.read(all_runs) if view.database else pd.DataFrame()
+    if runs.empty:
+        blocks.missing("No run is stored.", blocks.PROBE_COMMAND)
+    else:
+        assert view.database is not None
+        st.markdown(
+            filled(
+                "{runs} of {models}; data fingerprint `{version}`.",
+                runs=count(len(runs), "run"),
+                models=count(runs["model"].nunique(), "model"),
+                version=view.database.data_version[:16],
+            )
+        )
+        draw_run_table(view, runs)
+    st.subheader("Every column of the stored tables")
+    rows = [{"table": name, **column.described} for name, table in TABLES.items() for column in table.columns]
+    shown = pd.DataFrame(rows).replace("`", "", regex=True)
+    st.dataframe(shown, hide_index=True, placeholder=blocks.EMPTY, column_config=fitted(shown))
+
+
+def draw_run_table(view: View, runs: pd.DataFrame) -> None:
+    """Every run of facts."""
+    shown = runs.assign(
+        left_out=[left_out_text(one) for one in runs["left_out"]],
+        probe_set=runs["probe_set"].map(set_name),
+        model_revision=runs["model_revision"].fillna(LOCAL),
+    )
+    columns = ["run_id", "model", "head", "probe_set", "template_set", "n_read", "n_probed", "left_out", "role", "seed", "objective"]
+    columns += ["hub_id", "model_revision", "layers", "dtype", "device", "code_version", "created"]
+    blocks.table_with_download(shown[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    st.caption("Read: probed and left out. The id of a run is the sha256 of its configuration; equal ids mean equal bytes.")
+
+
+def left_out_text(words: str | None) -> str:
+    """ "12 object is several tokens, 3 duplicate" from the stored counts."""
+    counts = json.loads(words) if isinstance(words, str) and words else {}
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items())) or "none"
+
+
+def draw_citations() -> None:
+    """BibTeX of this software, and of the papers behind it."""
+    st.markdown("Cite this software together with the papers whose methods you use.")
+    st.code(SOFTWARE.bibtex, language="latex", wrap_lines=True)
+    for reference in PAPERS:
+        with st.expander(escape(reference.title)):
+            st.markdown(escape(reference.role))
+            st.code(reference.bibtex, language="latex", wrap_lines=True)
+
+
+view = page.open_page("methods", "Methods", "What does this word mean?", needs_results=False)
+with selection.open_tab("methods_tab", TABS, view.page) as tab:
+    if tab == "glossary":
+        draw_glossary(view)
+    elif tab == "metrics":
+        draw_metrics(view)
+    elif tab == "data":
+        draw_data(view)
+    elif tab == "models":
+        draw_models(view)
+    elif tab == "runs":
+        draw_runs(view)
+    elif tab == "differences":
+        st.markdown(DIFFERENCES)
+    else:
+        draw_citations()
+page.end(view)

@@ -40,8 +40,8 @@ HEAD_METRICS = (
         -1.0,
         1.0,
         "neither",
-        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over facts; and the same "
-        "for P@k minus the swapped subject, so that answers that do not depend on the subject do not count; cues in the subject's name "
+        "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over facts. The same for "
+        "P@k minus the swapped subject leaves out answers that do not depend on the subject; cues in the subject's name "
         "still count. The choice of the head changes a conclusion if the 95 % intervals of two kinds of heads do not overlap, and one of "
         "them leaves out 0 where the other does not, or on the other side.",
         "as for the two shares",

@@ -1,5 +1,6 @@
 """The record that describes a quantity."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +16,7 @@ class Metric:
         low: smallest possible value; None if there is none.
         high: largest possible value; None if there is none.
         better: the better direction; ``neither`` if no direction is better.
-        definition: one or two sentences.
+        definition: its first sentence says what it is; intervals, tests and exceptions follow.
         ties: how equal scores are handled.
         empty: the value if there is nothing to count.
         source: the paper that defines it, and where we differ from it.
@@ -33,3 +34,8 @@ class Metric:
     empty: str
     source: str
     computed_in: str
+
+    @property
+    def meaning(self) -> str:
+        """The first sentence of the definition, without its full stop."""
+        return re.split(r"\. (?=[A-Z])", self.definition)[0].rstrip(".")

@@ -227,8 +227,8 @@ _ALL = (
         0.0,
         None,
         "neither",
-        "Over the facts that the last layer misses with both prompts (own and swapped subject): the number with rank <= k at some inner "
-        "layer 1..L-1 with the own subject, compared with the number for the swapped subject; exact McNemar on these pairs. "
+        "Facts that only an inner layer 1..L-1 finds, with the own subject, against those that it finds with a swapped one. "
+        "Counted over the facts that the last layer misses with both; exact McNemar on these pairs. "
         "Only the difference comes from the subject; the rest is what a union over layers finds by chance.",
         _TIES,
         "undefined if no swapped subject is measured, or if only the last layer is stored",
@@ -285,8 +285,8 @@ _ALL = (
         0.0,
         1.0,
         "lower",
-        "Share of relations in which some inner layer is above the last by at least 2 points with p <= 0.05 in exact McNemar's test, "
-        "adjusted by Benjamini and Hochberg over all relations and inner layers of the run; the size of that family is stated.",
+        "Share of relations in which some inner layer is above the last by at least 2 points with p <= 0.05 in exact McNemar's test. "
+        "Adjusted by Benjamini and Hochberg over all relations and inner layers of the run; the size of that family is stated.",
         "a fact that both layers know, or neither, has no influence",
         "undefined for fewer than two relations; a relation without facts is left out of the family",
         "ours; not in the paper",

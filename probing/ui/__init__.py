@@ -4,9 +4,6 @@ import pkgutil
 from importlib import import_module
 
 from probing.ui import choices
-from probing.ui.methods import selection as _methods
-
-_DECLARED = (_methods,)
 
 for _module in pkgutil.iter_modules(choices.__path__, f"{choices.__name__}."):
     import_module(_module.name)

@@ -1,30 +1,41 @@
-"""The search of the Methods page."""
+"""The glossary of the page of methods, and its other tabs."""
 
-from probing.core.glossary.terms import glossary
+import re
+
+import pytest
+
+from probing.core.glossary.terms import anchor, glossary
 from probing.core.metrics import METRICS
-from probing.ui.methods.search import Entry, found
-from probing.ui.widgets.markdown import Markdown
-from tests.pages.conftest import words
-
-TABS = 5
+from probing.ui.choices.methods import TABS
 
 
-def shown(app) -> list[str]:
-    """The kinds of the entries that a search shows."""
-    return [one.value for one in app.main.caption]
+def targets(app) -> list[str]:
+    """The link targets of the entries that are shown."""
+    bodies = [one.proto.body for one in app.get("html")]
+    return [target for body in bodies for target in re.findall(r'<p id="([^"]+)"', body)]
 
 
-def test_a_run_is_found_by_its_id_and_an_emptied_search_shows_the_tabs_again(visit):
-    tables = visit("methods", query={"methods_tab": "data"}).dataframe
-    run = next(table.value["run_id"].iloc[0] for table in tables if "run_id" in table.value)
-    app = visit("methods", query={"methods_search": run})
-    assert shown(app) == ["provenance"] and run in words(app)
-    app.text_input(key="methods.methods_search").set_value("").run()
-    assert len(app.tabs) == TABS and "methods_search" not in app.query_params
+def test_every_term_has_a_link_target_of_its_own_and_a_search_shows_those_with_its_words(visit):
+    app = visit("methods")
+    assert sorted(targets(app)) == sorted({anchor(name) for name in glossary()}) and len(targets(app)) == len(glossary())
+    app.text_input(key="methods.methods_search").set_value("swapped subject").run()
+    assert "swapped-subject" in targets(app) and len(targets(app)) < 20
+    assert app.query_params["methods_search"] in ("swapped subject", ["swapped subject"])
+    app.text_input(key="methods.methods_search").set_value("no such word").run()
+    assert not targets(app) and app.info
 
 
-def test_an_entry_of_that_name_comes_first_then_those_with_the_words_in_their_titles():
-    texts = {"rank": "a place", "head": "gives a **rank**", "rank among answers": "another", "fact": "no such word"}
-    all_entries = [Entry("term", title, Markdown(text)) for title, text in texts.items()]
-    assert [one.title for one in found(all_entries, "rank")] == ["rank", "rank among answers", "head"]
+def test_an_entry_is_the_first_sentence_of_a_definition_and_none_is_long():
     assert glossary()["rank"].meaning == METRICS["gold_rank"].definition.rstrip(".")
+    assert all(len(one.meaning.split()) <= 55 for one in glossary().values())
+
+
+@pytest.mark.parametrize("store", ["one model", "empty"])
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_opens_and_metrics_and_runs_are_tables(visit, store, tab):
+    app = visit("methods", store, {"methods_tab": tab})
+    assert not app.exception
+    if tab == "metrics":
+        assert list(app.dataframe[0].value["name"]) == list(METRICS)
+    if tab == "runs" and store == "one model":
+        assert "run_id" in app.dataframe[0].value and any("data fingerprint" in one.value for one in app.markdown)

@@ -97,7 +97,7 @@ def test_every_claim_is_a_tile_with_a_verdict_and_the_sentence_counts_them(see, 
     (sentence,) = [one for one in plain(app).split("\n") if "claims" in one and "unpublished" in one]
     hold, n, fail, rest = numbers_in(sentence)
     assert n == len(claims) == hold + fail + rest
-    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Cannot be judged ·")) == (hold, fail, rest)
+    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Undecided ·")) == (hold, fail, rest)
     assert bool(app.main.code) != stored
 
 

@@ -15,6 +15,7 @@ from probing.reports.report import Filter, Report, Reports
 from probing.reports.reproduction import judge as judging
 from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, Interval, Subject, apart, claims_frame, judge, share, verdict
 from probing.reports.reproduction.papers import PAPERS
+from probing.reports.reproduction.tiles import SHORT, SHOWN_ON, counts, tiles
 from probing.store.opening import open_database
 from probing.ui.frame.navigation import PAGES
 from tests.shipped import SNAPSHOT
@@ -237,8 +238,19 @@ def test_every_shipped_claim_names_what_there_is(name):
         judged = paper.judge(db, found.ours)
     claims = [one.claim for one in judged]
     assert {claim.shown.table for claim in claims} <= {"", *found.tables}
-    assert {claim.shown.page for claim in claims} <= {"", *(page for page, *_ in PAGES.values())}
+    pages = {SHOWN_ON.get(claim.shown.page, claim.shown.page) for claim in claims}
+    assert pages <= {"", *(page for page, *_ in PAGES.values())}
+    assert {claim.name for claim in claims} <= set(SHORT)
     published = paper.numbers
     of_paper = {one.name for one in getattr(published, "models", ())} | {one.objective for one in getattr(published, "tuned", ())}
     rows = [rows for claim in claims if claim.check for one in claim.check.comparisons() for rows in (one.first, one.second or {})]
     assert {row[column] for row in rows for column in ("model", "base") if column in row} <= {"base", *of_paper}
+
+
+def test_a_tile_says_both_sides_and_why_a_claim_is_undecided(planted, monkeypatch):
+    monkeypatch.setitem(SHORT, "a claim", SHORT["models agree early"])
+    failed = planted(first={"model": "base", "probe_set": "trex"}, second={"model": "TUNED", "probe_set": "trex"}, where={"layer": 12})
+    undecided = planted(for_each={"model": ("TUNED", "GUESSER")}, where={"probe_set": "trex", "layer": 12})
+    table = tiles([failed, undecided])
+    assert list(table["verdict"]) == [FAILS, "undecided"] and counts(table) == (0, 1, 1)
+    assert "GUESSER" in table["reason"][1] and "1 holds" in table["reason"][1] and "TUNED" in table["here"][1]

@@ -34,7 +34,15 @@ TERMS: tuple[Term, ...] = (
     Term("fact", "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills", _PETRONI),
     Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _PETRONI, ("answers rightly",)),
     Term("relation", "a kind of fact, such as “capital of”", _PETRONI),
-    Term("decoding head", "turns a hidden state into a distribution over the vocabulary", _WALLAT),
+    Term(
+        "decoding head",
+        "turns a hidden state into a distribution over the vocabulary; trained ones learn masked words of WikiText, never the facts",
+        _WALLAT,
+        ("head kind",),
+    ),
+    Term("full head", "a head per layer, with a vocabulary matrix of its own", _WALLAT),
+    Term("tied head", "a head per layer that shares the pre-trained vocabulary matrix", "ours"),
+    Term("least-squares head", "the pre-trained head on top of the affine map from the layer to the last, in closed form", "ours"),
     Term("logit lens", "the pre-trained head on every layer, without training", "nostalgebraist 2020"),
     Term(
         "tuned lens",
@@ -76,7 +84,8 @@ TERMS: tuple[Term, ...] = (
     Term("control", "a model trained further on the base's own text, without a task", "ours"),
     Term(
         "exposure",
-        "whether the model's training text holds a fact: stated, evidence, unseen, held out, or unknown",
+        "whether the training text holds a fact: stated in so many words, evidence (subject and answer in one sentence), unseen, held out "
+        "on purpose, held out in part (its evidence names it in another form), or unknown",
         "ours",
     ),
     Term("comes back", "a lost fact is right again by some way; guesses can be, too", "ours"),
@@ -102,9 +111,7 @@ _FORMS = {"majority answer": ("commonest answer", "most frequent answer"), "line
 @cache
 def glossary() -> dict[str, Term]:
     """Name -> term: ``TERMS``, then every other quantity of ``METRICS`` by its label; a label of several quantities is a term."""
-    quantities = (
-        Term(one.label, one.definition.rstrip("."), one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values()
-    )
+    quantities = (Term(one.label, one.meaning, one.source.rstrip("."), _FORMS.get(one.label, ())) for one in METRICS.values())
     return {one.name: one for one in quantities} | {one.name: one for one in TERMS}
 
 
@@ -113,6 +120,11 @@ def found_in(text: str) -> list[Term]:
     named, pattern = _pattern()
     found = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}
     return [glossary()[name] for name in found][:MOST]
+
+
+def anchor(name: str) -> str:
+    """The link target of a term on the page of methods."""
+    return re.sub(r"\W+", "-", name.lower()).strip("-")
 
 
 @cache

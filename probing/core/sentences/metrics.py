@@ -30,8 +30,8 @@ SENTENCE_METRICS = (
     ),
     Metric(
         "sentence_change", "change of accuracy", "difference of shares", -1.0, 1.0, "neither",
-        "Accuracy of the fine-tuned model's own probe minus that of its base's, on the same test sentences, with Newcombe's 95 % "
-        "interval of a paired difference. p is exact McNemar's; q adjusts it by Benjamini and Hochberg over all layers, poolings "
+        "Accuracy of the fine-tuned model's own probe minus that of its base's, on the same test sentences. With Newcombe's 95 % "
+        "interval of a paired difference; p is exact McNemar's; q adjusts it by Benjamini and Hochberg over all layers, poolings "
         "and tasks of the model.",
         "0 if both label the same sentences correctly", "undefined without test sentences",
         f"{_MOSBACH}, Figures 4 and 5; tests and intervals are ours", f"{_NUMBERS}.change",
@@ -45,14 +45,15 @@ SENTENCE_METRICS = (
     ),
     Metric(
         "sentence_fate", "where a property is read after fine-tuning", "fate", None, None, "neither",
-        "Fate of a property that a layer of the base had, the first whose probe holds: as before (the base's probe, unchanged); same "
-        "layer, new reader (the fine-tuned model's own linear or neural probe); other layer or token (its own probe of the mean of the "
-        "tokens, or of its best layer). Each probe is compared with the base's own probe of the same task, layer and pooling, on the "
-        "same test sentences. It holds if Newcombe's 95 % interval of the paired difference of the two accuracies lies above -2 points "
-        "and the probe is above its majority; it has lost if it does not hold and the interval lies below 0; otherwise it cannot be "
-        "decided. If none holds, the fate is not found if all have lost, and undecided if not. Layers and kinds of probe are chosen on "
-        "the development part. To compare two probes that disagree on a share of the sentences takes 9,604 times that share: half the "
-        "interval is 2 points then. Only cells in which the base is above its majority count.",
+        "Where a property that a layer of the base had is read afterwards: as before, by a new reader of the same layer, at another "
+        "layer or token, or nowhere. The first whose probe holds: the base's probe, unchanged; the fine-tuned model's own linear or "
+        "neural probe; its own probe of the mean of the tokens, or of its best layer. Each probe is compared with the base's own probe "
+        "of the same task, layer and pooling, on the same test sentences. It holds if Newcombe's 95 % interval of the paired difference "
+        "of the two accuracies lies above -2 points and the probe is above its majority; it has lost if it does not hold and the "
+        "interval lies below 0; otherwise it cannot be decided. If none holds, the fate is not found if all have lost, and undecided if "
+        "not. Layers and kinds of probe are chosen on the development part. To compare two probes that disagree on a share of the "
+        "sentences takes 9,604 times that share: half the interval is 2 points then. Only cells in which the base is above its majority "
+        "count.",
         "an interval that ends exactly at -2 points does not hold",
         "undefined if a probe was not trained, or its predictions were not stored",
         f"ours; answers the question of {_MOSBACH}, section 5.3", f"{_FATES}.property_fate",

@@ -12,7 +12,7 @@ from probing.reports.reproduction.judge import FAILS, HOLDS, UNSURE, UNTESTED, J
 #: What a tile says of a claim.
 TILE = ("claim", "paper", "here", "verdict", "reason")
 #: The verdict of a claim that neither holds nor fails.
-OPEN = "cannot be judged"
+OPEN = "undecided"
 _DRAWN = "drawn, no number"
 #: Verdict on a comparison -> its word after a count of one, and of several.
 _COUNTED = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNSURE: ("within chance", "within chance")}

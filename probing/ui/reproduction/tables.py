@@ -177,13 +177,14 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             | {"why": "remark"},
             "Means over the lower and the upper half of the layers, with the widest 95 % interval. not read: six cells of uncertain order.",
             _changes,
-            390,
+            320,
         ),
         Table(
             "settings",
             "Table 3: settings of fine-tuning",
             {},
             "Ours are the defaults of finetune; an empty cell is a setting that it does not have.",
+            height=250,
         ),
         Table(
             "data",

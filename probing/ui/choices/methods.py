@@ -1,14 +1,16 @@
-"""The selection of the page of methods and data."""
+"""What is chosen on the page of methods."""
 
 from dataclasses import dataclass
 
 from probing.ui.frame.selection import declared, one_of
 
-#: Parts of the page by their names in links -> labels of their tabs.
+#: Parts of the page by their names in links -> titles of their tabs.
 TABS = {
-    "definitions": "Definitions",
-    "yardsticks": "Yardsticks",
-    "data": "Data, models and licences",
+    "glossary": "Glossary",
+    "metrics": "Metrics",
+    "data": "Data and licences",
+    "models": "Models",
+    "runs": "Runs",
     "differences": "Differences from the papers",
     "cite": "Cite",
 }
@@ -20,7 +22,7 @@ class MethodsSelection:
     """The page's own choices.
 
     Attributes:
-        methods_search: the words that the shown entries have; empty shows the tabs.
+        methods_search: the words that the shown entries of the glossary have; empty shows all.
         methods_tab: the tab that is open.
     """
 
