@@ -230,6 +230,8 @@ titles = {name: title for name, title in titles.items() if name != "space" or re
 with selection.open_tab("own_tab", titles, view.page) as tab:
     if found is not None and tab in ("facts", "curve", "ways"):
         if tab == "facts":
+            if run is not None and run.status != background.DONE:
+                run_state.draw(run, may_act=refused is None)
             facts(shown, found, rows, own=run is not None)
         elif tab == "curve":
             curve(shown, found, run)

@@ -88,6 +88,21 @@ def test_what_separates_cells_and_which_column_is_which_are_guessed_and_said(con
     assert (bool(fact.subject), fact.relation) == ("subject =" in said, "facts")
 
 
+@pytest.mark.parametrize(
+    "heads",
+    [
+        "Frage;Antwort;Subjekt;Beziehung",
+        "question\tréponse\tsujet\tprédicat",
+        "pregunta;respuesta;sujeto;relación",
+        "QUESTION;re\u0301ponse;Sujet;relation",
+    ],
+)
+def test_headings_may_be_german_french_or_spanish_with_accents_in_either_form(heads):
+    sign = "\t" if "\t" in heads else ";"
+    (fact,) = own_facts(f"{heads}\n" + sign.join((PROMPT, "Philadelphia", "Rocky Balboa", "birth")), "my.txt").facts
+    assert (fact.prompt, fact.object, fact.subject, fact.relation) == (PROMPT, "Philadelphia", "Rocky Balboa", "birth")
+
+
 def test_two_facts_without_a_subject_are_told_apart_by_their_prompts():
     found = own_facts("question;answer\nOne is [MASK].;red\nTwo is [MASK].;red\nTwo is [MASK].;red\n", "my.csv")
     assert len(found.facts) == 2 and found.left_out == {DUPLICATE: 1}

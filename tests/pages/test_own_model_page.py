@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 
+import pandas as pd
 import pytest
 import streamlit as st
 
@@ -12,15 +13,17 @@ from probing.core.files.locks import exclusive_lock
 from probing.core.own_model import background
 from probing.core.own_model.wish import Wish
 from probing.core.provenance import canonical_json
-from probing.reports.own_model.result import result_of
+from probing.figures.own_model import fact_table
+from probing.reports.own_model.result import fact_rows, result_of
 from probing.reports.own_model.side_by_side import side_by_side
 from probing.store.opening import open_database
 from tests.models.tiny_models import save
-from tests.pages.conftest import opening, plain
+from tests.pages.conftest import numbers_in, opening, plain
 from tests.store.planted import PlantedRun, plant_runs
 
 MINE = "support-bert"
 PASTED = "question;answer\nThe capital of France is [MASK].;Paris\nParis has no gap.;Paris\n"
+NEW = {"own_tab": "new"}
 
 
 @pytest.fixture
@@ -38,21 +41,39 @@ def commands(app) -> list[str]:
     return [line for block in app.main.code for line in block.value.splitlines() if line.startswith("python -m probing")]
 
 
-def test_an_empty_page_shows_the_fields_and_no_result(visit):
+def test_without_a_run_the_page_shows_a_finished_sample_of_ours(visit):
     app = visit("own_model", "empty")
+    assert not app.exception and "finished-sample" in plain(app).replace(" ", "-")
+    assert [float(one) for one in numbers_in(app.main.markdown[0].value)][:3] == [6, 3, 2]
+    (table,) = [one.proto.body for one in app.get("html") if "own-facts" in one.proto.body]
+    assert table.count("<tr>") == 13 and table.index("lost") < table.index("gained") < table.index("kept")
+    assert "known at layers 5, 6, 7, 8" in table and "href" not in table
+    assert not [one for one in app.button if one.key == "own_model.run"]
+
+
+def test_the_empty_form_says_what_it_needs(visit):
+    app = visit("own_model", "empty", NEW)
     assert not app.exception and "Name a model and give facts" in plain(app)
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
+def test_answers_of_several_word_pieces_are_named_before_the_run(visit):
+    app = visit("own_model", "empty", {**NEW, "my_model": "nesia-mini-ner-conll"})
+    facts = "Frage;Antwort\nParis liegt in [MASK].;france\nI love [MASK].;New York\nTango is from [MASK].;Buenos Aires\n"
+    app.text_area(key="own_model.pasted").set_value(facts).run()
+    said = plain(app)
+    assert not app.exception and "1 fact can be asked. 2 left out: answers of several word pieces (New York, Buenos Aires)" in said
+
+
 def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_shown(visit, mine, tmp_path):
-    app = filled_in(visit("own_model", "empty"), mine, "nesia-mini")
+    app = filled_in(visit("own_model", "empty", NEW), mine, "nesia-mini")
     assert not app.exception
     said = plain(app)
     assert f"{MINE}: bert, 3 layers of 16" in said and "nesia-mini: bert, 8 layers of 192" in said
     assert "does not fit the base" in said and app.button(key="own_model.run").disabled
     app = filled_in(app, mine, save("bert", tmp_path / "models" / "base"))
     said = plain(app)
-    assert "semicolons" in said and "2 facts read, 1 can be asked" in said and "small set" in said and "Expected time: about" in said
+    assert "semicolons" in said and "1 fact can be asked. 1 left out: not exactly one mask" in said and "Takes about" in said
     shown = commands(app)
     assert [line.split()[3] for line in shown] == ["probe", "probe"] and all("logit_lens" in line for line in shown)
     assert not app.button(key="own_model.run").disabled
@@ -60,13 +81,13 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
 
 def test_a_folder_that_is_no_model_is_said_and_nothing_can_be_run(visit, tmp_path):
     (tmp_path / "nothing").mkdir()
-    app = filled_in(visit("own_model", "empty"), tmp_path / "nothing")
+    app = filled_in(visit("own_model", "empty", NEW), tmp_path / "nothing")
     assert not app.exception and "has no config.json" in plain(app) and app.button(key="own_model.run").disabled
 
 
 def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, mine, monkeypatch):
     monkeypatch.setenv("PROBING_PUBLIC", "1")
-    app = filled_in(visit("own_model", "empty"), mine)
+    app = filled_in(visit("own_model", "empty", NEW), mine)
     assert not app.exception
     said = plain(app)
     assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 1
@@ -76,14 +97,14 @@ def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, 
 def test_a_server_that_others_can_reach_starts_no_runs(visit, mine, monkeypatch):
     before = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else before(name))
-    app = filled_in(visit("own_model", "empty"), mine)
+    app = filled_in(visit("own_model", "empty", NEW), mine)
     assert "can be reached from other machines" in plain(app) and not [one for one in app.button if one.key == "own_model.run"]
 
 
 def test_the_button_starts_the_very_run_whose_commands_are_shown(visit, mine, monkeypatch):
     started = []
     monkeypatch.setattr(background, "start", started.append)
-    app = filled_in(visit("own_model", "empty"), mine)
+    app = filled_in(visit("own_model", "empty", NEW), mine)
     shown = commands(app)
     app.button(key="own_model.run").click().run()
     assert not app.exception
@@ -112,7 +133,7 @@ def probed(tmp_path, monkeypatch):
 
 def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refused(visit, mine):
     content = PASTED.replace("Paris", "London").encode()
-    app = visit("own_model", "empty", run=False)
+    app = visit("own_model", "empty", NEW, run=False)
     other = background.prepare(Wish(model="m", facts="f", called="my-facts"), content, ".csv")
     app = filled_in(app.run(), mine)
     assert not app.exception and app.text_input(key="own_model.called.my-facts.txt").value == "my-facts-2"
@@ -120,13 +141,6 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
     app = app.text_input(key="own_model.called.my-facts.txt").set_value("my-facts").run()
     assert not app.exception and f"The run {other.id} asked other facts under the name my" in plain(app).replace("`", "")
     assert not [one for one in app.button if one.key == "own_model.run"]
-
-
-def test_a_chosen_run_comes_before_the_form(probed):
-    look, _ = probed
-    (run,) = background.own_runs()
-    assert [one.value for one in look("own_model").main.header][:2] == ["Model and base", "Facts"]
-    assert [one.value for one in look("own_model", my_run=run.id).main.header][:2] == ["Run", "Result"]
 
 
 def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
@@ -147,29 +161,38 @@ def _known(found, column: str) -> int:
     return round(found.layers[column].iloc[-1] * 2)
 
 
-def test_a_small_set_is_shown_fact_by_fact_and_gets_no_verdict(probed):
+def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(probed):
     look, snapshot = probed
     app = look("own_model")
     assert not app.exception and not app.warning
-    said = plain(app)
-    assert "These are 2 facts, fewer than 50" in said and "draw no conclusion" in said
-    assert "95 % interval" not in "".join(line for line in said.split("\n") if "At the last layer" in line)
     with open_database(snapshot) as db:
         found = result_of(db, MINE, "support")
-    assert (
-        found.answer[0]
-        == f"At the last layer nesia-mini knows {_known(found, 'base_value')} of 2 facts and {MINE} {_known(found, 'value')}."
-    )
-    assert found.small and found.base == "nesia-mini" and found.n == 2 and len(found.changed) == 2
+        rows = fact_rows(db, found)
+        alone = fact_rows(db, result_of(db, "nesia-mini", "support"))
+    assert "draw no conclusion" in found.answer[-1] and f"knows {_known(found, 'base_value')} of 2 facts" in found.answer[0]
+    assert found.small and found.base == "nesia-mini" and found.n == 2 == len(found.changed) == len(rows) == len(alone)
     counts = found.changed["part"].value_counts()
-    lost, gained = int(counts.get("lost", 0)), int(counts.get("gained", 0))
-    assert f"{MINE} lost {lost} that nesia-mini knows and gained {gained}" in said
+    assert numbers_in(app.main.markdown[0].value) == [int(counts.get(part, 0)) for part in ("kept", "lost", "gained")]
+    assert [ranks[-1] for ranks in rows["ranks"]] == list(found.changed.set_index("fact_id").loc[rows["fact_id"], "rank"])
+    (table,) = [one.proto.body for one in app.get("html") if "own-facts" in one.proto.body]
+    assert all(f"fact={fact}" in table for fact in rows["fact_id"]) and f"model={MINE}" in table
     pages = {one.proto.page for one in app.main.get("page_link")}
     assert {"Layers", "Facts", "Compare_models"} <= pages
-    part = found.changed["part"].iloc[0]
-    app.button_group(key="own_model.my_part").set_value(part).run()
-    table = next(one.value for one in app.dataframe if "model: rank" in one.value.columns)
-    assert set(table["fact"]) == set(found.changed.loc[found.changed["part"] == part, "prompt"])
+
+
+def test_the_table_escapes_what_models_and_facts_say():
+    row = {
+        "part": "lost",
+        "prompt": "<i>a</i>",
+        "object": "<b>",
+        "base_ranks": [9, 1, 2],
+        "ranks": [9, 2, 1],
+        "answer": "<s>",
+        "fact_id": "f",
+    }
+    table = fact_table(pd.DataFrame([row]), base="<base>", model="m", k=1, links={"f": "Facts?a=1&b=2"})
+    assert "&lt;i&gt;a&lt;/i&gt;" in table and "<b>&lt;b&gt;</b>" in table and "&lt;base&gt;" in table and "a=1&amp;b=2" in table
+    assert 'aria-label="known at layers 1"' in table and 'aria-label="known at layers 2"' in table
 
 
 def test_the_report_is_one_html_page_that_escapes_what_models_and_facts_say(probed):
@@ -206,15 +229,15 @@ def test_a_run_at_work_shows_its_step_and_can_be_cancelled_and_none_other_be_sta
         assert not app.exception and app.button(key="own_model.cancel")
         (bar,) = app.get("progress")
         assert bar.proto.value == 75 and "Step 2 of 2" in bar.proto.text
-        app = filled_in(app, "nesia-mini")
-        assert app.button(key="own_model.run").disabled
+        app = filled_in(look("own_model", own_tab="new"), "nesia-mini")
+        assert app.button(key="own_model.run").disabled and app.button(key="own_model.cancel")
 
 
 def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops_it(visit, mine, tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(background, "start", started.append)
     base, other = (str(save("bert", tmp_path / "models" / name)) for name in ("base", "other"))
-    app = visit("own_model", "empty", {"my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]})
+    app = visit("own_model", "empty", {**NEW, "my_model": str(mine), "my_base": base, "my_others": [other, "nesia-mini"]})
     app.text_area(key="own_model.pasted").set_value(PASTED).run()
     assert not app.exception and "does not fit the base" in plain(app) and app.button(key="own_model.run").disabled
     app.multiselect(key="own_model.my_others").set_value([other]).run()
@@ -248,7 +271,7 @@ def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_t
         f"{one.subject},{one.relation},{one.object},{prompt}\n" for one in FACTS for prompt in (one.prompt, f"no gap in {one.subject}")
     )
     background.prepare(Wish(model=MINE, base="nesia-mini", facts="f", called="support", name=MINE), content.encode(), ".csv")
-    app = look("own_model")
+    app = look("own_model", own_tab="curve")
     assert not app.exception
     (table,) = [one.value for one in app.dataframe if {"trex", "left_out"} <= set(one.value.columns)]
     with open_database(snapshot) as db:
@@ -264,12 +287,12 @@ def test_all_models_on_the_same_facts_are_next_to_each_other_and_to_t_rex_with_t
 
 def test_a_model_is_deleted_after_a_confirmation_and_only_by_who_sits_at_the_machine(visit, tmp_path, monkeypatch):
     folder = save("bert", tmp_path / "cache" / "models" / "mine")
-    app = visit("own_model", "empty", {"my_space": "model"})
+    app = visit("own_model", "empty", {"my_space": "model", "own_tab": "space"})
     assert not app.exception and "mine" in app.selectbox(key="own_model.space.model").options
     app.selectbox(key="own_model.space.model").set_value("mine").run()
     assert folder.is_dir() and "cannot be undone" in plain(app)
     app.button(key="own_model.space.delete").click().run()
     assert not app.exception and not folder.exists()
     monkeypatch.setenv("PROBING_PUBLIC", "1")
-    public = visit("own_model", "empty", {"my_space": "model"})
+    public = visit("own_model", "empty", {"my_space": "model", "own_tab": "space"})
     assert not public.exception and not [one for one in public.button if str(one.key).startswith("own_model.space")]

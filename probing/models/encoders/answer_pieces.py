@@ -1,5 +1,6 @@
 """Which facts a model cannot be asked, by its tokenizer alone: no weights are read."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def one_piece_only(facts: FactSet, model: str, base: str = "") -> FactSet:
     def reason(fact: Fact) -> str | None:
         return SEVERAL_TOKENS if id(fact) in several else None
 
-    return restrict(facts, reason)
+    return replace(restrict(facts, reason), said=facts.said)
 
 
 def _located(location: str, hub_id: str, revision: str) -> Located:

@@ -130,7 +130,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
         blocks.problem(error)
         return Named(text, text)
     where = (
-        filled("{size} on this machine", size=in_bytes(model.file_bytes))
+        filled("{size} on this machine", size=in_bytes(model.file_bytes) if model.file_bytes else "its files are")
         if here
         else filled("to be downloaded: {size}", size=in_bytes(size) if size else "size unknown")
     )
