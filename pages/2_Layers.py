@@ -1,7 +1,7 @@
 """Layers: where in a model knowledge appears, for which relations, and whether that depends on how a layer is read."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -195,13 +195,16 @@ def point_fields(view: View, run: pd.Series, layer: int) -> dict[str, Any]:
 
 
 @st.fragment
-def facts_menu(label: str, names: Mapping[str, str], layers: Sequence[int], key: str, draw: Callable[[str, int], object]) -> None:
+def facts_menu(
+    label: str, names: Mapping[str, str], points: pd.DataFrame, column: str, key: str, draw: Callable[[str, int], object]
+) -> None:
     """A button with a choice of a line or relation, and of a layer, and the link to its facts, for those who use no mouse.
 
     Args:
         label: of the choice.
         names: value -> its words.
-        layers: from the first to the last.
+        points: ``layer`` and the column of the values.
+        column: name of that column.
         key: of the widgets.
         draw: draws the link for a value and a layer.
     """
@@ -209,6 +212,7 @@ def facts_menu(label: str, names: Mapping[str, str], layers: Sequence[int], key:
     if place.open:
         with place:
             name = st.selectbox(escape(label), list(names), format_func=names.__getitem__, key=f"{key}.name")
+            layers = sorted(int(layer) for layer in points.loc[points[column] == name, "layer"].unique())
             layer = st.selectbox("Known at layer", layers, index=len(layers) - 1, key=f"{key}.layer")
             draw(name, layer)
 
@@ -226,7 +230,7 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
         hits = view.read(count_facts, run_id, layer_rank=rank, exposures=view.exposures, answer_in_subject=view.in_subject)
         facts_link.link(view, filled("Open {hits:,} facts", hits=hits), **point_fields(view, runs.loc[run_id], layer))
 
-    facts_menu("Line", names, sorted(int(layer) for layer in table["layer"].unique()), "layers.point", draw)
+    facts_menu("Line", names, table, "run_id", "layers.point", draw)
 
 
 def base_run(view: View) -> pd.Series | None:
@@ -263,8 +267,7 @@ def relation_menu(view: View, points: pd.DataFrame) -> None:
             words = filled("Open {hits:,} of {n:,} facts", hits=hits_of(float(cell["value"].iloc[0]), n), n=n)
             facts_link.link(view, words, relation=relation, at_layer=layer, at_rank=view.chosen.k)
 
-    layers = sorted(int(layer) for layer in points["layer"].unique())
-    facts_menu("Relation", dict(zip(rows["relation"], rows["label"], strict=True)), layers, "layers.cell", draw)
+    facts_menu("Relation", dict(zip(rows["relation"], rows["label"], strict=True)), points, "relation", "layers.cell", draw)
 
 
 def open_relation(view: View, point: list) -> None:
@@ -361,7 +364,7 @@ def draw_models(view: View) -> None:
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
         key=key,
-        height=38 + 35 * min(len(wide), 5),
+        height=38 + 35 * min(len(wide), 4),
         on_select=picked,
         selection_mode="single-row",
         column_order=["model", "last_layer", "total", *(f"n P@{k}" for k in RANKS), "lost", "majority", "swapped_last", "early_exit",
@@ -413,7 +416,7 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", (run["run_id"],)),
         name="relation-forgetting",
         key=key,
-        height=38 + 35 * min(len(shown), 5),
+        height=38 + 35 * min(len(shown), 4),
         on_select=picked,
         selection_mode="single-row",
         column_order=[*first, *(name for name in shown if name not in first)],

@@ -77,7 +77,7 @@ def layer_curve(
     lines = points["run_id"].nunique()
     legend = lines > end_labels.MAX_LABELS * rows
     # On a phone the legend has one line per series.
-    height = _PANEL * rows + 60 if panels else 400 + (14 * (lines - 3) if legend else 0)
+    height = _PANEL * rows + 60 if panels else 380 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
         rows=rows,
         cols=1,

@@ -160,7 +160,7 @@ def relation_map(
         hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    theme.apply(figure, height=138 + _ROW * max(len(rows), 4))
+    theme.apply(figure, height=122 + _ROW * max(len(rows), 4))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
