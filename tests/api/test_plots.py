@@ -46,7 +46,7 @@ def content(figure) -> tuple:
     [
         ("layer_curves", "layer-curves", {}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
-        ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
+        ("grammar", "grammar-curves", {"layerwise": "at", "unseen": "1"}),
         ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),
         ("fine_tuning", "fine-tuning-layers", {"changed_model": SST_2.name, "k": "10"}),
         ("forgetting", "forgetting-outcome", {}),

@@ -7,7 +7,7 @@ from tests.fine_tuning_planted import plant_everything, plant_facts
 from tests.pages.conftest import line_with, numbers_in, opening, visited
 from tests.pages.every_tab import EveryTab, links_to_tabs, whole
 from tests.pages.planted_family import FATES, charts
-from tests.pages.test_pipeline_page import said, table_of
+from tests.pages.test_grammar_page import said, table_of
 from tests.planted_relatives import BASE, COLA, CONTROL, SEED_2, SST_2
 from tests.sentences_planted import RUNS, plant_sentence_runs
 from tests.store.planted import plant_runs

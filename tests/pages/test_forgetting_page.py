@@ -12,7 +12,7 @@ from tests.fine_tuning_planted import plant_facts
 from tests.pages.conftest import opening, visited
 from tests.pages.every_tab import whole
 from tests.pages.planted_family import charts
-from tests.pages.test_pipeline_page import said
+from tests.pages.test_grammar_page import said
 from tests.planted_relatives import COLA, CONTROL, SST_2
 
 SECTIONS = ["Each way next to its yardsticks", "Where facts were lost, and come back", "The lost facts"]

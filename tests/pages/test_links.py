@@ -20,8 +20,8 @@ STORES: dict[Callable, tuple[str, ...]] = {
     lambda folder: plant_runs(folder, VARIANTS["several"]): (
         "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
     ),
-    plant_edge_runs: ("grammar", "edge_sentences"),
-    plant_everything: ("sentence_probes", "fine_tuning", "papers"),
+    plant_edge_runs: ("grammar",),
+    plant_everything: ("fine_tuning", "papers"),
     plant_forgetting: ("forgetting",),
 }  # fmt: skip
 #: Choices that no widget of a first visit offers, as a link has them.

@@ -12,7 +12,7 @@ from tests.pages.every_tab import links_to_tabs
 from tests.store.planted import PlantedRun, plant_runs
 
 #: Pages without a multiselect of this store's models or facts.
-WITHOUT = ("papers", "methods", "grammar", "edge_sentences", "sentence_probes", "fine_tuning", "forgetting")
+WITHOUT = ("papers", "methods", "grammar", "fine_tuning", "forgetting")
 MODELS = ("base", *(f"tuned-{n}" for n in range(7)))
 
 

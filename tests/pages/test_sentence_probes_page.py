@@ -10,7 +10,7 @@ from probing.ui.sentence_probes import words as found_words
 from tests.models.tiny_models import save
 from tests.pages.conftest import line_with, numbers_in, opening, words
 from tests.pages.planted_family import charts
-from tests.pages.test_pipeline_page import numbers, said, table_of, traces
+from tests.pages.test_grammar_page import numbers, said, table_of, traces
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, LAYERS, SEED_2, SEED_3
 from tests.sentences_planted import (
     BIGRAM,
