@@ -253,7 +253,7 @@ def labels(shown: Shown) -> None:
     if len(shown.tasks) > 1:
         titles = shown.tasks
         selection.bound(
-            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.get, width=240
+            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.__getitem__, width=240
         )
     panel = shown.panels.labels(task)
     if panel.table is None or panel.rows.empty:
