@@ -36,7 +36,7 @@ GAINS_HOW = (
     "Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another depth. Their tasks run from "
     "syntax to meaning in the order of the panels, and their gains reach ever later layers."
 )
-SCORES = "From words alone (open) to all layers (filled), with what a score has to beat. Lines are 95 % intervals."
+SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (
     "F1 is micro-averaged over labels. Words alone, P(0): the probe on word embeddings. All layers, P(L): the probe on a mix of all "
     "layers. Memory: the commonest training label of the same words. Commonest label: one label for all. Ceiling: the highest F1 "
@@ -63,7 +63,7 @@ MODES = {
     ),
 }
 assert tuple(MODES) == LAYERWISE
-CURVES = "By layer, one panel per task. Thin dotted: the same model with random weights. Bands are 95 % intervals."
+CURVES = "Thin dotted: the same model with random weights. Bands are 95 % intervals."
 CURVES_HOW = "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values are grey."
 PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
 PLACES_HOW = (
