@@ -33,7 +33,7 @@ GAINS_HOW = (
     "Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another depth. Their tasks run from "
     "syntax to meaning in the order of the panels, and their gains reach ever later layers."
 )
-SCORES = "From words alone (open) to all layers (filled), with what a score has to beat. Lines are 95 % intervals."
+SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (
     "F1 is micro-averaged over labels. Words alone, P(0): the probe on word embeddings. All layers, P(L): the probe on a mix of all "
     "layers. Memory: the commonest training label of the same words. Commonest label: one label for all. Ceiling: the highest F1 "
@@ -60,14 +60,14 @@ MODES = {
     ),
 }
 assert tuple(MODES) == LAYERWISE
-CURVES = "By layer, one panel per task. Thin dotted: the same model with random weights. Bands are 95 % intervals."
+CURVES = "Thin dotted: the same model with random weights. Bands are 95 % intervals."
 CURVES_HOW = "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values are grey."
 PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
 PLACES_HOW = (
     "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences and seeds, for "
-    "tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval leaves "
-    "the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It leaves "
-    "the middle only slowly; faint: the weights are near uniform, so it is no place. Models are aligned by share of their depth."
+    "tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on the words alone, or if its interval "
+    "leaves the layers; the data give the reason. Centre of gravity: the mean layer of the weights by which the probe mixes all layers. It "
+    "leaves the middle only slowly; faint: the weights are near uniform, so it is no place. Models are aligned by share of their depth."
 )
 ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
 ORDER_HOW = (
@@ -250,7 +250,7 @@ def labels(shown: Shown) -> None:
     if len(shown.tasks) > 1:
         titles = shown.tasks
         selection.bound(
-            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.get, width=240
+            st.selectbox, "Task", "labels_of", shown.view.page, value=task, options=list(titles), format_func=titles.__getitem__, width=240
         )
     panel = shown.panels.labels(task)
     if panel.table is None or panel.rows.empty:

@@ -52,7 +52,7 @@ CAPABILITIES = tuple(registry.CAPABILITIES)
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
     **dict.fromkeys(("compare", "facts"), "knowledge"),
-    **dict.fromkeys(("pipeline", "edge_sentences"), "edges"),
+    "grammar": "edges",
     "sentence_probes": "sentences",
 }
 #: Pages that show every capability, and all else that joins them -> why it may import any of them.

@@ -46,7 +46,7 @@ def content(figure) -> tuple:
     [
         ("layers", "layer-curves", {"models": MODELS}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
-        ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
+        ("grammar", "grammar-curves", {"layerwise": "at", "unseen": "1"}),
         ("compare", "sentence-change", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"}),
         ("forgetting", "forgetting-outcome", {}),
     ],

@@ -72,7 +72,7 @@ def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame
 
 
 LEVELS = pd.DataFrame(
-    [(task, name, value) for task in TASKS for name, value in (("memory", 0.4), ("majority label", 0.2), ("ceiling", 0.95))],
+    [(task, name, value) for task in TASKS for name, value in (("memory", 0.4), ("commonest label", 0.2), ("ceiling", 0.95))],
     columns=["task", "name", "value"],
 )
 
@@ -170,7 +170,7 @@ def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
         assert len(trained) == len(random) == 3
         assert trained[0].line.dash == "solid" and random[0].line.dash == "dot" and trained[0].line.color == random[0].line.color
         assert max(trained[0].y) == pytest.approx(75.0)
-    for name in ("memory", "majority label", "ceiling"):
+    for name in ("memory", "commonest label", "ceiling"):
         assert [one.y[0] for one in named(figure, name)] == pytest.approx([100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3)
     levels = [shape for shape in figure.layout.shapes if shape.type == "line"]
     assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), "every level is drawn in every panel"

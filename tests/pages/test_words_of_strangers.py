@@ -220,10 +220,10 @@ def hostile_edges(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("grammar", {"labels_of": "srl", "edge_models": ATTACK}),
+        ("grammar", {"grammar_tab": "order", "labels_of": "srl", "edge_models": ATTACK}),
         ("grammar", {"layerwise": "compression", "edge_tasks": "srl"}),
-        ("edge_sentences", {"trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
-        ("edge_sentences", {"trace_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
+        ("grammar", {"grammar_tab": "sentence", "trace_task": "srl", "later_first": "srl", "earlier_last": "pos"}),
+        ("grammar", {"grammar_tab": "sentence", "edge_model": ATTACK, "trace_label": ATTACK, "text_hash": ATTACK}),
     ],
 )
 def test_no_page_of_edge_probing_shows_a_strangers_words_as_markup(texts_of, hostile_edges, page, query):

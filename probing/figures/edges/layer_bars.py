@@ -42,8 +42,7 @@ def layer_bars(
     figure.update_layout(barmode="group", bargap=0.15, bargroupgap=0.05)
     layer_axis.horizontal_panels(figure, int(bars["layer"].max()), places)
     for row, col in places:
-        if (row + 1, col) in places:
-            figure.update_xaxes(title_text="", row=row, col=col)
+        figure.update_xaxes(title_text="" if (row + 1, col) in places else "layer", row=row, col=col)
     figure.update_yaxes(showticklabels=False, zeroline=True, zerolinecolor=theme.NEUTRAL, zerolinewidth=1, showgrid=False)
     return figure
 

@@ -80,8 +80,9 @@ def task_curves(
     else:
         layer_axis.horizontal_panels(figure, int(points["last"].max()), places)
     for row, col in places:
-        if (row + 1, col) in places:
-            figure.update_xaxes(title_text="", row=row, col=col)
+        # Two panels beside each other have no room for the usual title.
+        below = (row + 1, col) in places
+        figure.update_xaxes(title_text="" if below else "share of depth" if axis.shares else "layer", row=row, col=col)
     figure.update_yaxes(ticksuffix=" %" if axis.percent and not axis.signed else "", nticks=5)
     figure.update_yaxes(title_text=theme.plain(axis.title), row=(places[-1][0] + 1) // 2, col=1)
     return figure

@@ -1,0 +1,416 @@
+"""The page of grammar on planted stores: its numbers are recomputed from the planted probabilities."""
+
+import base64
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from probing.core.edges.tasks import read_task
+from probing.core.edges.traces import AMBIGUOUS
+from probing.reports.edges import published
+from probing.ui.choices.grammar import TABS
+from probing.ui.grammar import word_by_word
+from probing.ui.grammar import words as found_words
+from tests.core.edges.edge_files import conllu, write_ewt
+from tests.edges_planted import POS, ROLES, RUNS, SRL, PlantedEdgeRun, answers, own_too, plant_edge_runs, planted_gold, planted_part
+from tests.edges_planted import planted_probabilities as probabilities
+from tests.pages.conftest import app_at, numbers_in, opening, visited, words
+from tests.pages.planted_family import charts
+from tests.store.planted import SEVERAL, plant_runs
+
+pytestmark = pytest.mark.usefixtures("unfolded")
+
+COMMAND = "python -m probing edges train"
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    return plant_edge_runs(tmp_path_factory.mktemp("edges") / "runs")
+
+
+@pytest.fixture(scope="module")
+def look(edges, tmp_path_factory):
+    return visited(edges, tmp_path_factory.mktemp("visits"))
+
+
+def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool = False) -> np.ndarray:
+    """Micro F1 of every probe of a run, counted answer by answer."""
+    data = planted_part(run.task, part)
+    kept = data.seen if seen else ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
+    said, gold = answers(probabilities(run, part))[:, kept], planted_gold(run, part)[kept]
+    found = []
+    for one in said[:, :, run.task.counted]:
+        true = gold[:, run.task.counted]
+        tp, fp, fn = (one & true).sum(), (one & ~true).sum(), (~one & true).sum()
+        missed = data.unknown[kept].sum() if run.labels == "task" else 0
+        found.append(2 * tp / (2 * tp + fp + fn + missed))
+    return np.array(found)
+
+
+def mean_f1(task, **more) -> np.ndarray:
+    """The same of nesia-mini's cumulative probes, mean over seeds."""
+    runs = [run for run in RUNS if (run.model, run.kind, run.encoder, run.labels) == ("nesia-mini", "cumulative", "trained", "task")]
+    return np.mean([f1(run, **more) for run in runs if run.task is task], axis=0)
+
+
+def numbers(values) -> list[float]:
+    """The numbers of a trace, which Plotly may have packed."""
+    if isinstance(values, dict):
+        values = np.frombuffer(base64.b64decode(values["bdata"]), dtype=np.dtype(values["dtype"])).tolist()
+    return [float("nan") if one is None else float(one) for one in values]
+
+
+def traces(figure: dict, name: str) -> list[dict]:
+    """The traces of a name; those that are in the legend only are left out."""
+    return [trace for trace in figure["data"] if trace.get("name") == name and trace["x"] != [None]]
+
+
+def said(app) -> str:
+    return words(app).replace("\\", "").replace("**", "")
+
+
+def table_of(app, *columns: str):
+    """The first table that has these columns."""
+    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
+
+
+MINI = {task.name: PlantedEdgeRun(task=task) for task in (POS, SRL, ROLES)}
+
+
+def data_of(snapshot, cache, monkeypatch, figure: str, **query):
+    """The table behind "Data" of a figure, once it is opened."""
+    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
+    monkeypatch.setenv("PROBING_CACHE", str(cache))
+    app = app_at("grammar", query)
+    app.session_state[f"{figure}.Data"] = True
+    app.run()
+    assert not app.exception
+    return app.dataframe[0].value
+
+
+def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
+    app = look("grammar", edge_models="nesia-mini")
+    gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
+    every = published.scores()
+    theirs = every[(every["model"] == published.NAMES["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
+    last = theirs[theirs["layer"] == theirs["last"]]
+    added, first = (
+        sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles")) - theirs[theirs["layer"] == 0]["value"].sum()
+        for table in (last, theirs[theirs["layer"] == 1])
+    )
+    (line,) = [one.value for one in app.main.markdown if "Layer 1 brings" in one.value]
+    share, n, other = numbers_in(line.replace("*", "").replace("BERT-base", "").replace("Layer 1", ""))
+    assert (share, n, other) == (round(100 * gains[:, 0].sum() / gains.sum()), 3, round(100 * first / added))
+    bars = traces(charts(app)[0], "nesia-mini")
+    assert np.array([numbers(one["y"]) for one in bars]) == pytest.approx(100 * gains)
+    assert len(traces(charts(app)[0], "BERT-base (published)")) == 3
+    assert not traces(charts(look("grammar", edge_models="nesia-mini", published="0"))[0], "BERT-base (published)")
+
+
+@pytest.mark.parametrize(("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})])
+def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
+    app = look("grammar", edge_models="nesia-mini", **query)
+    figure = charts(app)[1]
+    (last,) = [one for one in traces(figure, "nesia-mini") if one["mode"] == "markers"]
+    (first,) = traces(figure, "nesia-mini: P(0)")
+    wanted = [mean_f1(task, **more) for task in (POS, SRL, ROLES)]
+    assert numbers(last["x"]) == pytest.approx([100 * one[-1] for one in wanted])
+    assert numbers(first["x"]) == pytest.approx([100 * one[0] for one in wanted])
+    (random,) = traces(figure, "random encoder")
+    runs = [PlantedEdgeRun(task=task, encoder="random") for task in (POS, SRL, ROLES)]
+    assert numbers(random["x"]) == pytest.approx([100 * f1(run, **more)[-1] for run in runs])
+    assert traces(figure, "memory") and traces(figure, "commonest label") and traces(figure, "ceiling")
+    assert dict(app.query_params).keys() == {"edge_models", *query}
+    assert {one.key.split(".")[1] for one in app.button if one.key and one.key.endswith(".chip")} == set(query)
+
+
+def test_the_data_have_the_expected_layers_and_say_why_one_is_not_resolved(edges, tmp_path, monkeypatch):
+    table = data_of(edges, tmp_path / "cache", monkeypatch, "grammar-places", grammar_tab="order")
+    paper = table.set_index(["task", "model"])
+    assert paper.loc[("pos", "BERT-large (published)"), "expected_layer"] == pytest.approx(3.39, abs=0.02)
+    ours = table[table["model"] == "nesia-mini"].set_index("task")
+    gains = np.diff(mean_f1(SRL))
+    assert ours.loc["srl", "expected_layer"] == pytest.approx((gains * np.arange(1, 5)).sum() / gains.sum())
+    assert ours["expected_layer_reason"].notna().to_dict() == {"pos": False, "srl": False, "proto-roles": True}
+    # Five probes of each of five runs; those of even layers were stopped.
+    assert (ours["probes_stopped"].sum(), ours["probes"].sum()) == (15, 25)
+    assert ours.loc["pos", "f1_last_test"] == pytest.approx(mean_f1(POS, part="test")[-1])
+
+
+@pytest.mark.parametrize("mode", ["cumulative", "at", "selectivity", "compression"])
+def test_the_switch_shows_layers_one_by_one_what_control_labels_leave_and_code_lengths(look, mode):
+    app = look("grammar", layerwise=mode, edge_models="nesia-mini")
+    (curve, *_) = traces(charts(app)[2], "nesia-mini")
+    levels = {trace["name"] for trace in charts(app)[2]["data"] if trace["mode"] == "lines"}
+    if mode == "compression":
+        assert min(numbers(curve["y"])) > 1 and "uniform code" in levels and "Stored for Part of speech only" in said(app)
+        return
+    wanted = {
+        "cumulative": lambda: mean_f1(POS),
+        "at": lambda: f1(PlantedEdgeRun(kind="at", codes=True)),
+        "selectivity": lambda: mean_f1(POS, seen=True) - f1(PlantedEdgeRun(labels="control"), seen=True),
+    }[mode]()
+    assert numbers(curve["y"]) == pytest.approx(100 * wanted)
+    assert ({"no selectivity"} if mode == "selectivity" else {"memory", "ceiling"}) <= levels
+
+
+def test_weights_stand_beside_gains_and_a_matrix_is_drawn_where_a_pair_has_an_order(look):
+    app = look("grammar", grammar_tab="order")
+    heat, unknown = charts(app)[2]["data"]
+    assert heat["text"] == [["", "◀", ""], ["▶", "", ""], ["", "", ""]]
+    assert sorted(zip(unknown["x"], unknown["y"], strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+    between = table_of(app, "verdict", "task")
+    assert set(between["first"]) == {"nesia-mini"} and set(between["second"]) == {"other-bert"}
+    weights, gains = (traces(charts(app)[3], name)[0] for name in ("mixing weight", "gain in F1"))
+    assert sum(numbers(weights["customdata"])) == pytest.approx(1.0)
+    assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
+    assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[3], "mixing weight × norm")
+    none = look("grammar", grammar_tab="order", edge_tasks=["pos", "proto-roles"], edge_models="nesia-mini")
+    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in said(none) and len(charts(none)) == 4
+
+
+def test_a_task_label_by_label(edges, look, tmp_path, monkeypatch):
+    query = {"labels_of": "srl", "edge_models": "nesia-mini", "grammar_tab": "order"}
+    mine = data_of(edges, tmp_path / "cache", monkeypatch, "grammar-labels", **query).set_index("label")
+    run = [run for run in RUNS if run.task is SRL and run.model == "nesia-mini" and run.kind == "cumulative" and run.encoder == "trained"]
+    place = SRL.labels.index("ARG1")
+    gold = planted_part(SRL, "dev").gold[:, place]
+    given = [answers(probabilities(one, "dev"))[-1][:, place] for one in run]
+    scores = [2 * (one & gold).sum() / (one.sum() + gold.sum()) for one in given]
+    assert mine.loc["ARG1", "f1_last"] == pytest.approx(np.mean(scores)) and mine.loc["ARG1", "n"] == gold.sum()
+    assert not mine.loc["R-ARG0", "counts"]
+    drawn = set(charts(look("grammar", **query))[-1]["layout"]["yaxis"]["ticktext"])
+    assert drawn == set(mine.index[mine["expected_layer"].notna()])
+
+
+def test_names_that_are_not_stored_and_too_many_models_are_said(look, tmp_path, monkeypatch):
+    app = look("grammar", edge_models=["nobody", "nesia-mini"], edge_tasks="none")
+    assert not app.exception and "Ignored, not in these results: nobody, none" in said(app) and len(charts(app)) == 3
+    models = [f"model-{number}" for number in range(6)]
+    crowd = plant_edge_runs(tmp_path / "crowd", [PlantedEdgeRun(model=model) for model in models])
+    app = opening(crowd, tmp_path / "cache", monkeypatch)("grammar", edge_models=models)
+    assert app.main.multiselect(key="grammar.edge_models").value == models[:4]
+    assert "At most 4 models are shown. Ignored: model-4, model-5" in said(app)
+
+
+@pytest.mark.parametrize("tab", ["scores", "order", "sentence"])
+def test_without_probes_published_gains_are_the_example_and_the_command_is_named(visit, tab):
+    app = visit("grammar", "one model", {"grammar_tab": tab} if tab != "scores" else {})
+    assert not app.exception and COMMAND in words(app) and len(charts(app)) == 1
+    assert {one["name"] for one in charts(app)[0]["data"]} == {"BERT-base (published)"}
+
+
+@pytest.mark.parametrize("tab", [tab for tab in TABS if tab not in ("whole", "own")])
+def test_a_store_of_one_run_is_enough(tmp_path, monkeypatch, tab):
+    one = plant_edge_runs(tmp_path / "one", [PlantedEdgeRun()])
+    app = opening(one, tmp_path / "cache", monkeypatch)("grammar", grammar_tab=tab)
+    assert not app.exception and ("An order needs probes of at least two tasks" in said(app)) == (tab == "order")
+
+
+def test_a_damaged_file_is_named(tmp_path, monkeypatch):
+    broken = plant_edge_runs(tmp_path / "broken", [PlantedEdgeRun()])
+    path = next(broken.rglob("edge_scores-*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+    app = opening(broken, tmp_path / "cache", monkeypatch)("grammar")
+    assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
+
+
+def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
+    both = plant_runs(tmp_path / "both", SEVERAL)
+    plant_edge_runs(both / "edges", [PlantedEdgeRun(), PlantedEdgeRun(model="bert-base-uncased"), PlantedEdgeRun(model="own")])
+    look = opening(both, tmp_path / "cache", monkeypatch)
+    app = look("grammar")
+    probes = {trace["name"]: trace["marker"]["color"] for trace in charts(app)[0]["data"] if trace["type"] == "bar"}
+    assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
+
+
+# One sentence word by word.
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What the layers make of a target, the obvious way."""
+
+    task: str
+    target: int
+    text: str
+    spans: tuple
+    gold: frozenset
+    seen: bool
+    settled: int | None
+    revisions: int
+    ambiguous: bool
+
+
+def slow(task, part: str = "dev") -> list[Slow]:
+    run, data, found = MINI[task.name], planted_part(task, part), []
+    p = probabilities(run, part)
+    shares = p / p.sum(axis=2, keepdims=True)
+    for number, target in enumerate(data.targets):
+        top = p[:, number].argmax(axis=1)
+        right = [bool(data.gold[number, label]) for label in top]
+        settled = None
+        for layer in reversed(range(len(right))):
+            if not right[layer]:
+                break
+            settled = layer
+        found.append(
+            Slow(
+                task.name,
+                number,
+                data.records[data.sentences[number]].text,
+                (target.span1, target.span2),
+                frozenset(np.array(task.labels)[data.gold[number]]),
+                bool(data.seen[number]),
+                settled,
+                sum(one != other for one, other in zip(top[1:], top[:-1], strict=True)),
+                shares[:, number].mean(axis=0).max() <= AMBIGUOUS,
+            )
+        )
+    return found
+
+
+def texts(targets) -> set[str]:
+    return {one.text for one in targets}
+
+
+EVERY = [one for task in (POS, SRL, ROLES) for one in slow(task)]
+AMBIGUOUS_OF = Counter(one.text for one in EVERY if one.ambiguous)
+CHOICES = [
+    ({"trace_kind": "ambiguous"}, [one for one in EVERY if one.ambiguous and AMBIGUOUS_OF[one.text] > 1]),
+    ({"trace_kind": "revised"}, [one for one in EVERY if one.revisions]),
+    ({"settled": "2"}, [one for one in EVERY if one.settled == 2]),
+    ({"unseen": "1", "trace_task": "srl"}, [one for one in EVERY if not one.seen and one.task == "srl"]),
+    ({"trace_task": "proto-roles", "trace_label": "volition"}, [one for one in slow(ROLES) if "volition" in one.gold]),
+]
+
+
+def number_of_sentences(app) -> int:
+    (line,) = [one.value for one in app.main.subheader if "to choose from" in one.value]
+    return int(line.split()[0].replace(",", ""))
+
+
+def share(word: tuple | None, other: tuple | None) -> bool:
+    return word is not None and other is not None and word[0] < other[1] and other[0] < word[1]
+
+
+@pytest.mark.parametrize(("query", "wanted"), CHOICES, ids=[", ".join(query) for query, _ in CHOICES])
+def test_the_filters_find_the_sentences_that_the_obvious_way_finds_and_are_chips(look, query, wanted):
+    app = look("grammar", grammar_tab="sentence", **query)
+    assert not app.exception and texts(wanted) and number_of_sentences(app) == len(texts(wanted))
+    assert {one.key.split(".")[1] for one in app.button if one.key and one.key.endswith(".chip")} == set(query)
+
+
+def test_a_later_task_that_settles_before_an_earlier_one_is_found_where_both_share_a_word(look):
+    roles, tags = [one for one in EVERY if one.task == "srl"], [one for one in EVERY if one.task == "pos"]
+    pairs = [
+        late.text
+        for late in roles
+        for early in tags
+        if late.text == early.text
+        and late.settled is not None
+        and early.settled is not None
+        and late.settled < early.settled
+        and any(share(one, early.spans[0]) for one in late.spans)
+    ]
+    app = look("grammar", grammar_tab="sentence", later_first="srl", earlier_last="pos")
+    assert number_of_sentences(app) == len(set(pairs)) > 0
+
+
+def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):
+    record = planted_part(SRL, "dev").records[4]
+    query = {"grammar_tab": "sentence", "trace_task": "srl", "text_hash": record.sha256}
+    targets = [one for one in slow(SRL) if one.text == record.text]
+    p = probabilities(MINI["srl"], "dev")
+    shares = p / p.sum(axis=2, keepdims=True)
+    figure = charts(look("grammar", **query, other_panels="1"))[1]
+    right, wrong = ([numbers(one["y"]) for one in traces(figure, name)] for name in ("right label", "best wrong label"))
+    assert len(right) == len(wrong) == len(targets) == 4
+    assert len(traces(charts(look("grammar", **query))[1], "right label")) == 3
+    for one in targets:
+        gold = planted_part(SRL, "dev").gold[one.target]
+        worst = np.where(gold, -1, shares[:, one.target].mean(axis=0)).argmax()
+        place = next(n for n, found in enumerate(right) if found == pytest.approx(shares[:, one.target, gold.argmax()]))
+        assert wrong[place] == pytest.approx(-shares[:, one.target, worst])
+
+
+def test_the_data_have_all_labels_of_the_sentence_and_what_memory_says(edges, tmp_path, monkeypatch):
+    record = planted_part(POS, "dev").records[0]
+    table = data_of(edges, tmp_path / "cache", monkeypatch, "edge-traces", grammar_tab="sentence", text_hash=record.sha256)
+    assert {one.split(":")[0] for one in table["title"]} == {"Part of speech", "Semantic roles"}
+    assert table["title"].iloc[0] == f"Part of speech: {record.words[0]}" and table["memory"].notna().all()
+    ours = [one for one in EVERY if one.text == record.text]
+    assert table.drop_duplicates("panel")["revisions"].sum() == sum(one.revisions * len(one.gold) for one in ours)
+
+
+def everything(app) -> str:
+    """All that the page shows: words, tables, figures."""
+    headings = "".join(one.value for one in app.subheader)
+    tables = [one.value.to_csv() for one in app.dataframe]
+    return words(app) + headings + str(tables) + "".join(str(one.proto.spec) for one in app.get("plotly_chart"))
+
+
+def test_words_appear_once_their_data_set_is_fetched_and_no_other_task_is_read(tmp_path, monkeypatch):
+    def blank(table: str, rows: list[dict]) -> list[dict]:
+        return [row | {"text": None} for row in rows] if table == "edge_sentences" else rows
+
+    bare = plant_edge_runs(tmp_path / "bare", [PlantedEdgeRun(task=task) for task in (POS, SRL)], change=blank)
+    records = planted_part(POS, "dev").records
+    query = {"grammar_tab": "sentence", "text_hash": records[0].sha256}
+    look = opening(bare, tmp_path / "cache", monkeypatch)
+    before = look("grammar", **query)
+    assert records[0].text not in everything(before) and f"text {records[0].sha256[:12]}" in everything(before)
+    assert "`python -m probing fetch ud-english-ewt` fetches the words" in words(before) and ": word" in everything(before)
+    rows = {f"dev-{number}": [(word, "NN", 0, "root") for word in one.words] for number, one in enumerate(records)}
+    write_ewt(tmp_path / "cache" / "downloads" / "ud-english-ewt", dev=conllu(rows))
+    asked = []
+    monkeypatch.setattr(found_words, "read_task", lambda name, folder: asked.append(name) or read_task(name, folder))
+    after = look("grammar", **query)
+    assert not after.exception and records[0].text in everything(after) and "sha256" not in words(after)
+    assert asked == ["pos"], "srl has the same sentences, so it need not be read"
+    look("grammar", **query)
+    assert asked == ["pos"], "unchanged files are read once"
+
+
+def test_filters_that_keep_nothing_are_said_and_can_be_cleared(edges, tmp_path, monkeypatch):
+    app = opening(edges, tmp_path / "cache", monkeypatch)(
+        "grammar", grammar_tab="sentence", trace_task="proto-roles", later_first="proto-roles", earlier_last="pos"
+    )
+    assert "No sentence passes these filters" in words(app)
+    next(one for one in app.button if one.label == "Clear all filters").click().run()
+    assert not app.exception and number_of_sentences(app) == len(texts(EVERY))
+
+
+def test_another_model_has_its_own_answers_and_only_its_tasks(look):
+    app = look("grammar", grammar_tab="sentence", edge_model="other-bert")
+    assert app.selectbox(key="grammar.trace_task").options == ["any", "Part of speech", "Semantic roles"]
+
+
+def test_runs_without_stored_predictions_are_no_answers(tmp_path, monkeypatch):
+    bare = plant_edge_runs(tmp_path / "bare", [PlantedEdgeRun(predictions=False)])
+    app = opening(bare, tmp_path / "cache", monkeypatch)("grammar", grammar_tab="sentence")
+    assert not app.exception and COMMAND in words(app)
+
+
+def test_our_own_sentences_come_first_with_their_tasks(look, tmp_path, monkeypatch):
+    with_own = opening(plant_edge_runs(tmp_path / "own", change=own_too), tmp_path / "cache", monkeypatch)
+    app = with_own("grammar", grammar_tab="sentence")
+    assert not app.exception and app.selectbox(key="grammar.trace_task").options == ["any", "Part of speech", "Semantic roles"]
+    assert number_of_sentences(app) == len(texts([one for task in (POS, SRL) for one in slow(task)]))
+    choice = next(one for one in app.get("button_group") if one.key == "grammar.trace_part")
+    assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own", "dev", "test"]
+    app = look("grammar", grammar_tab="sentence", trace_part="own")
+    assert "not in these results: our own" in words(app) and number_of_sentences(app) == len(texts(EVERY))
+
+
+def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_order():
+    rows = [
+        {"panel": f"pos.{target}.0", "revisions": revisions, "layer": layer}
+        for target, revisions in enumerate([0, 3, 0, 1] + [2] * 10)
+        for layer in range(3)
+    ]
+    drawn = word_by_word.most_revised(pd.DataFrame(rows), 12)
+    assert list(dict.fromkeys(drawn["panel"])) == [f"pos.{target}.0" for target in (1, 3, *range(4, 14))] and len(drawn) == 36
