@@ -72,7 +72,7 @@ def cells_of(figure) -> dict[tuple, dict]:
 
 
 def panels(figure) -> list[str]:
-    return [note.text for note in figure.layout.annotations if note.text in [theme.plain(title) for title in TASKS.values()]]
+    return [note.text.split("<b>", 1)[1].split("</b>")[0] for note in figure.layout.annotations if note.name == "title"]
 
 
 def test_every_task_has_a_panel_and_every_pooling_its_dash():
@@ -87,12 +87,19 @@ def test_every_task_has_a_panel_and_every_pooling_its_dash():
     )
 
 
-def test_both_baselines_are_lines_with_their_names_at_the_end_of_every_panel():
+def test_both_baselines_are_lines_of_every_panel():
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
-    named = [note.text for note in figure.layout.annotations if note.name == "end label"]
-    assert sorted(named) == sorted(["majority", "surface<br>baseline"] * 3) or sorted(named) == sorted(["majority", "surface baseline"] * 3)
     assert [line.y[0] for line in traces(figure, looks.MAJORITY)] == [50.0] * 3
     assert [line.y[0] for line in traces(figure, looks.SURFACE)] == pytest.approx([55.0] * 3)
+
+
+def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
+    best = pd.DataFrame({"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]})
+    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, best=best)
+    points = traces(figure, "best layer")
+    assert [one.marker.symbol for one in points] == ["circle", "circle-open", "circle"]
+    assert {(one.x[0], round(one.y[0], 1)) for one in points} == {(8, 68.5)}
+    assert [note.text.endswith("best: layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [True] * 3
 
 
 @pytest.mark.parametrize(("mode", "off"), [("value", 0), ("majority", 0.5), ("surface", 0.55)])
@@ -123,6 +130,8 @@ def test_every_line_has_its_interval_and_every_model_one_entry_of_the_legend():
         "QA &lt;1&gt; ✗",
         "first token",
         "mean of all tokens",
+        looks.MAJORITY,
+        looks.SURFACE,
     ]
 
 

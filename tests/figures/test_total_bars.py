@@ -1,9 +1,9 @@
-"""Bars of what is known, with what guessing gives as marks, or less it."""
+"""Bars of what is known, with what guessing gives as marks."""
 
 import pandas as pd
 import pytest
 
-from probing.figures.knowledge.total_bars import MARKS, above_bars, total_bars, with_null
+from probing.figures.knowledge.total_bars import MARKS, total_bars, with_null
 
 ROW = {
     "model": "a", "head": "tied", "probe_set": "trex", "last": 0.2, "total": 0.3, "total_low": 0.28, "total_high": 0.32,
@@ -41,26 +41,9 @@ def test_where_inner_layers_find_nothing_there_is_no_null():
     assert table["inner_null"].isna().all()
 
 
-def test_bars_above_a_guess_are_in_points_with_their_intervals_and_leave_out_what_is_not_measured():
-    points = pd.DataFrame([ROW | {"above": -0.1, "above_low": -0.12, "above_high": -0.07}, ROW | {"model": "b", "above": None}])
-    (bar,) = above_bars(points, baseline="majority answer", colours={}, names=NAMES).data
-    assert list(bar.x) == [-10]
-    assert list(bar.error_x.array) == pytest.approx([3]) and list(bar.error_x.arrayminus) == pytest.approx([2])
-    none = above_bars(points.iloc[1:], baseline="swapped subject", colours={}, names=NAMES)
-    assert "No swapped subject is measured" in none.layout.annotations[0].text
-
-
 def test_every_bar_has_its_number_next_to_its_name_where_no_mark_can_cover_it():
     rows = pd.DataFrame([ROW, ROW | {"model": "b", "last": 0.0}])
     whole = total_bars(rows, k=1, colours={}, names=NAMES)
     assert list(whole.layout.yaxis.tickvals) == list(whole.data[0].y)
     assert [text.split("  ")[-1] for text in whole.layout.yaxis.ticktext] == ["<b>20.0</b>", "<b>0.0</b>"]
     assert whole.data[0].text is None, "a circle lay on the numbers inside the bars"
-    points = pd.DataFrame(
-        [
-            ROW | {"model": model, "above": above, "above_low": above, "above_high": above}
-            for model, above in (("a", -0.0213), ("b", 0.011), ("c", -0.0004))
-        ]
-    )
-    above = above_bars(points, baseline="majority answer", colours={}, names=NAMES)
-    assert [text.split("  ")[-1] for text in above.layout.yaxis.ticktext] == ["<b>-2.1</b>", "<b>+1.1</b>", "<b>0.0</b>"]

@@ -62,7 +62,6 @@ def drill_downs(db: Database) -> dict[str, Query]:
         "fact": lambda: one_fact.fact(db, fact),
         "fact_predictions": lambda: one_fact.fact_predictions(db, fact, asked),
         "fact_runs": lambda: one_fact.fact_runs(db, fact),
-        "notable_facts": lambda: one_fact.notable_facts(db, run),
     }
 
 

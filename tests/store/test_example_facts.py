@@ -2,8 +2,7 @@
 
 import pytest
 
-from probing.core.facts.fact import Fact
-from probing.store.knowledge.one_fact import commonest_answer, example_facts, notable_facts
+from probing.store.knowledge.one_fact import commonest_answer, example_facts
 from probing.store.opening import open_database
 from tests.store.planted import PlantedRun, plant_store, planted_facts
 
@@ -17,31 +16,14 @@ RANKS = {
     7: (9, 1, 9, 9),  # lost; Berlin, the commonest capital
     2: (9, 1, 1, 9),  # lost; Paris, the commonest birthplace
 }
-
-
-#: Right at the last layer (the swapped subject of 0 gives the answer too), or lost; Paris, French and Berlin are the commonest answers.
-GUESSES = {
-    0: (9, 9, 9, 1),
-    1: (9, 9, 9, 1),
-    4: (9, 9, 9, 1),
-    5: (9, 9, 9, 1),
-    7: (9, 1, 1, 9),
-    8: (9, 1, 9, 9),
-    9: (9, 1, 9, 9),
-}
 SHOWN = PlantedRun(rank=lambda number, layer: RANKS.get(number, (50,) * 4)[layer])
 LATE = PlantedRun(model="late", rank=lambda number, layer: (9, 9, 1, 1)[layer] if number in (2, 7) else 50)
 HILTON = PlantedRun(model="hilton", rank=lambda number, layer: 1 if number == 3 else 50)
-GUESSED, NOT_SWAPPED = (
-    PlantedRun(model="guesses", rank=lambda number, layer: GUESSES.get(number, (50,) * 4)[layer], swapped=swapped)
-    for swapped in (True, False)
-)
-LAYER_2 = PlantedRun(model="layer 2", rank=lambda number, layer: {2: 1, 3: 9}.get(layer, 50) if number in (8, 9) else 50)
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    with open_database(plant_store(tmp_path_factory.mktemp("store"), [SHOWN, LATE, HILTON, GUESSED, NOT_SWAPPED, LAYER_2])) as database:
+    with open_database(plant_store(tmp_path_factory.mktemp("store"), [SHOWN, LATE, HILTON])) as database:
         yield database
 
 
@@ -77,27 +59,3 @@ def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(opened):
     found = commonest_answer(opened, SHOWN.run_id, born[0].fact_id).iloc[0]
     assert (found["object"], found["n"], found["of"], found["answers"]) == ("paris", 3, len(born), 2)
     assert commonest_answer(opened, SHOWN.run_id, "feedfacefeedface").empty
-
-
-@pytest.mark.parametrize(("run", "known", "lost"), [(GUESSED, [5], [8]), (NOT_SWAPPED, [0, 5], [8, 9])], ids=["swapped", "not swapped"])
-def test_facts_worth_looking_at_are_no_guesses_and_without_swapped_ranks_no_majority_answers(opened, run, known, lost):
-    found = notable_facts(opened, run.run_id)
-    assert sorted(numbers(found, "known at the last layer")) == known
-    assert sorted(numbers(found, "lost at the last layer")) == lost
-
-
-def test_a_lost_fact_is_a_guess_where_one_of_the_layers_that_knew_it_gives_it_for_the_swapped_subject(opened):
-    assert numbers(notable_facts(opened, LAYER_2.run_id), "lost at the last layer") == [8], "layer 2 gives 9 with both subjects"
-
-
-def test_facts_worth_looking_at_show_each_answer_once_in_whatever_relations(tmp_path):
-    asked = {"P19": ["paris"] * 4 + ["rome", "rome", "berlin"], "P36": ["french", "french", "rome", "berlin"]}
-    facts = tuple(
-        Fact("trex", relation, f"Person {n}", answer, "[X] is from [Y] .", f"Person {n} is from [MASK] .")
-        for relation, answers in asked.items()
-        for n, answer in enumerate(answers)
-    )
-    run = PlantedRun(facts=facts, rank=lambda number, layer: 1, swapped=False)
-    with open_database(plant_store(tmp_path, [run])) as opened:
-        found = notable_facts(opened, run.run_id)
-    assert sorted(found["object"]) == ["berlin", "rome"]

@@ -14,7 +14,7 @@ from probing.core.facts.fact import Fact, fill
 from probing.core.knowledge.swapped_subjects import swapped_subjects
 from probing.store.database import Database
 from probing.store.knowledge.fact_queries import MAX_ROWS, ORDERS, count_facts, neighbours, random_fact, search_facts
-from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, notable_facts, null_examples
+from probing.store.knowledge.one_fact import fact, fact_predictions, fact_runs, null_examples
 from probing.store.opening import open_database
 from probing.store.parquet import write_table
 from tests.reference.knowledge import null_kind
@@ -201,25 +201,11 @@ def test_a_token_that_the_vocabulary_lacks_is_shown_by_its_id(tmp_path: Path):
     assert set(tokens) - {f"#{i}" for i in range(len(TOKENS))} == {"paris"}
 
 
-def test_notable_facts_are_known_at_the_end_or_lost_there(db: Database):
-    found = notable_facts(db, RUN.run_id, limit=2)
-    assert found.groupby("kind").size().max() <= 2
-    assert len(found) and set(found["kind"]) <= {"known at the last layer", "lost at the last layer"}
-    for row in found.to_dict("records"):
-        ranks = RANKS[row["fact_id"]]
-        assert (ranks[-1] == 1) == (row["kind"] == "known at the last layer")
-        assert 1 in ranks[1:]
-        assert "Paris Hilton" not in row["subject"]
-    known = found[found["kind"] == "known at the last layer"]
-    assert known["relation"].is_unique
-
-
 def test_an_empty_store_has_no_facts(tmp_path: Path):
     with open_database(plant_store(tmp_path, "empty")) as db:
         assert search_facts(db, "nothing").empty
         assert count_facts(db, "nothing", text="x") == 0
         assert neighbours(db, "nothing", "nothing") == (None, None)
-        assert notable_facts(db, "nothing").empty
         assert fact_predictions(db, "nothing", ["nothing"]).empty
 
 

@@ -46,12 +46,6 @@ class Answers:
         return self._subjects[_question(fact)]
 
 
-def can_be_swapped_subject(fact: Asked, other: Asked, answers: Answers) -> bool:
-    """Whether the second fact's prompt asks the first's question about another subject that does not have its answer."""
-    same = _text(fact) == _text(other) and "[X]" in fact.template
-    return same and other.subject not in answers.subjects_with(fact)
-
-
 def swapped_subjects(facts: Sequence[Asked]) -> list[int | None]:
     """For each fact the number of the fact whose prompt is that of its swapped subject; None if there is no suitable subject.
 

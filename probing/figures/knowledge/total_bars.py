@@ -72,42 +72,6 @@ def total_bars(
     return figure
 
 
-def above_bars(
-    points: pd.DataFrame, *, baseline: str, colours: Mapping[str, str], names: Mapping[str, str], labels: Mapping[str, str] | None = None
-) -> go.Figure:
-    """One bar per run: what its last layer knows minus a guessing baseline, in points; a run without the baseline has no bar.
-
-    Args:
-        points: one row per run: ``model, head, probe_set, above, above_low, above_high``, shares in [0, 1].
-        baseline: name of what is subtracted.
-        colours, names, labels: as in ``total_bars``.
-    """
-    points = points.dropna(subset=["above"])
-    if points.empty:
-        return theme.empty(f"No {baseline} is measured for these runs.")
-    bars = _bar_names(points, names, labels or {})
-    above = points["above"] * 100
-    figure = go.Figure()
-    figure.add_bar(
-        y=bars,
-        x=above,
-        orientation="h",
-        marker={"color": [colours.get(model, theme.NEUTRAL) for model in points["model"]]},
-        error_x=_whiskers(points["above_low"] * 100, above, points["above_high"] * 100),
-        showlegend=False,
-        hovertemplate=[
-            f"{bar}<br>{row.above * 100:+.1f} points above the {baseline}<br>95 % interval {row.above_low * 100:+.1f} to "
-            f"{row.above_high * 100:+.1f}<extra></extra>"
-            for bar, row in zip(bars, points.itertuples(), strict=True)
-        ],
-    )
-    _lay_out(figure, points, _with_set(f"last layer minus {baseline}, points", points, names))
-    _number(figure, bars, [_signed(value) for value in above])
-    figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
-    figure.update_xaxes(ticksuffix="")
-    return figure
-
-
 def with_null(totals: pd.DataFrame) -> pd.DataFrame:
     """The totals with ``inner_null``: the total if inner layers found the right word only as often as with a swapped subject.
 
@@ -191,12 +155,6 @@ def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:
     figure.update_yaxes(
         tickmode="array", tickvals=bars, ticktext=[f"{bar}  <b>{number}</b>" for bar, number in zip(bars, numbers, strict=True)]
     )
-
-
-def _signed(points: float) -> str:
-    """Points with their sign; what rounds to 0 has none."""
-    said = f"{points:+.1f}"
-    return said if float(said) else "0.0"
 
 
 def _lay_out(figure: go.Figure, rows: pd.DataFrame, title: str) -> None:

@@ -96,60 +96,6 @@ def fact_runs(db: Database, fact_id: str) -> pd.DataFrame:
     )
 
 
-def notable_facts(db: Database, run_id: str, limit: int = 5) -> pd.DataFrame:
-    """Facts to begin with: known with high probability at the last layer, and known at inner layers but lost at the last.
-
-    Facts that copying or guessing explains are skipped: those whose answer occurs in their subject, those whose answer is the
-    most frequent one of their relation, and those whose answer a layer that is right gives for the swapped subject too (at the last
-    layer, or of a lost fact at any layer that has it first). A run without swapped ranks is judged without them. As many relations as
-    possible are shown, and each answer once of each kind.
-
-    Args:
-        db: the database.
-        run_id: the run.
-        limit: how many of each kind.
-
-    Returns:
-        kind (``"known at the last layer"``, by gold_logp there; ``"lost at the last layer"``, by the best gold_logp of the layers with
-        rank 1), fact_id, probe_set, relation, label, subject, object, prompt, exposure, first_layer, last_layer, best_rank, last_rank,
-        gold_logp.
-    """
-    facts = db.query(
-        f"""
-        WITH answers AS ({_ANSWERS}), measured AS (
-            SELECT count(swapped_last_rank) > 0 AS swapped FROM known WHERE run_id = $run_id
-        ), sure AS (
-            SELECT k.fact_id, k.relation, f.object,
-                CASE WHEN k.last_rank = 1 THEN 'known at the last layer' ELSE 'lost at the last layer' END AS kind,
-                max(p.gold_logp) AS gold_logp
-            {_BESIDE_MAJORITY}
-            CROSS JOIN measured m
-            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject AND f.object <> a.object
-                AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
-            GROUP BY k.fact_id, k.relation, f.object, k.last_rank
-            HAVING bool_and(coalesce(p.other_rank > 1, NOT m.swapped))
-        ), once AS (
-            SELECT * FROM sure QUALIFY row_number() OVER (PARTITION BY kind, object ORDER BY gold_logp DESC, fact_id) = 1
-        ), placed AS (
-            SELECT *, row_number() OVER (PARTITION BY kind, relation ORDER BY gold_logp DESC, fact_id) AS in_relation FROM once
-        ), chosen AS (
-            SELECT *, row_number() OVER (PARTITION BY kind ORDER BY in_relation, gold_logp DESC, fact_id) AS place FROM placed
-        )
-        SELECT c.kind, c.fact_id, f.probe_set, f.relation, coalesce(l.label, f.relation) AS label, f.subject, f.object, f.prompt,
-            k.exposure, k.first_layer, k.last_layer, k.best_rank, k.last_rank, c.gold_logp
-        FROM chosen c
-        JOIN facts f ON f.fact_id = c.fact_id
-        JOIN known k ON k.run_id = $run_id AND k.fact_id = c.fact_id
-        LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
-        WHERE c.place <= $limit
-        ORDER BY c.kind, c.place
-        """,
-        {"run_id": run_id, "limit": int(limit)},
-        of=[run_id],
-    )
-    return whole_numbers(facts)
-
-
 def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
     """Facts that show the null of total knowledge: the last layer misses them with both subjects, some inner layer does not.
 
