@@ -1,17 +1,13 @@
 """Whether a fine-tuned model learned its task: a mark on its name, a badge in a sentence, and a table."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 import pandas as pd
-import streamlit as st
 
-from probing.core.metrics import METRICS
-from probing.core.tasks.task_success import Verdict, amount, in_words
+from probing.core.tasks.task_success import Verdict, amount
 from probing.figures.model_looks import MARKS, says_so
-from probing.ui.widgets import blocks
-from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import Markdown, escape, filled, joined
+from probing.ui.widgets.markdown import Markdown, filled, joined
 
 #: Verdict -> badge after a model's name in a sentence; it ends with the task score, if one is stored.
 BADGES: Mapping[Verdict, Markdown] = {
@@ -31,17 +27,6 @@ _KEY: Mapping[str, Markdown] = {
     " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),
     " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
     " (control)": Markdown("control: trained further on its base's pre-training text, so it has no task"),
-}
-_LABELS = {metric.label: metric for metric in METRICS.values()}
-#: Headings, formats and help texts of the task table's columns.
-_COLUMNS: dict[str, Any] = {
-    "value": "score",
-    "baseline_name": "baseline is",
-    "other_name": "compared with",
-    "n": st.column_config.NumberColumn("items", help="The scored items: questions, queries, sentences, words or masked tokens."),
-    "decides": st.column_config.CheckboxColumn(help="Whether the verdict on the model rests on this score."),
-    "verdict": st.column_config.TextColumn(help=escape(METRICS["learned"].definition)),
-    "definition": st.column_config.TextColumn("what the metric is", width="large"),
 }
 
 
@@ -216,34 +201,3 @@ def _score_in_words(row: pd.Series) -> Markdown:
         short=_short(row),
         published=_published(row),
     )
-
-
-def task_table(table: pd.DataFrame, label: Callable[[str], str], *, stamp: Stamp, name: str) -> None:
-    """Shows task scores with intervals, baselines, verdicts and the definition of each metric.
-
-    Args:
-        table: of ``reports.task_success.scores``.
-        label: gives the name of a model in figures and menus; its stored name has a separate column.
-        stamp, name: see ``blocks.table_with_download``.
-    """
-    numbers = {
-        column: st.column_config.NumberColumn(_heading(column), format="%.3f")
-        for column in ("value", "low", "high", "baseline", "other", "published")
-    }
-    numbers["closed"] = st.column_config.NumberColumn(
-        "of the way", format="percent", help="The share of the way from the baseline to the published score that the model has closed."
-    )
-    table = table.assign(definition=[_LABELS[metric].definition if metric in _LABELS else "" for metric in table["metric"]])
-    shown = table.assign(id=table["model"], model=table["model"].map(label), verdict=table["verdict"].map(in_words))
-    blocks.table_with_download(
-        table, shown=shown, stamp=stamp, name=name, height="content",
-        column_order=[
-            "model", "verdict", "metric", "value", "low", "high", "baseline", "baseline_name", "closed", "published", "published_metric",
-            "published_source", "other", "other_name", "n", "decides", "objective", "base", "id", "definition",
-        ],
-        column_config={**_COLUMNS, **numbers, "model": st.column_config.TextColumn(pinned=True)},
-    )  # fmt: skip
-
-
-def _heading(column: str) -> str:
-    return {"value": "score", "other": "other value"}.get(column, column)
