@@ -5,13 +5,6 @@ import pandas as pd
 from probing.core.stats.baselines import widest
 from probing.ui.widgets.markdown import Markdown, filled
 
-#: How to read a figure of ``points_lost``, with one kind of head.
-LOST_WORDS = (
-    "Points lost at the last layer: base minus model. Open: the whole loss. Filled: minus the swapped subject, so that answers that "
-    "do not depend on the subject do not count; cues in the subject's name still count. Lines are 95 % intervals over facts, of one seed "
-    "per model; those of filled points treat the shares as independent, which makes them rather wide."
-)
-
 
 def size_words(items: int, things: str, name: str = "") -> Markdown:
     """What can be said with so few items of a user's own set: the width of an interval.
