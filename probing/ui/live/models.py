@@ -16,7 +16,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import Markdown, filled
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -38,6 +38,11 @@ def first(view: View) -> str:
     """Name of the model that is chosen, by default Home's."""
     usual = str(stored_examples.base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
     return live_models.pick(selection.current().live_model or usual, live_models.choices())
+
+
+def is_named(view: View, choice: Choice) -> bool:
+    """Whether the user chose a model, so that what it lacks is said; a model that is there by default is left out without a word."""
+    return choice.name == first(view) or choice.name in selection.of(AskSelection).live_models
 
 
 def _partner(view: View, offered: dict[str, Choice], name: str) -> str:
@@ -66,7 +71,7 @@ def choose(view: View) -> None:
         format_func=lambda one: _named(view, offered, one),
         resets={"live_base": "", "live_models": ()},
         label_visibility="collapsed",
-        width=230,
+        width=200,
     )
     blocks.say_ignored(
         [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one not in ("", ALONE, *offered)],
@@ -133,7 +138,7 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
     except ProbingError as error:
         blocks.problem(error)
         if head != LOGIT_LENS:
-            label = "Use the logit lens, which needs no training"
+            label = Markdown("Use the logit lens, which needs no training")
             st.button(label, key=f"ask.lens.{choice.name}", on_click=selection.update, kwargs={"live_head": LOGIT_LENS})
         return None
     return replace(choice, here=True)

@@ -1,5 +1,7 @@
 """The tab of minimal pairs: which of two words is more probable at a gap, layer by layer."""
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -142,7 +144,7 @@ def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table
     }
     for place, (name, (label, example)) in zip(st.columns(2), labels.items(), strict=True):
         with place:
-            more = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
+            more: dict[str, Any] = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
             selection.bound(st.text_input, label, name, view.page, **more)
     if number:
         return number, None
