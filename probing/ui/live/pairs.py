@@ -11,7 +11,7 @@ from probing.core.errors import ProbingError
 from probing.core.questions import with_masks
 from probing.figures import theme
 from probing.figures.layer_lines import layer_lines
-from probing.reports.live_pairs import pair_rows, right_by_layer
+from probing.reports.changes.pair_scores import pair_rows, right_by_layer
 from probing.ui.choices.ask import AskSelection
 from probing.ui.frame import filters, selection
 from probing.ui.frame.live_models import Choice

@@ -15,7 +15,13 @@ from probing.figures.sentences.looks import POOLING_NAMES
 from probing.figures.tokens.attention_map import attention_map, head_map
 from probing.figures.tokens.attention_panels import PANELS, attention_panels
 from probing.reports.changes.measures import values as stored_measures
-from probing.reports.live_sentence import (
+from probing.reports.sentences.accuracy import accuracies
+from probing.ui.choices.ask import SENTENCES, WORD, AskSelection
+from probing.ui.frame import filters, live_models, selection
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.page import View
+from probing.ui.live import kept, models, pictures
+from probing.ui.live.tables import (
     VERDICTS,
     attention_of,
     attention_rows,
@@ -25,12 +31,6 @@ from probing.reports.live_sentence import (
     similarity_rows,
     swapped,
 )
-from probing.reports.sentences.accuracy import accuracies
-from probing.ui.choices.ask import SENTENCES, WORD, AskSelection
-from probing.ui.frame import filters, live_models, selection
-from probing.ui.frame.live_models import Choice
-from probing.ui.frame.page import View
-from probing.ui.live import kept, models, pictures
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
