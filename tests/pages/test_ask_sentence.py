@@ -230,8 +230,8 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
 @pytest.mark.parametrize(
     ("own", "says"),
     [
-        (("paris is in france", "paris is in italy"), "**france** should be more probable than **italy**"),
-        (("paris is in ___", "france, italy"), "**france** should be more probable than **italy**"),
+        (("paris is in france", "paris is in italy"), "“paris is in france” should be more probable than “paris is in italy”"),
+        (("paris is in ___", "france, italy"), "“paris is in france” should be more probable than “paris is in italy”"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),
         (("", ""), "Type two sentences"),

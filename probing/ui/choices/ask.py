@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.perturb import rules
-from probing.ui.frame.selection import declared, one_of
+from probing.ui.frame.selection import declared, noted, one_of
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
 VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
@@ -74,7 +74,7 @@ class AskSelection:
     mask: int = 1
     gap: int = 1
     cell: str = ""
-    live_models: tuple[str, ...] = ()
+    live_models: tuple[str, ...] = noted((), emptied=(ALONE,))
     perturbation: str = one_of(PERTURBATIONS)
     prime: str = ""
     shuffle_seed: int = 1

@@ -16,7 +16,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import Markdown, filled
+from probing.ui.widgets.markdown import Markdown, filled, listing
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -73,6 +73,10 @@ def choose(view: View) -> None:
         label_visibility="collapsed",
         width=200,
     )
+    left = [one for one in dict.fromkeys(own.live_models) if one in offered and one != name][MAX_MODELS - 1 :]
+    if left:
+        words = "At most {most} models are asked. Ignored: {names}"
+        st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
     blocks.say_ignored(
         [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one not in ("", ALONE, *offered)],
         "this menu",
@@ -81,15 +85,16 @@ def choose(view: View) -> None:
 
 def choose_others(view: View, most: int = MAX_MODELS) -> None:
     """Draws the choice of the models to compare with, and of one that would have to be fetched first."""
-    offered, key, fetched = live_models.choices(), f"{view.page}.live_models", f"{view.page}.fetch"
+    offered, fetched = live_models.choices(), f"{view.page}.fetch"
     name = first(view)
-    shown = [one.name for one in chosen(view, most) if one.name != name]
-    st.session_state[key] = shown
-    st.multiselect(
+    shown = [one.name for one in chosen(view) if one.name != name]
+    selection.bound(
+        st.multiselect,
         "Compare with",
-        [one for one, choice in offered.items() if one != name and (choice.here or one in shown)],
-        key=key,
-        on_change=lambda: selection.update(live_models=tuple(st.session_state[key]) or (ALONE,)),
+        "live_models",
+        view.page,
+        value=tuple(shown),
+        options=[one for one, choice in offered.items() if one != name and (choice.here or one in shown)],
         format_func=lambda one: _named(view, offered, one),
         max_selections=most - 1,
         placeholder="no other model",

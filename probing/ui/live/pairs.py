@@ -98,9 +98,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
         for why in sorted({why for choice in choices for why in scores(choice, (pair,)).why if why}):
             st.warning(filled("{why}", why=why), icon=":material/report:")
     rows = (table[table["pair"] == number] if number else _rows(choices, [pair])).dropna(subset=["difference"])
-    words = "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”."
-    sentences = {"sentence": pair.good.sentence, "other": pair.bad.sentence}
-    st.markdown(filled(words, good=pair.good.word, bad=pair.bad.word, **sentences))
+    st.markdown(filled("“{good}” should be more probable than “{bad}”.", good=pair.good.text, bad=pair.bad.text))
     if rows.empty:
         return
     colours = models.labelled_colours(view, [one.name for one in choices])

@@ -113,8 +113,8 @@ def _answers(view: View, question: SpanQuestion, reading: Sequence[Readers], ans
     said = pd.concat([said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True)
     clear = said[~said["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
     for one in clear.head(1).itertuples():
-        words = "**{label}** for “{words}” from layer {layer} on ({task})."
-        blocks.sentence(filled(words, label=one.label, words=one.words, layer=one.settled, task=one.task))
+        words = "“{words}”: **{label}** from layer {layer} on."
+        blocks.sentence(filled(words, words=one.words, label=one.label, layer=one.settled))
     for number, (place, (model, traces)) in enumerate(zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1):
         with place:
             if len(answers) > 1:
