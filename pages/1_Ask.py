@@ -120,7 +120,7 @@ def gap(view: View) -> None:
     several = max(gaps.values()) > 1
     if several:
         there, question = choose_gap(view, there, question, gaps)
-    asked = followed(view, there, question)
+    asked = followed(view, there, question, alone=not several or question.mask is not None)
     answers = filled_gap(view, asked) if several and question.mask is None else models.of_each(asked, live_models.ask)
     if not answers:
         return
@@ -163,11 +163,14 @@ def gap_options(view: View, words: Sequence[str]) -> None:
         selection.bound(st.segmented_control, OPTIONS[name], name, view.page, options=list(options), required=True, format_func=written)
 
 
-def followed(view: View, there: Sequence[Choice], question: Question) -> dict[Choice, Question]:
-    """Each model with its question, which follows only words that are one token of the model; without one, what the first says last."""
+def followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
+    """Each model with its question, which follows only words that are one token of the model.
+
+    Without such a word, what the first model says at the end is followed, if one gap is read ``alone``.
+    """
     typed = selection.of(AskSelection).watch != OF_EXAMPLE
     found = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
-    if found and not any(one.watch for one in found.values()) and question.mask is not None:
+    if found and not any(one.watch for one in found.values()) and alone:
         try:
             best = live_models.ask(there[0], replace(question, watch=())).layers[-1].tokens[0].token
         except ProbingError:

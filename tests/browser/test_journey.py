@@ -264,8 +264,8 @@ def test_a_picture_shows_what_it_is_taken_for(request, tmp_path, name):
 
 
 #: Words of a sentence, of which spans are chosen by clicks and by keys.
-WORDS = "/Ask?live_view=spans&words=the+old+bank+sold+%3Cb%3Ethe%3C%2Fb%3E+river"
-FRUIT = "/Ask?live_view=spans&words=Rome+is+a+city+in+Italy"
+WORDS = "/Ask?ask_view=spans&words=the+old+bank+sold+%3Cb%3Ethe%3C%2Fb%3E+river"
+FRUIT = "/Ask?ask_view=spans&words=Rome+is+a+city+in+Italy"
 
 
 def word(page, name: str):
@@ -348,7 +348,7 @@ def test_words_of_strangers_are_text_of_buttons_and_a_copied_link_opens_the_same
 @pytest.mark.slow
 @VIEWS
 def test_the_sentences_of_the_paper_are_one_click_away(tour, tmp_path, width, dark):
-    page = tour("/Ask?live_view=spans", width=width, dark=dark)
+    page = tour("/Ask?ask_view=spans", width=width, dark=dark)
     no_trouble(page)
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert len(page.inner_text('[data-testid="stMain"]')) > 400

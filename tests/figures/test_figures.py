@@ -10,7 +10,7 @@ import pytest
 from probing.figures import layer_axis, theme
 from probing.figures.knowledge.layer_curve import layer_curve
 from probing.figures.knowledge.total_bars import total_bars
-from probing.figures.tokens.entropy import entropy_by_layer
+from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import RIGHT, token_grid
 
@@ -142,7 +142,7 @@ def test_tokens_that_look_like_markup_are_shown_as_they_stand():
         lambda: token_grid(tokens()),
         lambda: rank_lines(pd.DataFrame({"name": [], "layer": [], "rank": []})),
         lambda: probability_lines(pd.DataFrame({"name": [], "layer": [], "probability": []})),
-        lambda: entropy_by_layer(pd.DataFrame({"layer": [], "entropy": []})),
+        lambda: entropy_lines(pd.DataFrame({"name": [], "layer": [], "entropy": []}), colours={}),
         lambda: total_bars(pd.DataFrame({"last": [None], "total": [None], "model": ["a"], "head": ["b"]}), k=1, colours={}, names={}),
     ],
 )

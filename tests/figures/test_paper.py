@@ -13,7 +13,7 @@ from probing.figures.changes.panels import evidence_panels
 from probing.figures.knowledge.total_bars import total_bars
 from probing.figures.paper.sizing import long, shortened, sized
 from probing.figures.paper.words import MARKS, MOST, caption, marks
-from probing.figures.tokens.entropy import entropy_by_layer
+from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import rank_lines
 from probing.figures.tokens.token_grid import token_grid
 
@@ -38,7 +38,7 @@ PLANTED: dict[str, Callable[[], go.Figure]] = {
     "panels": lambda: curve(curve_points(sets=("trex", "common_sense")), panels=True),
     "stacked bars with intervals": bars,
     "ranks on a logarithmic axis": lambda: rank_lines(pd.DataFrame({"name": ["a"] * 2, "layer": [0, 1], "rank": [5000.0, 1.0]})),
-    "entropy": lambda: entropy_by_layer(pd.DataFrame({"layer": range(3), "entropy": [3.0, 2.0, 1.0]})),
+    "entropy": lambda: entropy_lines(pd.DataFrame({"name": "a", "layer": range(3), "entropy": [3.0, 2.0, 1.0]}), colours={}),
     "tokens": lambda: token_grid(tokens("rome", "paris"), columns=2),
     "heat map": heat_map,
     "panels on one axis": lambda: evidence_panels(evidence(), **LOOKS),

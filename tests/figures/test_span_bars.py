@@ -6,11 +6,9 @@ import pytest
 
 from probing.core.edges.traces import SpanTrace
 from probing.figures.edges.span_bars import COLOURS, span_bars
-from probing.reports.edges.span_answers import panel_rows
-from probing.ui.live.spans.answers import table
-from probing.ui.live.spans.controls import SpanQuestion
+from probing.reports.edges.span_answers import label_rows, panel_rows, said_rows
 
-QUESTION = SpanQuestion(("<b>he</b>", "smoked", "toronto"), ((1, 2), (2, 3)))
+WORDS = ("<b>he</b>", "smoked", "toronto")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def traces() -> list[SpanTrace]:
 
 
 def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(traces):
-    rows = panel_rows(QUESTION.words, traces)
+    rows = panel_rows(WORDS, traces)
     figure = span_bars(rows)
     assert len(figure.data) == 6 and {bar.marker.color for bar in figure.data} == set(COLOURS)
     for trace, drawn in zip(traces, (figure.data[:3], figure.data[3:]), strict=True):
@@ -36,19 +34,21 @@ def test_every_task_has_a_row_with_three_labels_whose_bars_are_their_shares(trac
 
 
 def test_a_line_marks_the_layer_from_which_the_answer_stays(traces):
-    lines = [shape.x0 for shape in span_bars(panel_rows(QUESTION.words, traces)).layout.shapes if shape.type == "line"]
+    lines = [shape.x0 for shape in span_bars(panel_rows(WORDS, traces)).layout.shapes if shape.type == "line"]
     assert lines == [trace.settled - 0.5 for trace in traces if trace.settled]
 
 
 def test_words_and_labels_are_text(traces):
-    shown = pio.to_json(span_bars(panel_rows(QUESTION.words, traces)))
+    shown = pio.to_json(span_bars(panel_rows(WORDS, traces)))
     assert "<i>PER" not in shown and "<b>he</b>" not in shown and "&lt;i&gt;PER" in shown
-    for note in span_bars(panel_rows(QUESTION.words, traces)).layout.annotations:
+    for note in span_bars(panel_rows(WORDS, traces)).layout.annotations:
         assert all(len(line) < 260 for line in note.text.split("<br>"))
 
 
-def test_the_table_has_every_label_at_every_layer(traces):
-    found = table(QUESTION, "tiny", traces)
-    assert len(found) == 2 * 9 * 4 and set(found["span2"]) == {"", "toronto"}
-    by_layer = found.groupby(["task", "layer"])["share"].sum()
-    np.testing.assert_allclose(by_layer, 1)
+def test_the_tables_have_every_label_and_what_the_last_layer_says(traces):
+    found = label_rows("tiny", traces)
+    assert len(found) == 2 * 9 * 4 and set(found["span2"]) == {"", "2:3"}
+    np.testing.assert_allclose(found.groupby(["task", "layer"])["share"].sum(), 1)
+    said = said_rows(WORDS, "tiny", traces, {})
+    assert list(said["settled"]) == [trace.settled for trace in traces] and list(said["its p"]) == [trace.p[-1].max() for trace in traces]
+    assert list(said["words"]) == ["<b>he</b>", "smoked (predicate) / toronto (argument)"] and said["F1"].eq(0.5).all()

@@ -65,7 +65,11 @@ def test_a_multiselect_accepts_a_link_with_all_of_its_options(look, menus, page)
     for tab in links_to_tabs(page):
         app = look(page, **first, **every, **tab)
         assert not app.exception
+        drawn = {one.key for one in app.multiselect}
         for field, options in every.items():
+            if f"{page}.{field}" not in drawn:
+                assert page == "ask", "a tab that asks one model has no such menu"
+                continue
             chosen = app.multiselect(key=f"{page}.{field}")
             assert chosen.value == options[: chosen.proto.max_selections or None]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from probing.ui.live.spans.picker import changed_spans, hull, replaced
+from probing.ui.live.picker import changed_spans, hull, replaced
 
 SPANS = [(1, 3), (4, 5)]
 

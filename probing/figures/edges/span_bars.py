@@ -8,7 +8,7 @@ from probing.figures import across, end_labels, layer_axis, theme
 
 #: The last layer's label, then the two next most probable ones.
 COLOURS = ("#0072B2", "#E69F00", "#808890")
-_PANEL, _GAP, _FRAME = 58, 40, 130
+_PANEL, _GAP, _FRAME = 36, 38, 130
 
 
 def span_bars(answers: pd.DataFrame) -> go.Figure:

@@ -9,7 +9,7 @@ from probing.figures import theme
 
 #: Opaque enough for a light page and for a dark one.
 _SCALE = ((0, "rgba(0,114,178,0.05)"), (0.5, "rgba(0,114,178,0.55)"), (1, "rgba(0,114,178,1)"))
-_ROW, _AROUND = 22, 150
+_ROW, _AROUND = 18, 140
 
 
 def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, marked: int = 0) -> go.Figure:
@@ -41,7 +41,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
     _layers(figure, len(shares))
     labels = [f"<b>{name}</b>" if place == marked else name for place, name in enumerate(names)]
     figure.update_yaxes(
-        tickmode="array", tickvals=places, ticktext=labels, range=[len(names) - 0.5, -0.5], showgrid=False, tickfont_size=11
+        tickmode="array", tickvals=places, ticktext=labels, range=[len(names) - 0.5, -0.5], showgrid=False, tickfont_size=12
     )
     return figure
 
@@ -95,7 +95,7 @@ def head_map(values: np.ndarray, *, what: str, unit: str, maximum: float, marked
         )
     theme.apply(figure, height=_AROUND + _ROW * max(heads, 4))
     _layers(figure, layers)
-    figure.update_yaxes(title_text="head", dtick=1 if heads <= 16 else 2, range=[heads + 0.5, 0.5], showgrid=False, tickfont_size=11)
+    figure.update_yaxes(title_text="head", dtick=1 if heads <= 16 else 2, range=[heads + 0.5, 0.5], showgrid=False, tickfont_size=12)
     return figure
 
 
@@ -107,6 +107,6 @@ def _layers(figure: go.Figure, last: int) -> None:
 
 def _bar(title: str, form: str) -> dict:
     return {
-        "title": {"text": title, "side": "top", "font": {"size": 10}}, "orientation": "h", "thickness": 6, "len": 0.5, "x": 1,
-        "xanchor": "right", "y": 1.0, "yanchor": "bottom", "outlinewidth": 0, "tickformat": form, "nticks": 3, "tickfont": {"size": 10},
+        "title": {"text": title, "side": "top", "font": {"size": 12}}, "orientation": "h", "thickness": 6, "len": 0.5, "x": 1,
+        "xanchor": "right", "y": 1.0, "yanchor": "bottom", "outlinewidth": 0, "tickformat": form, "nticks": 3, "tickfont": {"size": 12},
     }  # fmt: skip

@@ -156,6 +156,13 @@ def pick_device(wanted: str = "auto") -> torch.device:
     return device
 
 
+def device_in_words(device: str) -> str:
+    """A device as a reader knows it: "the CPU", "the GPU (NVIDIA H100)"."""
+    if device.startswith("cuda"):
+        return f"the GPU ({torch.cuda.get_device_name(device)})"
+    return {"cpu": "the CPU", "mps": "the GPU (Apple)"}.get(device, device)
+
+
 def load_encoder(
     source: str | Path,
     *,

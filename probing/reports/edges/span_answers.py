@@ -106,7 +106,7 @@ def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], mea
         measures: task -> its yardsticks; a task that has none has empty cells.
 
     Returns:
-        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower layers, ``from layer`` is
+        One row per task and span, or pair of spans. ``label`` is the last layer's, ``before`` are those of lower layers, ``settled`` is
         the first from which it stays; ``F1`` is that of the last layer's probe on the development part.
     """
     rows = []
@@ -125,7 +125,7 @@ def said_rows(words: Sequence[str], model: str, traces: Sequence[SpanTrace], mea
         "task",
         "words",
         "label",
-        "from layer",
+        "settled",
         "its p",
         "before",
         "F1",

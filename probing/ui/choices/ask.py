@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from probing.core.head_kinds import HEADS, LOGIT_LENS
 from probing.core.perturb import rules
-from probing.ui.frame.selection import declared, one_of
+from probing.ui.frame.selection import declared, noted, one_of
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of minimal pairs.
 VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
@@ -28,6 +28,8 @@ SENTENCES = (
     "The keys to the cabinet are on the table in the hall .",
     "The band did not play any songs on the first day of the festival .",
 )
+#: The token whose attention is shown first, from 0: in the first of these sentences "bank".
+WORD = 4
 #: The sentences of Figure 3 of Tenney et al. (2019), as written there -> the spans that its text discusses.
 SPAN_EXAMPLES = {
     "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
@@ -72,7 +74,7 @@ class AskSelection:
     mask: int = 1
     gap: int = 1
     cell: str = ""
-    live_models: tuple[str, ...] = ()
+    live_models: tuple[str, ...] = noted((), emptied=(ALONE,))
     perturbation: str = one_of(PERTURBATIONS)
     prime: str = ""
     shuffle_seed: int = 1
@@ -86,7 +88,7 @@ class AskSelection:
     base_probes: bool = False
     whole: str = SENTENCES[0]
     second: str = ""
-    attending: int = 0
+    attending: int = WORD
     attention_head: int = 0
     swapped: int = 0
     likelier: str = ""

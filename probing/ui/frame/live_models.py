@@ -117,11 +117,9 @@ def _of_own_runs() -> list[Choice]:
 
 def on_device(device: str) -> str:
     """Where an answer was computed, in words: "on the CPU"."""
-    if device.startswith("cuda"):
-        import torch
+    from probing.models.encoders.load import device_in_words
 
-        return f"on the GPU ({torch.cuda.get_device_name(device)})"
-    return {"cpu": "on the CPU", "mps": "on the GPU (Apple)"}.get(device, f"on {device}")
+    return f"on {device_in_words(device)}"
 
 
 def offline() -> bool:

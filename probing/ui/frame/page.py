@@ -240,7 +240,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         elif runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
         if error or runs.empty:
-            navigation.link("ask", "Try the Live page")
+            navigation.link("ask", "Ask a sentence of your own")
             st.stop()
     chosen, unknown = fit(selection.current(), runs)
     view = View(page, chosen, opened, runs, Contents(page), stored)

@@ -42,7 +42,8 @@ def noted(default: Any, **notes: Any) -> Any:
     Args:
         default: its default.
         notes: ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` lists the allowed
-            items of a tuple; ``kept`` is true if a link that opens the page without filters leaves the field unchanged.
+            items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept`` is true if
+            a link that opens the page without filters leaves the field unchanged.
     """
     return field(default=default, metadata=notes)
 
@@ -354,7 +355,8 @@ def bound(
         new = st.session_state[key]
         if resets_dependents:
             _reset_dependents(name)
-        update(**{name: tuple(new) if is_tuple else new, **(resets or {})})
+        emptied = _fields_of(page)[name].metadata.get("emptied", ())
+        update(**{name: (tuple(new) or emptied) if is_tuple else new, **(resets or {})})
 
     return widget(label, key=key, on_change=store, **options)
 

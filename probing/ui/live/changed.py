@@ -22,7 +22,6 @@ from probing.ui.live import models, pictures
 from probing.ui.widgets import blocks
 from probing.ui.widgets.markdown import Markdown, escape, filled
 
-RESTORED = "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model."
 RESTORED_HOW = (
     "For n from 0 to all, n layers of the fine-tuned model are replaced by those of its base, and the sentence is asked again. The "
     "embeddings and the head stay those of the fine-tuned model. Data: the n at which a followed word is first again."
@@ -121,7 +120,6 @@ def layers_put_back(view: View, asked: Mapping[Choice, Question]) -> None:
         how=RESTORED_HOW,
         note=f"the {where} n layers from {view.label(got.base)}",
         steps="n",
-        caption=RESTORED,
         table=table.assign(first_again_at_n=table["word"].map(back).astype("Int64")),
     )
 

@@ -16,7 +16,7 @@ from probing.ui.frame import live_models, selection
 from probing.ui.frame.live_models import Choice
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
-from probing.ui.widgets.markdown import filled
+from probing.ui.widgets.markdown import Markdown, filled, listing
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -38,6 +38,11 @@ def first(view: View) -> str:
     """Name of the model that is chosen, by default Home's."""
     usual = str(stored_examples.base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
     return live_models.pick(selection.current().live_model or usual, live_models.choices())
+
+
+def is_named(view: View, choice: Choice) -> bool:
+    """Whether the user chose a model, so that what it lacks is said; a model that is there by default is left out without a word."""
+    return choice.name == first(view) or choice.name in selection.of(AskSelection).live_models
 
 
 def _partner(view: View, offered: dict[str, Choice], name: str) -> str:
@@ -66,8 +71,12 @@ def choose(view: View) -> None:
         format_func=lambda one: _named(view, offered, one),
         resets={"live_base": "", "live_models": ()},
         label_visibility="collapsed",
-        width=230,
+        width=200,
     )
+    left = [one for one in dict.fromkeys(own.live_models) if one in offered and one != name][MAX_MODELS - 1 :]
+    if left:
+        words = "At most {most} models are asked. Ignored: {names}"
+        st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
     blocks.say_ignored(
         [one for one in dict.fromkeys((selection.current().live_model, *own.live_models)) if one not in ("", ALONE, *offered)],
         "this menu",
@@ -76,15 +85,16 @@ def choose(view: View) -> None:
 
 def choose_others(view: View, most: int = MAX_MODELS) -> None:
     """Draws the choice of the models to compare with, and of one that would have to be fetched first."""
-    offered, key, fetched = live_models.choices(), f"{view.page}.live_models", f"{view.page}.fetch"
+    offered, fetched = live_models.choices(), f"{view.page}.fetch"
     name = first(view)
-    shown = [one.name for one in chosen(view, most) if one.name != name]
-    st.session_state[key] = shown
-    st.multiselect(
+    shown = [one.name for one in chosen(view) if one.name != name]
+    selection.bound(
+        st.multiselect,
         "Compare with",
-        [one for one, choice in offered.items() if one != name and (choice.here or one in shown)],
-        key=key,
-        on_change=lambda: selection.update(live_models=tuple(st.session_state[key]) or (ALONE,)),
+        "live_models",
+        view.page,
+        value=tuple(shown),
+        options=[one for one, choice in offered.items() if one != name and (choice.here or one in shown)],
         format_func=lambda one: _named(view, offered, one),
         max_selections=most - 1,
         placeholder="no other model",
@@ -133,7 +143,7 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
     except ProbingError as error:
         blocks.problem(error)
         if head != LOGIT_LENS:
-            label = "Use the logit lens, which needs no training"
+            label = Markdown("Use the logit lens, which needs no training")
             st.button(label, key=f"ask.lens.{choice.name}", on_click=selection.update, kwargs={"live_head": LOGIT_LENS})
         return None
     return replace(choice, here=True)

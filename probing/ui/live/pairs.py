@@ -1,5 +1,7 @@
 """The tab of minimal pairs: which of two words is more probable at a gap, layer by layer."""
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
@@ -9,7 +11,7 @@ from probing.core.errors import ProbingError
 from probing.core.questions import with_masks
 from probing.figures import theme
 from probing.figures.layer_lines import layer_lines
-from probing.reports.live_pairs import pair_rows, right_by_layer
+from probing.reports.changes.pair_scores import pair_rows, right_by_layer
 from probing.ui.choices.ask import AskSelection
 from probing.ui.frame import filters, selection
 from probing.ui.frame.live_models import Choice
@@ -96,9 +98,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
         for why in sorted({why for choice in choices for why in scores(choice, (pair,)).why if why}):
             st.warning(filled("{why}", why=why), icon=":material/report:")
     rows = (table[table["pair"] == number] if number else _rows(choices, [pair])).dropna(subset=["difference"])
-    words = "**{good}** in “{sentence}” should be more probable than **{bad}** in “{other}”."
-    sentences = {"sentence": pair.good.sentence, "other": pair.bad.sentence}
-    st.markdown(filled(words, good=pair.good.word, bad=pair.bad.word, **sentences))
+    st.markdown(filled("“{good}” should be more probable than “{bad}”.", good=pair.good.text, bad=pair.bad.text))
     if rows.empty:
         return
     colours = models.labelled_colours(view, [one.name for one in choices])
@@ -142,7 +142,7 @@ def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table
     }
     for place, (name, (label, example)) in zip(st.columns(2), labels.items(), strict=True):
         with place:
-            more = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
+            more: dict[str, Any] = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
             selection.bound(st.text_input, label, name, view.page, **more)
     if number:
         return number, None

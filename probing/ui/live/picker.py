@@ -32,9 +32,12 @@ def draw(words: Sequence[str], spans: Sequence[Span]) -> None:
             choose(changed)
 
     _COMPONENT(key=_KEY, data={"words": list(words), "spans": [list(span) for span in spans]}, on_chosen_change=clicked)
-    with st.popover("Choose from lists instead", icon=":material/checklist:", type="tertiary"):
-        for number in range(min(len(spans) + 1, 2)):
-            _list(number, words, spans)
+
+
+def lists(words: Sequence[str], spans: Sequence[Span]) -> None:
+    """Draws the same choice as lists of words."""
+    for number in range(min(len(spans) + 1, 2)):
+        _list(number, words, spans)
 
 
 def _list(number: int, words: Sequence[str], spans: Sequence[Span]) -> None:

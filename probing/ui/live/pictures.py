@@ -23,7 +23,10 @@ from probing.ui.widgets.markdown import filled
 MAX_LINES = 12
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 CHANGED = "dot"
-CAPTION = "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+_WORDS = "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
+_PUT_BACK = "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model."
+#: What a row is -> the line below the grids.
+CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
 HOW = (
     "Every layer of the model fills the gap, read by a decoding head; the last layer is on top. A cell is the darker the more probable its "
     "word is, and white below 5 %. Rank: the place of the first followed word in the layer's list of all words; without a word of yours "
@@ -57,7 +60,6 @@ def grids(
     how: str,
     note: str = "",
     steps: str = "layer",
-    caption: str = CAPTION,
     table: pd.DataFrame | None = None,
 ) -> None:
     """Draws one grid per model, two next to each other, and the row below them.
@@ -70,7 +72,6 @@ def grids(
         how: what this sentence adds to how the grids are read.
         note: what the grids are, beside the names of the models.
         steps: what a row is, if it is no layer.
-        caption: the line below.
         table: the numbers, if they are others than those of the grids.
     """
     columns = selection.of(AskSelection).top
@@ -86,7 +87,7 @@ def grids(
         table=numbers.drop(columns="framed").dropna(axis="columns", how="all") if table is None else table,
         stamp=Stamp(f"{', '.join(one.model for one in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
-        caption=caption,
+        caption=CAPTIONS[steps],
         how=f"{HOW} {how}",
     )
     computed(first.device)

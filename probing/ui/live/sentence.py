@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,13 @@ from probing.figures.sentences.looks import POOLING_NAMES
 from probing.figures.tokens.attention_map import attention_map, head_map
 from probing.figures.tokens.attention_panels import PANELS, attention_panels
 from probing.reports.changes.measures import values as stored_measures
-from probing.reports.live_sentence import (
+from probing.reports.sentences.accuracy import accuracies
+from probing.ui.choices.ask import SENTENCES, WORD, AskSelection
+from probing.ui.frame import filters, live_models, selection
+from probing.ui.frame.live_models import Choice
+from probing.ui.frame.page import View
+from probing.ui.live import kept, models, pictures
+from probing.ui.live.tables import (
     VERDICTS,
     attention_of,
     attention_rows,
@@ -25,12 +31,6 @@ from probing.reports.live_sentence import (
     similarity_rows,
     swapped,
 )
-from probing.reports.sentences.accuracy import accuracies
-from probing.ui.choices.ask import SENTENCES, AskSelection
-from probing.ui.frame import filters, live_models, selection
-from probing.ui.frame.live_models import Choice
-from probing.ui.frame.page import View
-from probing.ui.live import kept, models, pictures
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.figure_cache import drawing
@@ -67,7 +67,7 @@ def draw(view: View) -> None:
         "whole",
         view.page,
         max_chars=selection.MAX_TEXT,
-        resets={"attending": 0, "swapped": 0},
+        resets={"attending": WORD, "swapped": 0},
         placeholder="Type a sentence; write a word twice to compare its two states.",
         label_visibility="collapsed",
     )
@@ -78,14 +78,14 @@ def draw(view: View) -> None:
         models.choose(view)
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, example in enumerate(SENTENCES):
-                changes = {"whole": example, "second": "", "attending": 0, "swapped": 0}
+                changes = {"whole": example, "second": "", "attending": WORD, "swapped": 0}
                 st.button(escape(example), key=f"ask.sentence.{number}", type="tertiary", on_click=selection.update, kwargs=changes)
         with place:
             models.choose_others(view, MODELS)
-            more = {"max_chars": selection.MAX_TEXT, "resets": {"attending": 0}, "placeholder": "follows the first one"}
+            more: dict[str, Any] = {"max_chars": selection.MAX_TEXT, "resets": {"attending": WORD}, "placeholder": "follows the first one"}
             selection.bound(st.text_input, OPTIONS["second"], "second", view.page, **more)
             most = max(len(words) - 1, 0)
-            bounds = {"min_value": 0, "max_value": most, "step": 1, "value": own.swapped if own.swapped <= most else 0}
+            bounds: dict[str, Any] = {"min_value": 0, "max_value": most, "step": 1, "value": own.swapped if own.swapped <= most else 0}
             selection.bound(st.number_input, OPTIONS["swapped"], "swapped", view.page, **bounds)
     if not text:
         st.info("Type a sentence, or choose an example.", icon=":material/edit:")
@@ -144,11 +144,14 @@ def _attention(view: View, model: Choice, found: "SentenceAttention") -> None:
                 table=table[table["model"] == name],
                 stamp=stamp,
                 name=f"live-attention-{number}",
-                caption=MAP if number == 1 else "",
+                caption=MAP,
                 how=MAP_HOW,
                 alt=f"What {found.tokens[token]} attends to in {view.label(name)}",
             )
-    _by_layer(view, found, token, head, stamp)
+    place = st.expander("Attention by layer and head", icon=":material/ssid_chart:", key="ask.by-layer", on_change="rerun")
+    if place.open:
+        with place:
+            _by_layer(view, found, token, head, stamp)
 
 
 def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
@@ -162,14 +165,19 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
     }
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, (label, value, n, written) in offered.items():
-            more = {"value": value, "options": list(range(n)), "format_func": written, "width": 200, "label_visibility": "collapsed"}
+            more: dict[str, Any] = {
+                "value": value,
+                "options": list(range(n)),
+                "format_func": written,
+                "width": 200,
+                "label_visibility": "collapsed",
+            }
             selection.bound(st.selectbox, label, name, view.page, **more)
     return token, head - 1 if head else None
 
 
 def _by_layer(view: View, found: "SentenceAttention", token: int, head: int | None, stamp: Stamp) -> None:
     """Draws entropy, distance and shares by layer, and one number per head and layer."""
-    st.subheader("Attention by layer")
     values, n, names = attention_values(found, token, head), len(found.tokens), [one.name for one in models_of(found)]
     drawn = values[values["measure"].isin(PANELS)]
     blocks.figure(
@@ -234,8 +242,10 @@ def _probes(view: View, choices: list[Choice], text: str, pair: str, other: str)
 
 
 def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame | None:
-    """The predictions of a model's probes; if it has no probes, or asking fails, shows a message and returns None."""
+    """The predictions of a model's probes; if it has none that a named model should have, or asking fails, shows a message."""
     name, stamps = view.name(choice.name), kept.probes_of(choice)
+    if not stamps and not models.is_named(view, choice):
+        return None
     if not stamps:
         what = filled("No sentence probes are trained on the layers of {name} yet.", name=name)
         blocks.missing(what, f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks all")

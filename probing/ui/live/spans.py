@@ -61,6 +61,8 @@ def draw(view: View) -> None:
         st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")
         return
     picker.draw(question.words, question.spans)
+    with place:
+        picker.lists(question.words, question.spans)
     reading = [found for choice in models.ready(view, models.chosen(view)) if (found := _readers(view, choice))]
     if not question.spans:
         st.info("Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:")
@@ -91,8 +93,8 @@ def _readers(view: View, choice: Choice) -> Readers | None:
     except ProbingError as error:
         blocks.problem(error)
         return None
-    if found.files:
-        return found
+    if found.files or not models.is_named(view, choice):
+        return found if found.files else None
     what = filled("No probes are trained on the layers of {name} yet.", name=view.name(found.of.name))
     blocks.missing(what, train_command(found.of.location))
     if live_models.base_of(choice) and not selection.of(AskSelection).base_probes:
@@ -109,9 +111,10 @@ def _answers(view: View, question: SpanQuestion, reading: Sequence[Readers], ans
     measures = view.read(yardsticks) if view.database is not None else {}
     chosen = " / ".join(question.text(span) for span in question.spans)
     said = pd.concat([said_rows(question.words, model, traces, measures) for model, traces in answers.items()], ignore_index=True)
-    one = said.iloc[0]
-    what = {"words": one["words"], "label": one["label"], "layer": int(one["from layer"]), "task": one["task"]}
-    blocks.sentence(filled("“{words}”: **{label}** from layer {layer} on ({task}).", **what))
+    clear = said[~said["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
+    for one in clear.head(1).itertuples():
+        words = "“{words}”: **{label}** from layer {layer} on."
+        blocks.sentence(filled(words, words=one.words, label=one.label, layer=one.settled))
     for number, (place, (model, traces)) in enumerate(zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1):
         with place:
             if len(answers) > 1:
@@ -127,10 +130,12 @@ def _answers(view: View, question: SpanQuestion, reading: Sequence[Readers], ans
             )
     blocks.table_with_download(
         said,
-        shown=said.assign(model=said["model"].map(view.label)),
+        shown=said.assign(model=said["model"].map(view.label)).rename(columns={"settled": "from layer", "its p": "its share"}),
         stamp=Stamp(f"{', '.join(answers)}, {chosen}, {' '.join(question.words)}"),
         name="live-span-labels",
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in ("F1", "looking words up (F1)", "its p", "share")},
+        column_config={
+            name: st.column_config.NumberColumn(format="percent") for name in ("F1", "looking words up (F1)", "its share", "share")
+        },
     )
     _left_out(question, reading, answers)
 

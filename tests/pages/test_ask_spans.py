@@ -1,4 +1,4 @@
-"""The view of spans on the page Live, with a tiny model and planted probes; lists replace the component."""
+"""The tab of chosen words on the page Ask, with a tiny model and planted probes; lists replace the component."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from probing.models.edges.files import FILE
-from probing.ui.live.selection import NO_SPAN, SPAN_EXAMPLES
+from probing.ui.choices.ask import NO_SPAN, SPAN_EXAMPLES
 from tests.models.edges.planted_probes import plant_probes
 from tests.models.tiny_models import LAYERS, save
 from tests.pages.conftest import opening, words
@@ -31,15 +31,15 @@ def ask(planted_snapshots, cache, monkeypatch):
     """Opens the page with a sentence for the tiny model."""
 
     def asked(text: str = TEXT, folder: Path = cache, **query):
-        usual = {"live_view": "spans", "live_model": "tiny", "words": text}
+        usual = {"ask_view": "spans", "live_model": "tiny", "words": text}
         return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return asked
 
 
-def headline(app) -> str:
-    """The list with one line per task."""
-    return next((text.value for text in app.markdown if text.value.startswith("- ") and "F1 on dev" in text.value), "")
+def said(app) -> list[dict]:
+    """The table with one row per task and model."""
+    return next((one.value.to_dict("records") for one in app.dataframe if "looking words up (F1)" in one.value), [])
 
 
 def charts(app) -> list[dict]:
@@ -54,21 +54,13 @@ def link(app, name: str):
 def test_two_spans_are_answered_by_every_task_at_every_layer(ask):
     app = ask(span1="0-1", span2="3-6")
     assert not app.exception and not app.warning
-    lines = headline(app).split("\n")
-    assert [line.split(" of “")[0] for line in lines] == ["- Part of speech", "- Entities", "- Semantic roles", "- Coreference"]
-    assert "“Paris” (predicate) and “capital of Italy” (argument)" in headline(app)
-    assert "Not asked: Proto\\-roles. These tasks need spans of a single word" in words(app)
+    assert list(dict.fromkeys(row["task"] for row in said(app))) == ["Part of speech", "Entities", "Semantic roles", "Coreference"]
+    assert "Paris (predicate) / capital of Italy (argument)" in [row["words"] for row in said(app)]
+    assert "need another number of words or spans: Proto\\-roles" in words(app)
     (figure,) = charts(app)
     assert len(figure["data"]) == 3 * 4 + 2 and {len(trace["customdata"]) for trace in figure["data"]} == {LAYERS + 1}
-
-
-def test_one_span_says_which_tasks_a_second_one_would_ask(ask):
-    app = ask(span1="0-1")
-    assert len(headline(app).split("\n")) == 2
-    assert "Choose a second span to ask Semantic roles, Coreference, Proto\\-roles, too." in words(app)
-    assert "Not asked" not in words(app)
-    longer = ask(span1="3-6")
-    assert "Not asked: Part of speech. These tasks need spans of a single word" in words(longer)
+    one = ask(span1="3-6")
+    assert len(said(one)) == 1 and "Part of speech, Semantic roles, Coreference, Proto\\-roles" in words(one)
 
 
 def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask):
@@ -92,24 +84,23 @@ def test_equal_words_are_distinguished(ask):
 
 def test_another_sentence_forgets_the_spans_of_the_one_before(ask):
     app = ask(span1="0-1", span2="5-6")
-    app.text_area(key="ask.words").set_value("Rome is a city").run()
+    app.text_input(key="ask.words").set_value("Rome is a city").run()
     assert not charts(app) and not app.warning and not link(app, "span1")
 
 
 def test_the_papers_sentences_bring_their_spans(ask):
     app = ask()
-    for name, (text, spans) in zip(("(a) smoked toronto", "(b) china today"), SPAN_EXAMPLES.items(), strict=True):
-        app.pills(key="ask.figure3").set_value(name).run()
-        assert not app.exception and app.text_area(key="ask.words").value == text and len(charts(app)) == 1
+    for number, (text, spans) in enumerate(SPAN_EXAMPLES.items()):
+        app.button(key=f"ask.figure3.{number}").click().run()
+        assert not app.exception and app.text_input(key="ask.words").value == text and len(charts(app)) == 1
         assert [len(app.pills(key=key).value) for key in LISTS] == [int(one[2]) - int(one[0]) for one in spans]
-        assert "Figure 3 of Tenney et al" in words(app) and app.pills(key="ask.figure3").value is None
 
 
 def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit):
-    app = visit("ask", "empty", {"live_view": "spans", "live_model": "tiny"})
-    assert "“smoked” (predicate) and “toronto” (argument)" in headline(app)
+    app = visit("ask", "empty", {"ask_view": "spans", "live_model": "nesia-mini", "live_models": "-"})
+    assert "smoked (predicate) / toronto (argument)" in [row["words"] for row in said(app)]
     app.pills(key=LISTS[1]).set_value([]).run()
-    assert link(app, "span2") == NO_SPAN and "predicate" not in headline(app)
+    assert link(app, "span2") == NO_SPAN and {row["words"] for row in said(app)} == {"smoked"}
 
 
 @pytest.mark.parametrize(
@@ -136,9 +127,8 @@ def test_an_emptied_sentence_asks_for_one(ask):
 
 def test_several_models_answer_side_by_side_and_one_without_probes_is_left_out(ask):
     app = ask(live_models=["twin", "other"], span1="0-1", span2="5-6")
-    assert not app.exception and len(charts(app)) == 2
-    assert "tiny **" in headline(app) and "twin **" in headline(app) and "other **" not in headline(app)
-    assert "Compared with twin, other" in words(app)
+    assert not app.exception and len(charts(app)) == 2 and {row["model"] for row in said(app)} == {"tiny", "twin"}
+    assert any("other" in note.value for note in app.info)
 
 
 def test_damaged_probes_are_answered_in_words(ask, cache, tmp_path):
@@ -152,12 +142,3 @@ def test_markup_of_strangers_is_text(ask):
     app = ask("<script>alert(1)</script> **Rome** $x$ :red[y] 🙂 Zoë’s\n\n# city", span1="0-2", span2="2-3")
     assert not app.exception and charts(app)
     assert "<script>" not in "".join(text.value for kind in ("markdown", "caption") for text in getattr(app, kind))
-
-
-def test_both_views_share_the_model_and_keep_what_was_typed(ask):
-    app = ask(span1="0-1")
-    app.segmented_control(key="ask.live_view").set_value("fact").run()
-    assert not app.exception and app.text_input(key="ask.prompt").value
-    app.segmented_control(key="ask.live_view").set_value("spans").run()
-    assert app.text_area(key="ask.words").value == TEXT and app.selectbox(key="ask.live_model").value == "tiny"
-    assert link(app, "span1") == "0-1"

@@ -1,7 +1,6 @@
-"""The views of whole sentences and minimal pairs on the page Live, with two tiny models and planted probes."""
+"""The tabs of whole sentences and minimal pairs on the page Ask, with two tiny models and planted probes."""
 
 import json
-import math
 import shutil
 from pathlib import Path
 
@@ -17,9 +16,10 @@ from probing.models.changes.attention_passes import Attending
 from probing.models.encoders.load import load_encoder
 from probing.models.sentences.ask import ask_sentence
 from probing.models.sentences.files import FILE, TaskProbes, probes_folder, read_probes, write_probes
-from probing.ui.live.sentence import pairs, sentence_models
+from probing.ui.live import kept as kept_answers
+from probing.ui.live import pairs
 from tests.models.tiny_models import HIDDEN, LAYERS, save
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import numbers_in, opening, words
 from tests.pages.test_words_of_strangers import ATTACK, markup_of, walk
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -62,7 +62,7 @@ def ask(planted_snapshots, cache, monkeypatch):
     """Opens the page with a sentence for the tiny model and the one that was fine-tuned from it."""
 
     def opened(text: str = TEXT, folder: Path = cache, **query):
-        usual = {"live_view": "sentence", "live_model": "tiny", "beside": "tuned", "whole": text}
+        usual = {"ask_view": "sentence", "live_model": "tiny", "live_models": "tuned", "whole": text}
         return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return opened
@@ -73,7 +73,7 @@ def ask_pairs(ask, monkeypatch):
     """Opens the minimal pairs: three in words of the tiny model."""
     given = [two_words("Paris is in [MASK] .", "france", bad, "agreement") for bad in ("italy", "berlin", "moon")]
     monkeypatch.setattr(pairs, "read_minimal_pairs", lambda: given)
-    return lambda **query: ask(live_view="pairs", **query)
+    return lambda **query: ask(ask_view="pairs", **query)
 
 
 def chart(app, part: str) -> dict:
@@ -99,17 +99,16 @@ def test_attention_and_verdicts_are_those_of_the_functions_that_measure_them(ask
     by_panel = [[_list(trace["y"]) for trace in panels if trace.get("xaxis", "x") == axis] for axis in ("x", "x2")]
     np.testing.assert_allclose(by_panel[0], [one.entropy[:, 1, 3] for one in (found.before, found.own)], atol=1e-5)
     np.testing.assert_allclose(by_panel[1], [found.distance[:, 1, 3]], atol=1e-5)
-    headline = next(text.value for text in app.markdown if "Attention of" in text.value)
-    assert f"{found.own.entropy[-1, 1, 3]:.2f} nats" in headline and f"{found.distance[-1, 1, 3]:.2f} tokens" in headline
-    assert f"{math.log(len(found.tokens)):.2f}" in headline
+    last = found.before.maps[-1, 1, 3]
+    sentence = next(text.value for text in app.markdown if "looks most at" in text.value)
+    assert f"**{found.tokens[int(last.argmax())]}** ({last.max() * 100:.0f} %)" in sentence
     paths = sorted((cache / "sentences").glob(f"*/*/{FILE}"))
     said = {one.probes.task: one for one in ask_sentence(base, [read_probes(path) for path in paths], TEXT)}
-    (table,) = [one.value for one in app.dataframe if "margin" in one.value]
-    assert len(table) == 2 * 2 * (LAYERS + 1) and set(table["task"]) == set(said) == {"order", "depth"}
+    (table,) = [one.value for one in app.dataframe if "right in tests" in one.value]
+    assert set(table["property"].str.lower()) == set(said) == {"order", "depth"}
     for row in table.to_dict("records"):
-        one, at = said[row["task"]], (("first", "mean").index(row["pooling"]), row["layer"])
-        assert row["label"] == one.probes.labels[one.label[at]] and row["margin"] == pytest.approx(one.margin[at], abs=1e-4)
-        assert row["chance"] == (row["layer"] == 0)
+        one, at = said[row["property"].lower()], (("first token", "mean of all tokens").index(row["read from"]), row["layer"])
+        assert row["says"] == one.probes.labels[one.label[at]] and not row["no better than that"]
 
 
 def _list(values) -> list[float]:
@@ -130,20 +129,22 @@ def _z(figure: dict) -> np.ndarray:
 
 def test_a_pair_is_asked_of_the_probes_of_pairs_alone(ask):
     app = ask("paris is red", second="rome is blue")
-    assert not app.exception and "Not applied to tiny: Depth, Order, as they are for a single sentence" in words(app)
-    assert any(text.value.startswith("- Follows") for text in app.markdown)
+    assert not app.exception and "Not applied to tiny, for they need a single sentence: Depth, Order" in words(app)
+    (table,) = [one.value for one in app.dataframe if "right in tests" in one.value]
+    assert list(table["property"]) == ["Follows"]
 
 
 def test_swapped_words_show_what_the_probes_say_then(ask, cache):
     app = ask(swapped="2")
-    assert not app.exception and "paris **the is** capital" in words(app)
+    assert not app.exception and "paris the is capital" in words(app)
     encoder = load_encoder(cache / "models" / "tiny", device="cpu")
     probes = [planted(encoder)]
     before, after = (ask_sentence(encoder, probes, text)[0] for text in (TEXT, TEXT.replace("is the", "the is", 1)))
     turn = int((before.label != after.label)[:, 1:].sum())
-    assert f"{turn} of {2 * LAYERS} probes above chance change" in words(app)
+    (table,) = [one.value.set_index("property") for one in app.dataframe if "right in tests" in one.value]
+    assert table.loc["Order", "probes that change"] == f"{turn} of {2 * LAYERS}"
     app.number_input(key="ask.swapped").set_value(0).run()
-    assert "probes above chance" not in words(app) and link(app, "swapped") is None
+    assert not [one for one in app.dataframe if "probes that change" in one.value] and link(app, "swapped") is None
 
 
 def test_the_same_word_twice_is_compared_in_both_models(ask):
@@ -154,13 +155,12 @@ def test_the_same_word_twice_is_compared_in_both_models(ask):
 
 
 def test_a_base_is_shown_with_the_model_that_was_fine_tuned_from_it_and_comes_first(ask):
-    app = ask(beside="")
-    assert [one.value for one in app.selectbox if one.key in ("ask.live_model", "ask.beside")] == ["tiny", "tuned"]
-    app = ask(live_model="tuned", beside="")
-    assert app.selectbox(key="ask.beside").value == "tiny"
-    assert [one[:6] for one in (text.value for text in app.markdown) if one.startswith("**t")][:2] == ["**tiny", "**tune"]
-    alone = ask(beside="-")
-    assert not alone.exception and "Distance between the two" not in words(alone)
+    for model, other in (("tiny", "tuned"), ("tuned", "tiny")):
+        app = ask(live_model=model, live_models="")
+        assert app.multiselect(key="ask.live_models").value == [other]
+        assert [one.value for one in app.markdown if one.value in ("**tiny**", "**tuned**")] == ["**tiny**", "**tuned**"]
+    alone = ask(live_models="-")
+    assert not alone.exception and "**tuned**" not in [one.value for one in alone.markdown]
 
 
 def test_the_link_keeps_sentence_models_token_and_head(ask):
@@ -168,7 +168,7 @@ def test_the_link_keeps_sentence_models_token_and_head(ask):
     app.selectbox(key="ask.attending").set_value(2).run()
     app.selectbox(key="ask.attention_head").set_value(1).run()
     app.text_input(key="ask.second").set_value("paris is blue").run()
-    assert [link(app, name) for name in ("live_view", "live_model", "beside", "whole", "second")] == [
+    assert [link(app, name) for name in ("ask_view", "live_model", "live_models", "whole", "second")] == [
         "sentence",
         "tiny",
         "tuned",
@@ -192,7 +192,7 @@ def test_sentences_that_cannot_be_asked_are_reported(ask, text, says):
 def test_a_tuned_model_whose_base_is_gone_is_named(ask, cache, tmp_path):
     path = shutil.copytree(cache, tmp_path / "cache") / "models" / "tuned" / "finetuning.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"base": "gone", "base_folder": "/nowhere/gone"}))
-    app = ask(folder=tmp_path / "cache", live_model="tuned", beside="")
+    app = ask(folder=tmp_path / "cache", live_model="tuned", live_models="")
     assert not app.exception and "gone" in words(app) and "tuned" in words(app)
 
 
@@ -205,7 +205,7 @@ def test_damaged_probes_are_answered_in_words(ask, cache, tmp_path):
 
 @pytest.mark.parametrize("view", ["sentence", "pairs"])
 def test_markup_of_strangers_is_text(ask, ask_pairs, view):
-    app = ask(f"{ATTACK} $x$ {ATTACK}", live_view=view, second=ATTACK, likelier=f"[MASK] {ATTACK}", unlikelier=ATTACK, minimal_pair="0")
+    app = ask(f"{ATTACK} $x$ {ATTACK}", ask_view=view, second=ATTACK, likelier=f"[MASK] {ATTACK}", unlikelier=ATTACK, minimal_pair="0")
     assert not app.exception
     shown = [one for part in app._tree.children.values() for one in walk(part)]
     assert [(where, text) for where, text in shown if markup_of(text)] == []
@@ -220,17 +220,18 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     right = (wanted[..., 0] > wanted[..., 1]).sum(0)
     drawn = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Number of minimal pairs right")["data"]}
     assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}
-    lines = [text.value for text in app.markdown if "pairs right" in text.value]
-    assert f"**{right[-1]} of 3**" in lines[0] and "chance: 1.5" in lines[0]
+    (sentence,) = [text.value for text in app.markdown if "pairs right" in text.value]
+    assert numbers_in(sentence) == [right[-1], 3, 3]
+    first = next((place for place, (good, bad) in enumerate(wanted[:, -1]) if good > bad), 0)
     difference = {trace["name"]: _list(trace["y"]) for trace in chart(app, "Difference of log")["data"]}
-    np.testing.assert_allclose(difference["tiny"], wanted[0, :, 0] - wanted[0, :, 1], atol=1e-4)
+    np.testing.assert_allclose(difference["tiny"], wanted[first, :, 0] - wanted[first, :, 1], atol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("own", "says"),
     [
-        (("paris is in france", "paris is in italy"), "**france** should be more probable than **italy**"),
-        (("paris is in ___", "france, italy"), "**france** should be more probable than **italy**"),
+        (("paris is in france", "paris is in italy"), "“paris is in france” should be more probable than “paris is in italy”"),
+        (("paris is in ___", "france, italy"), "“paris is in france” should be more probable than “paris is in italy”"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),
         (("", ""), "Type two sentences"),
@@ -242,7 +243,7 @@ def test_a_users_own_pair_is_scored_or_refused_in_words(ask_pairs, own, says):
 
 
 def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monkeypatch, pauses):
-    kept = sentence_models._attention()
+    kept = kept_answers._attention()
     kept.kept.clear()
     ask()
     assert len(pauses) == 2 + 2 * LAYERS and len(kept.kept) == 1
@@ -260,12 +261,12 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
 def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache, tmp_path):
     from probing.ui.frame import live_models
 
-    sentence_models._eager().clear()
+    kept_answers._eager().clear()
     live_models.model_cache().kept.clear()
     ask(folder=shutil.copytree(cache, tmp_path / "cache"))
     kept = list(live_models.model_cache().kept.values())
-    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(sentence_models._eager()) == 2
+    assert [one.encoder.name for one in kept] == ["tiny", "tuned"] and len(kept_answers._eager()) == 2
     for live in kept:
         own = {tensor.data_ptr() for tensor in live.encoder.body.parameters()}
-        assert {tensor.data_ptr() for tensor in sentence_models._eager()[live].encoder.body.parameters()} == own
+        assert {tensor.data_ptr() for tensor in kept_answers._eager()[live].encoder.body.parameters()} == own
     assert kept[0].encoder.hidden == HIDDEN
