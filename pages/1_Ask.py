@@ -127,6 +127,7 @@ def gap(view: View) -> None:
     asked = {choice: question for choice, question in asked.items() if choice.name in answers}
     word = answer_in(view, answers)
     pictures.grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
+    pictures.computed(next(iter(answers.values())).device)
     other = changed.draw(view, asked, answers) if not several else {}
     curve(view, answers, other)
     changed.layers_put_back(view, asked)

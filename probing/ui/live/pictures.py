@@ -90,7 +90,6 @@ def grids(
         caption=CAPTIONS[steps],
         how=f"{HOW} {how}",
     )
-    computed(first.device)
 
 
 def computed(device: str) -> None:
