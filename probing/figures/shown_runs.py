@@ -7,9 +7,17 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from probing.core.facts.fact import PROBE_SETS
-from probing.core.head_kinds import HEADS
+from probing.core.head_kinds import FULL, HEADS, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS
 from probing.figures.model_looks import looks_of
 
+#: Kind of head -> its name in words; a layer is read with it.
+HEAD_NAMES = {
+    TIED: "retrained reader",
+    LOGIT_LENS: "own output layer",
+    FULL: "full head, as in the paper",
+    LEAST_SQUARES: "fitted map",
+    TUNED_LENS: "tuned lens",
+}
 #: Field of the single run -> the field of overviews that it follows until the user chooses it.
 ONE_OF_SEVERAL = {"model": "models", "head": "heads", "probe_set": "probe_sets"}
 MAX_DEFAULT_MODELS = 8
@@ -42,18 +50,22 @@ def set_name(probe_set: str) -> str:
     return PROBE_SETS.get(probe_set, probe_set)
 
 
+def head_name(head: str) -> str:
+    """The name of a kind of head in words."""
+    return HEAD_NAMES.get(head, head)
+
+
 def set_order(probe_set: str) -> int:
     """Position of a probe set in lists; the user's own sets come last."""
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
-def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[Chosen, dict[str, list[str]]]:
+def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]]]:
     """Fills in defaults and removes names that are not in the store.
 
     Args:
         chosen: the user's choice.
         runs: the runs that pages show.
-        any_head: whether the single probe set may have runs with any kind of head, as on a page that compares kinds.
 
     Returns:
         The fitted choice, and field -> the names removed.
@@ -78,9 +90,11 @@ def fit(chosen: Chosen, runs: pd.DataFrame, *, any_head: bool = False) -> tuple[
     # The single run: each choice narrows the next, and by default follows the choice for overviews.
     model = (keep("model", order["model"]) or shown["model"])[0]
     of_model = runs[runs["model"] == model]
-    its_heads = [name for name in heads if name in set(of_model["head"])]
+    # A probe set that was chosen without a kind of head is read with one that it has.
+    asked = of_model[of_model["probe_set"] == chosen.probe_set] if chosen.probe_set and not chosen.head else of_model
+    its_heads = [name for name in heads if name in set((asked if len(asked) else of_model)["head"])]
     head = (keep("head", its_heads) or [name for name in shown["head"] if name in its_heads] or its_heads)[0]
-    of_head = of_model if any_head else of_model[of_model["head"] == head]
+    of_head = of_model[of_model["head"] == head]
     its_sets = [name for name in sets if name in set(of_head["probe_set"])]
     probe_set = (keep("probe_set", its_sets) or [name for name in shown["probe_set"] if name in its_sets] or its_sets)[0]
     return replace(fitted, model=model, head=head, probe_set=probe_set), unknown

@@ -68,20 +68,17 @@ def lost_by_fine_tuning(db: Database, runs: pd.DataFrame, head: str, probe_set: 
     )
 
 
-def clearest(lost: pd.DataFrame, learned: frozenset[str]) -> Lost | None:
-    """The fine-tuned model with the clearest finding: of those that learned their task the one that lost most, else of all.
+def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
+    """The fine-tuned models by how clear their finding is: first those that learned their task, of both kinds the one that lost most first.
 
     Args:
         lost: of ``lost_by_fine_tuning``.
         learned: the models that learned their task.
     """
-    tuned = lost[~lost["is_control"]]
-    told = tuned[tuned["model"].isin(learned)]
-    first = next(iter((told if len(told) else tuned).itertuples()), None)
-    if first is None:
-        return None
-    control = lost.loc[lost["is_control"] & (lost["base"] == first.base), "share"]
-    return Lost(str(first.model), float(first.share), float(control.iloc[0]) if len(control) else float("nan"))
+    controls = lost[lost["is_control"]].drop_duplicates("base").set_index("base")["share"]
+    tuned = lost[~lost["is_control"]].assign(unlearned=lambda rows: ~rows["model"].isin(learned))
+    ordered = tuned.sort_values("unlearned", kind="stable")
+    return [Lost(str(row.model), float(row.share), float(controls.get(row.base, float("nan")))) for row in ordered.itertuples()]
 
 
 def best_recipe(db: Database) -> Kept | None:

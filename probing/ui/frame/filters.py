@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from probing.core.head_kinds import HEADS
 from probing.core.metrics import RANKS
-from probing.figures.shown_runs import set_name, set_order
+from probing.figures.shown_runs import head_name, set_name, set_order
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
 from probing.ui.widgets.markdown import Markdown, filled, listing
@@ -21,7 +21,14 @@ _AVERAGES = {"macro": "relations (macro)", "micro": "facts (micro)"}
 
 
 @contextmanager
-def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, str] | None = None) -> Iterator[DeltaGenerator]:
+def bar(
+    view: View,
+    *fields: str,
+    more: Sequence[str] = (),
+    own: Mapping[str, str] | None = None,
+    words: Mapping[str, str] | None = None,
+    key: str = "filters",
+) -> Iterator[DeltaGenerator]:
     """Draws a bar of filters; what the body draws stands in it, too.
 
     Args:
@@ -29,12 +36,14 @@ def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, st
         fields: shared fields that are drawn in the bar.
         more: shared fields that are drawn behind the button "Filters".
         own: fields of the page's own that the body draws behind that button -> their labels.
+        words: value of such a field -> its word on the chip; without one, the value itself.
+        key: of the bar, if a page has several.
 
     Yields:
         The place behind the button "Filters", for options of the page's own: ``with place: ...``. What is chosen there stands in the bar
         as chips, which remove it.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=key):
         for name in fields:
             _DRAW[name](view, name)
         place = st.popover("Filters", icon=":material/tune:") if more or own else st.container()
@@ -45,18 +54,18 @@ def bar(view: View, *fields: str, more: Sequence[str] = (), own: Mapping[str, st
         for name in more:
             _chip(view, name, _LABELS[name])
         for name, label in (own or {}).items():
-            _chip(view, name, label)
+            _chip(view, name, label, words)
 
 
-def _chip(view: View, name: str, label: str) -> None:
+def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = None) -> None:
     """A button with a filter that is not the default; a click removes the filter."""
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
         return
-    words = listing([_word(name, one) for one in value]) if isinstance(value, tuple) else _word(name, value)
+    shown = [(names or {}).get(str(one)) or _word(name, one) for one in (value if isinstance(value, tuple) else [value])]
     remove = partial(selection.update, **{name: default})
     st.button(
-        filled("{label}: {words}", label=label, words=words),
+        filled("{label}: {words}", label=label, words=listing(shown)),
         key=f"{view.page}.{name}.chip",
         icon=":material/close:",
         help="Remove this filter",
@@ -67,6 +76,8 @@ def _chip(view: View, name: str, label: str) -> None:
 def _word(name: str, value: object) -> str:
     if name in ("probe_set", "probe_sets"):
         return set_name(str(value))
+    if name in ("head", "heads"):
+        return head_name(str(value))
     return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value))
 
 
@@ -81,6 +92,7 @@ def _models(view: View, name: str) -> None:
             options=list(view.colours),
             format_func=view.label,
             help=mark_key(view, view.colours),
+            width=450,
         )
 
 
@@ -101,8 +113,8 @@ def _one(view: View, name: str) -> None:
     of_head = of_model[of_model["head"] == chosen.head]
     offered: dict[str, tuple[list[str], Callable[[str], str]]] = {
         "model": (list(view.colours), view.label),
-        "head": (sorted(of_model["head"].unique(), key=_head_order), str),
-        "probe_set": (sorted((of_model if view.any_head else of_head)["probe_set"].unique(), key=set_order), set_name),
+        "head": (sorted(of_model["head"].unique(), key=_head_order), head_name),
+        "probe_set": (sorted(of_head["probe_set"].unique(), key=set_order), set_name),
     }
     options, words = offered[name]
     if len(options) > 1:
@@ -164,7 +176,7 @@ _LABELS = {
 }
 _DRAW: dict[str, Callable[[View, str], None]] = {
     "models": _models,
-    "heads": partial(_several, column="head", order=_head_order),
+    "heads": partial(_several, column="head", order=_head_order, format_func=head_name),
     "probe_sets": partial(_several, column="probe_set", order=set_order, format_func=set_name),
     "model": _one,
     "head": _one,

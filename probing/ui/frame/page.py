@@ -116,13 +116,18 @@ class View:
     @cached_property
     def clearest(self) -> front.Lost | None:
         """The fine-tuned model with the clearest finding, which every page shows first; None if no single facts of one are stored."""
+        return next(iter(self.clear_ones), None)
+
+    @cached_property
+    def clear_ones(self) -> list[front.Lost]:
+        """The fine-tuned models of which single facts are stored, the one with the clearest finding first."""
         if self.database is None or self.runs.empty:
-            return None
+            return []
         whole = tuple(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
         head, probe_set = self.chosen.heads[0], self.chosen.probe_sets[0]
         runs = self.runs[self.runs["model"].isin(whole)]
         lost = self.read(front.lost_by_fine_tuning, runs, head, probe_set)
-        return front.clearest(lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned"))
+        return front.clear_ones(lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned"))
 
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.
@@ -162,11 +167,6 @@ class View:
     def introduce(self) -> None:
         """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
         self.contents.links()
-
-    @property
-    def any_head(self) -> bool:
-        """Whether the page shows one model and probe set with all kinds of head."""
-        return _any_head(self.page)
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -242,7 +242,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         if error or runs.empty:
             navigation.link("ask", "Try the Live page")
             st.stop()
-    chosen, unknown = fit(selection.current(), runs, any_head=_any_head(page))
+    chosen, unknown = fit(selection.current(), runs)
     view = View(page, chosen, opened, runs, Contents(page), stored)
     if page in WITHOUT_ANSWER:
         view.introduce()
@@ -324,9 +324,8 @@ def _controls(view: View) -> None:
             resets_dependents=True,
         )
         of_model = runs[runs["model"] == chosen.model]
-        if not _any_head(view.page):
-            selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
-            of_model = of_model[of_model["head"] == chosen.head]
+        selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
+        of_model = of_model[of_model["head"] == chosen.head]
         sets = sorted(of_model["probe_set"].unique(), key=set_order)
         selection.bound(
             st.selectbox,
@@ -371,12 +370,6 @@ def _controls(view: View) -> None:
             required=True,
             help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
         )
-
-
-def _any_head(page: str) -> bool:
-    """Whether a page shows one model and probe set with all kinds of head."""
-    used = selection.PAGE_FIELDS[page]
-    return "probe_set" in used and "head" not in used
 
 
 def _several(label: str, field: str, view: View, options: list[str], **more) -> None:
