@@ -51,7 +51,7 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 CAPABILITIES = tuple(registry.CAPABILITIES)
 #: A page belongs to one capability; its folder, or its one file, in ``ui``.
 PAGES = {
-    **dict.fromkeys(("curves", "relations", "compare", "facts", "heads"), "knowledge"),
+    **dict.fromkeys(("compare", "facts"), "knowledge"),
     **dict.fromkeys(("pipeline", "edge_sentences"), "edges"),
     "sentence_probes": "sentences",
 }

@@ -15,7 +15,7 @@ from probing.figures import theme
 MAX_LABELS = 10
 #: Maximum characters per line of a name, so that the curve keeps enough width on a phone.
 _WIDEST = 17
-_LINE, _GAP, _CHARACTER, _AWAY, _SIZE = 13.5, 2, 6.3, 14, 11
+_LINE, _GAP, _CHARACTER, _AWAY, _SIZE = 14.5, 2, 6.8, 14, 12
 #: Height that ``theme.stamped`` and the axis title need below a figure, minus what ``stamped`` adds to the figure.
 _BELOW = 80
 #: Luminance with the same contrast against the light page (white) and the dark one (#11161C).

@@ -8,6 +8,8 @@ from probing.figures import across, theme
 
 TITLE = "layer (0 = embeddings)"
 ZERO = "emb."
+#: Room left and right of the axes of figures that stand below each other on one layer axis, in pixels.
+LEFT, RIGHT = 58, 150
 
 
 def _ticks(last: int) -> list[int]:
@@ -25,6 +27,13 @@ def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
     """
     _layers(figure, last, **where)
     return across.add(figure, [_embeddings(figure, **where)])
+
+
+def aligned(figure: go.Figure) -> go.Figure:
+    """Gives a figure the margins that align its layers with those of the figures above and below it, in place."""
+    figure.update_layout(margin={"l": LEFT, "r": RIGHT})
+    figure.update_yaxes(automargin=False)
+    return figure
 
 
 def horizontal_panels(figure: go.Figure, last: int, places: Iterable[tuple[int, int]]) -> go.Figure:
@@ -50,6 +59,7 @@ def _layers(figure: go.Figure, last: int, **where) -> None:
         tickmode="array",
         tickvals=ticks,
         ticktext=[f"0<br>{ZERO}" if tick == 0 else str(tick) for tick in ticks],
+        tickangle=0,
         range=[-0.5, last + 0.5],
         showgrid=False,
         **where,

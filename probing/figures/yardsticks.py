@@ -1,4 +1,4 @@
-"""What a share of known facts is compared with: the majority answer, the swapped subject and chance."""
+"""What a share of known facts is compared with: the commonest answer, a blind guess (a swapped subject) and chance."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from probing.figures import theme
 from probing.figures.end_labels import EndLabel
 
-MAJORITY, SWAPPED, CHANCE = "majority answer", "swapped subject", "chance"
+MAJORITY, SWAPPED, CHANCE = "commonest answer", "blind guess", "chance"
 #: Mode of a figure -> what 0 means in it; empty for the values themselves.
 MODES = {"value": "", "majority": MAJORITY, "swapped": SWAPPED}
 #: Column -> (name, dash) of the yardsticks that depend only on the facts, not on the model.

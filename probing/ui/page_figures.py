@@ -35,8 +35,8 @@ def page_figure(link: str, name: str) -> go.Figure:
         FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
 
     >>> from probing.ui.page_figures import page_figure
-    >>> page_figure("Layers?metric=p_at_10", "layer-curves").layout.yaxis.title.text
-    'P@10, macro'
+    >>> page_figure("Layers?k=10", "layer-curves").layout.yaxis.title.text
+    'right answers, % (P@10, macro)'
     """
     parts = urlsplit(link)
     title = parts.path.rpartition("/")[2]

@@ -44,7 +44,7 @@ def content(figure) -> tuple:
 @pytest.mark.parametrize(
     ("page", "name", "query"),
     [
-        ("layer_curves", "layer-curves", {}),
+        ("layers", "layer-curves", {"models": MODELS}),
         ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
         ("pipeline", "pipeline-curves", {"edge_tab": "layers", "layerwise": "at", "unseen": "1"}),
         ("sentence_probes", "sentence-change", {"tuned_model": SST_2.name, "change_kind": "mean"}),

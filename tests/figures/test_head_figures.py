@@ -27,19 +27,19 @@ def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
 def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two_share_a_row(heads):
     figure = loss_points(lost(heads), k=1, colours=COLOURS, controls=MODELS[1:])
     points = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.hovertext}
-    assert set(points) == {"P@1", "P@1 minus swapped subject"}
+    assert set(points) == {"lost", "lost beyond the blind guess"}
     for trace in points.values():
         assert len(trace.x) == len(set(trace.y)) == 2 * len(heads)
-    assert sorted(points["P@1"].x) == pytest.approx(sorted([20.0] * len(heads) + [10.0] * len(heads)))
+    assert sorted(points["lost"].x) == pytest.approx(sorted([20.0] * len(heads) + [10.0] * len(heads)))
     whiskers = [trace for trace in figure.data if trace.mode == "lines"]
     assert len(whiskers) == 4 * len(heads)
     low, high = figure.layout.yaxis.range[1], figure.layout.yaxis.range[0]
     assert all(low < y < high for trace in points.values() for y in trace.y)
     # Colour is the model's where one kind is shown, else the kind's.
     wanted = {COLOURS[model] for model in MODELS} if len(heads) == 1 else {theme.head_colour(head) for head in heads}
-    assert set(points["P@1"].marker.color) == wanted
+    assert set(points["lost"].marker.color) == wanted
 
 
 def test_without_a_swapped_subject_only_the_whole_loss_is_drawn():
     figure = loss_points(lost(above=False), k=1, colours=COLOURS)
-    assert {trace.name for trace in figure.data if trace.mode == "markers"} == {"P@1"}
+    assert {trace.name for trace in figure.data if trace.mode == "markers"} == {"lost"}

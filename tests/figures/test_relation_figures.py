@@ -83,7 +83,7 @@ def test_curves_show_n_beside_their_names_and_the_baselines_are_drawn():
     figure = relation_curves(points(), k=1)
     named = [trace.name for trace in figure.data]
     assert {"capital (n = 50)", "born in (n = 50)", "shares border (n = 50)"} <= set(named)
-    assert named.count("majority answer") == 1, "all three have the same share here"
+    assert named.count("commonest answer") == 1, "all three have the same share here"
     assert {trace.line.dash for trace in figure.data} >= {"dash", "dot"}
 
 

@@ -36,7 +36,7 @@ def test_the_majority_answer_is_drawn_once_however_many_models_share_it_and_in_n
     figure = curve(family(8))
     (line,) = dashed(figure, "dash")
     assert set(line.y) == {24.0} and line.line.color == theme.NEUTRAL
-    assert ends(figure)["majority answer"] == [24.0]
+    assert ends(figure)["commonest answer"] == [24.0]
 
 
 def test_each_probe_set_has_its_own_majority_line_under_its_name():
@@ -45,17 +45,17 @@ def test_each_probe_set_has_its_own_majority_line_under_its_name():
     figure = curve(pd.concat([both, other], ignore_index=True))
     assert len(dashed(figure, "dash")) == 2
     found = ends(figure)
-    assert found["majority answer, T-REx"] == [24] and found["majority answer, common sense (ours)"] == [50]
+    assert found["commonest answer, T-REx"] == [24] and found["commonest answer, common sense (ours)"] == [50]
     panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
     assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
-    assert ends(panels)["majority answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, "a panel's title names its probe set"
+    assert ends(panels)["commonest answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, "a panel's title names its probe set"
 
 
 def test_runs_that_were_asked_other_facts_have_their_majority_line_by_name():
     table = family(3).assign(majority=lambda frame: frame["model"].map({"model-0": 0.24, "model-1": 0.24, "model-2": 0.3}))
     figure = curve(table, labels={"model-2": "Third"})
     assert len(dashed(figure, "dash")) == 2
-    assert ends(figure)["majority answer, Third"] == [30] and ends(figure)["majority answer, model-0, model-1"] == [24]
+    assert ends(figure)["commonest answer, Third"] == [30] and ends(figure)["commonest answer, model-0, model-1"] == [24]
 
 
 def test_chance_has_a_line_of_its_own():
@@ -64,12 +64,12 @@ def test_chance_has_a_line_of_its_own():
     assert set(line.y) == {5.0} and ends(figure)["chance"] == [5.0]
 
 
-def test_every_model_has_its_own_dotted_swapped_subject_named_at_its_end():
+def test_every_model_has_its_own_dotted_blind_guess_and_one_name_for_all():
     figure = curve(curve_points(models=("nesia-mini", "other-bert")))
     dotted = dashed(figure, "dot")
     assert [line.line.color for line in dotted] == [line.line.color for line in lines(figure)]
     assert all(line.line.width < 1.5 for line in dotted)
-    assert ends(figure)["swapped subject"] == [10, 10]
+    assert ends(figure)["blind guess"] == [10]
 
 
 def test_lines_are_named_at_their_ends_by_their_labels_and_there_is_no_legend():
@@ -80,9 +80,9 @@ def test_lines_are_named_at_their_ends_by_their_labels_and_there_is_no_legend():
 
 def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped_subjects():
     full, crowded = curve(family(8)), curve(family(MAX_LABELS + 1))
-    assert len(ends(full)) == 10 and len(ends(full)["swapped subject"]) == 1
+    assert len(ends(full)) == 10 and len(ends(full)["blind guess"]) == 1
     assert not any(trace.showlegend for trace in full.data)
-    assert set(ends(crowded)) == {"majority answer", "swapped subject"}
+    assert set(ends(crowded)) == {"commonest answer", "blind guess"}
     assert sum(bool(trace.showlegend) for trace in crowded.data) == MAX_LABELS + 1
 
 
@@ -98,13 +98,13 @@ def differences() -> dict:
     }
 
 
-@pytest.mark.parametrize(("mode", "zero", "value"), [("majority", "majority answer", -4), ("swapped", "swapped subject", 6)])
+@pytest.mark.parametrize(("mode", "zero", "value"), [("majority", "commonest answer", -4), ("swapped", "blind guess", 6)])
 def test_what_is_above_a_yardstick_is_drawn_around_a_zero_line_with_its_name(mode, zero, value):
     table = above(curve_points().assign(**differences()), mode)
     figure = curve(table)
     (line,) = lines(figure)
     assert list(line.y) == pytest.approx([value] * 3)
-    assert ends(figure)[zero] == [0.0] and set(ends(figure)) == {zero, "nesia-mini · tied"}
+    assert ends(figure)[zero] == [0.0] and set(ends(figure)) == {zero, "nesia-mini · retrained reader"}
     (level,) = dashed(figure, "dash") + dashed(figure, "dot")
     assert set(level.y) == {0.0} and level.line.color == theme.NEUTRAL
     low, high = figure.layout.yaxis.range
@@ -141,7 +141,7 @@ def test_two_models_share_one_majority_line_and_have_a_swapped_subject_each():
     (level,) = dashed(figure, "dash")
     assert set(level.y) == {22.0} and level.line.color == theme.NEUTRAL
     assert [line.line.color for line in dashed(figure, "dot")] == [COLOURS[BASE], COLOURS[MODEL]]
-    assert ends(figure) == {BASE: [20.0], "QA": [20.0], "majority answer": [22.0], "swapped subject": [3.0, 2.0]}
+    assert ends(figure) == {BASE: [20.0], "QA": [20.0], "commonest answer": [22.0], "blind guess": [3.0, 2.0]}
 
 
 def test_above_the_swapped_subject_the_difference_is_how_much_more_comes_from_the_subject():
@@ -149,16 +149,16 @@ def test_above_the_swapped_subject_the_difference_is_how_much_more_comes_from_th
     shown = {name: next(list(trace.y) for trace in moved.data if trace.name == name) for name in (BASE, "QA", "difference")}
     assert shown[BASE] == pytest.approx([10] * 3) and shown["QA"] == pytest.approx([15] * 3) and shown["difference"] == [5.0] * 3
     assert list(next(trace.y for trace in plain.data if trace.name == "difference")) == pytest.approx(list(paired()["difference"] * 100))
-    assert ends(moved)["swapped subject"] == [0.0] and ends(plain)["majority answer"] == [0.0]
+    assert ends(moved)["blind guess"] == [0.0] and ends(plain)["commonest answer"] == [0.0]
 
 
 def test_every_relation_has_its_own_majority_line_in_grey_and_its_name_at_its_end():
     figure = relation_curves(relation_points(majority=[0.1] * 4 + [0.2] * 4 + [0.3] * 4), k=1)
     assert {trace.line.color for trace in dashed(figure, "dash")} == {theme.NEUTRAL}
     found = ends(figure)
-    assert found["majority answer, capital"] == [10] and found["capital (n = 50)"] == [40]
+    assert found["commonest answer, capital"] == [10] and found["capital (n = 50)"] == [40]
     zero = relation_curves(above(relation_points(**differences()), "swapped"), k=1)
-    assert ends(zero)["swapped subject"] == [0.0]
+    assert ends(zero)["blind guess"] == [0.0]
 
 
 def test_the_map_of_differences_has_its_middle_colour_at_nought():
@@ -166,8 +166,8 @@ def test_the_map_of_differences_has_its_middle_colour_at_nought():
     table.loc[0, "above_majority"] = 0.2
     heat, cells = relation_map(table, k=1, mode="majority").data
     assert heat.zmin == -100 and heat.zmax == 100 and heat.z.min() == pytest.approx(-4)
-    assert "minus majority answer, points" in heat.colorbar.title.text
-    assert "against the majority answer: +20.0 points" in cells.hovertext[0] and "swapped subject: 10.0 %" in cells.hovertext[0]
+    assert "beyond the commonest answer, points" in heat.colorbar.title.text
+    assert "against the commonest answer: +20.0 points" in cells.hovertext[0] and "blind guess: 10.0 %" in cells.hovertext[0]
     based = relation_map(table.assign(base_value=0.01), k=1, mode="swapped", base="Mini").data[0]
     assert based.z.max() == pytest.approx(5)
 

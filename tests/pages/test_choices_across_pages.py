@@ -45,9 +45,9 @@ def test_shared_filters_and_the_run_hold_on_the_next_page(go):
     assert app.selectbox(key="facts.model").value != other
     app.selectbox(key="facts.model").set_value(other).run()
     app.multiselect(key="facts.exposures").set_value(["unseen"]).run()
-    turn_to(app, "relations")
-    assert app.selectbox(key="relations.model").value == other
-    assert app.multiselect(key="relations.exposures").value == ["unseen"]
+    turn_to(app, "layers")
+    assert app.selectbox(key="layers.model").value == other
+    assert app.multiselect(key="layers.exposures").value == ["unseen"]
     assert linked(app, "model") == [other] and linked(app, "exposures") == ["unseen"]
 
 
@@ -80,7 +80,7 @@ def test_a_pages_own_choice_is_kept_when_the_user_comes_back(go):
 
 
 def test_another_run_resets_its_choices_on_every_page(go):
-    page, app = "relations", go("facts")
+    page, app = "layers", go("facts")
     relation = next(one for one in app.selectbox(key="facts.relation").options if one != "all relations")
     app.selectbox(key="facts.relation").select(relation).run()
     next(one for one in app.button if one.label == "Random").click().run()

@@ -30,9 +30,9 @@ def commands(app) -> list[str]:
     return [one.value for one in app.code]
 
 
-@pytest.mark.parametrize("page", ["home", "relations", "papers", "fine_tuning", "methods"])
+@pytest.mark.parametrize("page", ["home", "layers", "papers", "fine_tuning", "methods"])
 def test_a_page_that_reads_runs_opens_on_a_counted_run(look, counted, page):
-    """The others are below, and Decoding heads in a test of its own."""
+    """The others are below."""
     query = {"models": TUNED, "heads": "least_squares"} if page == "home" else {"model": TUNED, "head": "least_squares"}
     assert not whole(look, page, snapshot=counted, **query).exception
 

@@ -16,7 +16,7 @@ SAID = re.compile(
     r"majority answer [\d.]+ %|commonest answer would be right, too",
     re.IGNORECASE,
 )
-PAGES = ("home", "layers", "relations", "facts", "compare", "heads", "ask")
+PAGES = ("home", "layers", "facts", "compare", "ask")
 
 
 def facts(n: int) -> tuple[Fact, ...]:
@@ -50,7 +50,7 @@ def look(snapshots, tmp_path_factory):
 def shown(app) -> list[str]:
     """The majority answers of a page: sentences, and lines or marks of figures."""
     charts = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
-    drawn = [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("majority answer")]
+    drawn = [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
     return drawn + [found.group() for found in SAID.finditer(words(app).replace("\\", ""))]
 
 

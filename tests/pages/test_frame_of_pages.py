@@ -18,7 +18,7 @@ def links(app) -> list[tuple[str, str]]:
 
 def test_menus_name_models_shortly_and_links_in_full(look):
     app = look("layers")
-    menu = app.sidebar.multiselect(key="layers.models")
+    menu = app.multiselect(key="layers.models")
     assert shortly(menu.options) == ["nesia-mini", "QA-SQuAD-1"]
     menu.set_value([TUNED]).run()
     assert not app.exception and app.query_params["models"] in (TUNED, [TUNED])

@@ -18,7 +18,7 @@ from tests.store.planted import VARIANTS, plant_runs
 #: How a store is planted -> the pages that show it.
 STORES: dict[Callable, tuple[str, ...]] = {
     lambda folder: plant_runs(folder, VARIANTS["several"]): (
-        "home", "layers", "relations", "compare", "facts", "heads", "ask", "methods", "own_model",
+        "home", "layers", "compare", "facts", "ask", "methods", "own_model",
     ),
     plant_edge_runs: ("grammar", "edge_sentences"),
     plant_everything: ("sentence_probes", "fine_tuning", "papers"),

@@ -74,11 +74,3 @@ def test_models_beyond_the_maximum_for_a_fact_are_listed(look):
     app = look("facts", model="tuned-0", fact_models=MODELS[2:])
     assert app.multiselect(key="facts.fact_models").value == list(MODELS[2:5])
     assert any("Ignored" in note.value and r"tuned\-6" in note.value for note in app.info)
-
-
-def test_relations_beyond_the_limit_of_the_figure_are_listed(look, menus, monkeypatch):
-    monkeypatch.setattr("probing.ui.relations.overview.MAX_LINES", 1)
-    look("relations")
-    app = look("relations", relations=menus["relations"])
-    assert len(menus["relations"]) > 1 and app.multiselect(key="relations.relations").value == menus["relations"][:1]
-    assert any("Ignored" in note.value for note in app.info)

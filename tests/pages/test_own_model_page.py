@@ -131,8 +131,8 @@ def test_a_chosen_run_comes_before_the_form(probed):
 
 def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
     look, _ = probed
-    app = look("relations", model=MINE, probe_set="support")
-    assert not app.exception and app.multiselect(key="relations.relations").options == ["sells"]
+    app = look("layers", model=MINE, probe_set="support")
+    assert not app.exception and app.multiselect(key="layers.relations").options == ["sells"]
 
 
 def test_the_result_has_no_majority_answer_of_two_facts(probed):

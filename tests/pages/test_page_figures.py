@@ -26,7 +26,7 @@ def values(figure: dict) -> list:
     [
         ("compare", "paired-curves", {"tuned": "nesia-mini-qa-squad-1", "k": "10"}),
         ("home", "home-retention", {}),
-        ("relations", "relation-curves", {"relation_panels": ["P19", "P36"]}),
+        ("layers", "relation-map", {"model": "nesia-mini-qa-squad-1", "k": "10"}),
     ],
 )
 def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name, query):

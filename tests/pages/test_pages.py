@@ -78,7 +78,7 @@ def test_results_are_shown_with_a_cache_that_cannot_be_written(visit, tmp_path, 
 
 
 def test_a_results_file_that_is_damaged_while_the_app_runs_is_left_out_and_named(visit, own_snapshot, monkeypatch):
-    app = visit("relations", run=False)
+    app = visit("layers", run=False)
     monkeypatch.setenv("PROBING_SNAPSHOT", str(own_snapshot))
     assert charts(app.run())
     (path,) = own_snapshot.rglob("predictions-*.parquet")
@@ -146,12 +146,12 @@ def test_a_choice_is_written_to_the_link_and_survives_a_change_of_page(visit):
 
 def test_the_curve_page_counts_what_the_store_holds(visit):
     app = visit("layers", query={"average": "micro"})
-    (figure,) = charts(app)
+    figure = charts(app)[0]
     (line,) = [trace for trace in figure["data"] if trace.get("customdata")]
     # planted_rank: of the ten T-REx facts at layer 3, numbers 0, 4 and 8 are lost; the others have max(1, x // 82).
     ranks = [26 if n % 4 == 0 else max(1, (n * 37 + 11) % 300 // 82) for n in range(10)]
-    shares = app.dataframe[0].value
-    assert shares.loc[shares["layer"] == 3, "value"].iloc[0] == pytest.approx(sum(rank == 1 for rank in ranks) / 10)
+    shares = next(table.value for table in app.dataframe if "last_layer" in table.value.columns)
+    assert shares["last_layer"].iloc[0] == pytest.approx(sum(rank == 1 for rank in ranks) / 10)
     assert len(line["x"]) == 4 or "bdata" in line["x"]
 
 
@@ -159,10 +159,11 @@ def test_the_facts_behind_a_point_are_all_of_them_whatever_was_filtered_before(v
     app = visit("facts", "several", {"known": "never", "order": "fact", "part": "lost", "versus": "other-bert", "list_page": "2"})
     app.switch_page(PAGES["layers"])
     app.query_params.clear()
+    app.session_state["layers.point"] = True
     app.run()
-    link = next(link.proto for link in app.get("page_link") if link.proto.label == "Show these facts")
+    link = next(link.proto for link in app.get("page_link") if link.proto.label.startswith("Open "))
     assert not {"known", "order", "part", "versus", "list_page"} & set(parse_qs(link.query_string))
-    number = next(text.value for text in app.markdown if "facts have rank" in text.value).split("**")[1]
+    number = link.label.split()[1]
     listed = visit("facts", "several", parse_qs(link.query_string))
     assert f"**{number} facts**" in words(listed)
 

@@ -218,7 +218,7 @@ def test_a_model_has_one_colour_whatever_it_was_asked(tmp_path, monkeypatch):
     probes = {trace["name"]: trace["marker"]["color"] for trace in charts(look("grammar"))[0]["data"] if trace["mode"] == "markers"}
     assert facts["nesia-mini"] == probes["nesia-mini"]
     assert len({probes[name] for name in ("nesia-mini", "bert-base-uncased", "own")}) == 3
-    menu = look("layers").sidebar.multiselect(key="layers.models")
+    menu = look("layers").multiselect(key="layers.models")
     assert "own" not in menu.options, "it was asked no facts"
 
 

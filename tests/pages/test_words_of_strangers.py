@@ -176,7 +176,7 @@ def markup_of(text: str) -> tuple[str, ...]:
 VISITS = [
     ("home", {}, ""),
     ("layers", {}, ""),
-    ("relations", {"model": "tuned", "against_base": "1"}, "set"),
+    ("layers", {"model": "tuned", "against_base": "1"}, "set"),
     ("compare", {"tuned": "tuned"}, "set"),
     ("facts", {"model": "tuned", "part": "lost", "versus": "base"}, "trex"),
     ("facts", {"model": "base", "text": ATTACK}, "set"),
@@ -184,7 +184,7 @@ VISITS = [
     ("methods", {}, ""),
     # What is not stored is named.
     ("home", {"models": "gone", "heads": "gone", "probe_sets": "gone"}, ""),
-    ("relations", {"model": "base", "relations": "gone"}, "trex"),
+    ("layers", {"model": "base", "relations": "gone"}, "trex"),
     ("compare", {"tuned": "gone", "versus_model": "gone"}, "set"),
     ("facts", {"model": "tuned", "head": "gone", "versus": "gone", "part": "lost"}, "set"),
     ("papers", {"family": "gone", "figure": "2"}, ""),

@@ -68,7 +68,7 @@ class Turned(NamedTuple):
 
 _FIGURE = ".js-plotly-plot .main-svg"
 OURS = {
-    "Layer curves": Turned("/Layers", "radio", ("any", "no"), _FIGURE),
+    "Layers": Turned("/Layers", "radio", ("any", "no"), _FIGURE),
     "Compare models": Turned("/Compare_models", "radio", ("any", "no"), _FIGURE),
     "Papers": Turned("/Papers", "tab", ("Claims of the text", "Tables 1 to 3"), "h1"),
 }

@@ -22,8 +22,7 @@ _TUNED = [f"bert-base-uncased-{name}" for name in ("qa-squad-2", "mlm-squad", "r
 #: Page -> kind and key of the widget that its reader turns most, and values that it does not have at first.
 TURNED: dict[str, tuple[str, str, list[Any]]] = {
     "Home": ("button_group", "home.k", [10, 100]),
-    "Layer curves": ("button_group", "layer_curves.metric", ["p_at_10", "p_at_100", "mrr", "answer_p_at_1"]),
-    "Relations": ("selectbox", "relations.model", _TUNED),
+    "Layers": ("selectbox", "layers.model", _TUNED),
     "Compare models": ("selectbox", "compare.tuned", _TUNED),
     "Facts": ("selectbox", "facts.relation", ["P19", "P36", "P103", "P37"]),
     "Papers": ("button_group", "reproduction.paper", ["edge-probing", "interplay", "forgetting"]),

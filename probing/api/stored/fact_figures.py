@@ -50,7 +50,7 @@ def total_figure(db: Database, names: RunSelection, cell: Cell, looks: ModelLook
 
 
 def forgotten_figure(db: Database, names: RunSelection, k: int, definition: str | None) -> "go.Figure":
-    """The Relations page's map of one run; see ``Plots.forgotten``."""
+    """The map of relations of one run; see ``Plots.forgotten``."""
     run = one_run(db, names)
     points = shown_baselines(precision_by_relation(db, (run["run_id"],), k))
     if definition is not None:

@@ -1,6 +1,7 @@
-"""From which layer on a relation is known: the first layer that reaches half of what the last one knows."""
+"""Where knowledge appears: the first layer that reaches half of what the last one knows, and the steepest rise."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 
 def onset(by_layer: Mapping[int, float], last: int) -> int | None:
@@ -17,3 +18,10 @@ def onset(by_layer: Mapping[int, float], last: int) -> int | None:
     if not known > 0:
         return None
     return min((layer for layer, value in by_layer.items() if layer >= 1 and value >= known / 2), default=None)
+
+
+def steepest(by_layer: Mapping[int, float]) -> tuple[int, int] | None:
+    """The two neighbouring layers between which the share known rises most, the first of several; None for fewer than two layers."""
+    layers = sorted(by_layer)
+    steps = list(pairwise(layers))
+    return max(steps, key=lambda step: by_layer[step[1]] - by_layer[step[0]], default=None)

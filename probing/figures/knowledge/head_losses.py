@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 
 from probing.figures import end_labels, layer_axis, theme
 from probing.figures.end_labels import EndLabel
+from probing.figures.shown_runs import head_name
 
 
 def head_losses(losses: pd.DataFrame) -> go.Figure:
@@ -17,8 +18,8 @@ def head_losses(losses: pd.DataFrame) -> go.Figure:
         return theme.empty("No training of these heads is stored.")
     figure, ends = go.Figure(), []
     for head, line in losses.groupby("head", sort=False):
-        line, name = line.sort_values("layer"), str(head)
-        colour = theme.head_colour(name)
+        line, kind, name = line.sort_values("layer"), str(head), head_name(str(head))
+        colour = theme.head_colour(kind)
         figure.add_scatter(
             x=line["layer"],
             y=line["loss"],
@@ -27,16 +28,15 @@ def head_losses(losses: pd.DataFrame) -> go.Figure:
             showlegend=False,
             cliponaxis=False,
             line={"color": colour, "width": 2.5},
-            marker={"symbol": theme.head_symbol(0, name), "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+            marker={"symbol": theme.head_symbol(0, kind), "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
             customdata=[[start] for start in line["start_loss"]],
             hovertemplate=f"<b>{name}</b><br>layer %{{x}}: %{{y:.3f}} nats<br>before training: %{{customdata[0]:.3f}}<extra></extra>",
         )
         ends.append(EndLabel(float(line["layer"].iloc[-1]), float(line["loss"].iloc[-1]), name, colour))
     last = int(losses["layer"].max())
-    theme.apply(figure, height=420)
+    theme.apply(figure, height=340)
     layer_axis.horizontal(figure, last)
-    figure.update_xaxes(range=[-0.5, last + 0.15])
-    figure.update_yaxes(title_text="validation loss, nats")
+    figure.update_yaxes(title_text="error on unseen text (validation loss, nats)")
     low, high = float(losses["loss"].min()), float(losses["loss"].max())
     edge = max(high - low, 0.1) * 0.06
-    return end_labels.write(figure, ends, ranges=[(low - edge, high + edge)])
+    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[(low - edge, high + edge)]))

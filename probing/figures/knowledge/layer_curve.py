@@ -12,8 +12,10 @@ from plotly.subplots import make_subplots
 from probing.core.metrics import METRICS
 from probing.figures import end_labels, layer_axis, theme, yardsticks
 from probing.figures.end_labels import EndLabel
-from probing.figures.shown_runs import set_name
+from probing.figures.shown_runs import head_name, set_name
 
+#: Metric -> what it is, in plain words; others are right answers.
+_WHAT = {"mrr": "mean of 1 / rank", "answer_p_at_1": "right among the answers"}
 #: Height of a panel, and of the gap between two for ticks and title, in pixels.
 _PANEL, _GAP = 290, 62
 
@@ -75,7 +77,7 @@ def layer_curve(
     lines = points["run_id"].nunique()
     legend = lines > end_labels.MAX_LABELS * rows
     # On a phone the legend has one line per series.
-    height = _PANEL * rows + 60 if panels else 460 + (14 * (lines - 3) if legend else 0)
+    height = _PANEL * rows + 60 if panels else 380 + (14 * (lines - 3) if legend else 0)
     figure = make_subplots(
         rows=rows,
         cols=1,
@@ -104,13 +106,12 @@ def layer_curve(
         drawn.append((line.sort_values("layer"), look))
         _add_line(figure, *drawn[-1], legend=legend)
     ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
-    ends += _ends(drawn, room=end_labels.MAX_LABELS * rows - len(ends), legend=legend)
+    ends += _ends(drawn, legend=legend)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         layer_axis.horizontal(figure, last, row=row, col=1)
         if row < rows:
             figure.update_xaxes(title_text="", row=row, col=1)
-    figure.update_xaxes(range=[-0.5, last + 0.15])
     if legend:
         # Above the first panel's title; the legend is 20 pixels lower in a tab that was hidden when it was drawn.
         figure.update_layout(legend_y=1 + 50 / (height - 150) if panels else 1.02)
@@ -118,7 +119,7 @@ def layer_curve(
     figure.update_yaxes(title_text=theme.plain(title), ticksuffix=" %" if percent else "")
     parts = [points[points["probe_set"] == one] for one in sets] if panels else [points]
     ranges = [yardsticks.extent(part, ("value", "low", "high", "majority", "swapped", "chance"), scale) for part in parts]
-    return end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20)
+    return layer_axis.aligned(end_labels.write(figure, ends, ranges=ranges, top=36 if legend or panels else 20))
 
 
 def metric_curve(
@@ -143,8 +144,10 @@ def metric_curve(
     """
     about = METRICS[metric]
     unit = "share" if about.unit.startswith("share") else about.unit
-    minus = f" minus {yardsticks.MODES[mode]}" if mode != "value" else ""
-    title = f"{about.label}{minus}, {average}{', points' if minus and unit == 'share' else ''}"
+    what = _WHAT.get(metric, "right answers") if unit == "share" else _WHAT[metric]
+    beyond = f" beyond the {yardsticks.MODES[mode]}" if mode != "value" else ""
+    unit_words = "" if unit != "share" else ", points" if beyond else ", %"
+    title = f"{what}{beyond}{unit_words} ({about.label}, {average})"
     names = {name: set_name(name) for name in points["probe_set"].unique()}
     return layer_curve(
         yardsticks.above(points, mode),
@@ -160,7 +163,7 @@ def metric_curve(
 
 def series_name(row: pd.Series | Mapping, points: pd.DataFrame, names: Mapping[str, str], labels: Mapping[str, str] | None = None) -> str:
     """What distinguishes this line from the others: only the parts that differ among ``points``."""
-    shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": str(row["head"])}
+    shown = {"model": (labels or {}).get(row["model"], str(row["model"])), "head": head_name(str(row["head"]))}
     shown["probe_set"] = names.get(row["probe_set"], str(row["probe_set"]))
     parts = [text for column, text in shown.items() if points[column].nunique() > 1]
     return " · ".join(parts) or f"{shown['model']} · {shown['head']}"
@@ -196,8 +199,8 @@ def _alike(points: pd.DataFrame) -> bool:
     return all(len(part[columns].round(9).drop_duplicates()) == 1 for _, part in points.groupby("probe_set"))
 
 
-def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, room: int, legend: bool) -> list[EndLabel]:
-    """The names of the runs' lines; one for all swapped subjects if they do not all fit."""
+def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool) -> list[EndLabel]:
+    """The names of the runs' lines; one for the swapped subjects of all."""
     ends, lent = [], []
     for line, look in drawn:
         x, row = float(line["layer"].iloc[-1]), look.where["row"]
@@ -206,7 +209,7 @@ def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, room: int, legend: bool) -
         if "swapped" in line and pd.notna(line["swapped"].iloc[-1]):
             at = float(line["swapped"].iloc[-1]) * look.scale
             lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
-    if len(ends) + len(lent) <= room:
+    if len(lent) == 1:
         return ends + lent
     for row in dict.fromkeys(one.row for one in lent):
         of_row = [one for one in lent if one.row == row]

@@ -6,10 +6,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.figures import theme
+from probing.figures.shown_runs import head_name
 from probing.figures.yardsticks import SWAPPED
 
 #: Column -> (words, filling of the marker, distance from the row's middle).
-_SHOWN = {"lost": ("", "-open", 0.17), "lost_above": (f" minus {SWAPPED}", "", -0.17)}
+_SHOWN = {"lost": ("lost", "-open", 0.17), "lost_above": (f"lost beyond the {SWAPPED}", "", -0.17)}
 _ROW, _FRAME = 40, 130
 #: Height of a kind of head's row within a model's.
 _KIND = 26
@@ -52,14 +53,16 @@ def loss_points(
     marks = [theme.head_colour(row.head) if kinds else colours.get(row.model, theme.NEUTRAL) for row in rows.itertuples()]
     figure = go.Figure()
     for column, (words, suffix, off) in _SHOWN.items():
-        _add(figure, rows, column, f"P@{k}{words}", (suffix, off), marks, labels or {})
+        _add(figure, rows, column, words, (suffix, off), marks, labels or {})
     if kinds:
         for head in dict.fromkeys(sorted(rows["head"], key=list(theme.HEAD_SUFFIX).index)):
-            figure.add_scatter(x=[None], y=[None], mode="markers", name=head, marker={"color": theme.head_colour(head), "size": 9})
+            figure.add_scatter(
+                x=[None], y=[None], mode="markers", name=head_name(head), marker={"color": theme.head_colour(head), "size": 9}
+            )
     middles = rows.groupby("model", sort=False)["_y"].mean()
     theme.apply(figure, height=int(_FRAME + _ROW * (places[-1] + 1)) + (20 if kinds else 0))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
-    figure.update_xaxes(title_text="points lost (base minus model)")
+    figure.update_xaxes(title_text=f"lost by fine-tuning, points (P@{k} of the base minus the model)")
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(middles),
@@ -98,7 +101,7 @@ def _add(
         name=name,
         marker={"symbol": f"circle{suffix}", "size": 9, "color": _kept(marks, there), "line": {"width": 1.8, "color": _kept(marks, there)}},
         hovertext=[
-            f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {row.head}<br>{name}: {x:+.1f} points lost<br>95 % interval "
+            f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {head_name(row.head)}<br>{name}: {x:+.1f} points<br>95 % interval "
             f"{least:+.1f} to {most:+.1f}"
             for row, x, least, most in zip(rows[there].itertuples(), value[there], low[there], high[there], strict=True)
         ],

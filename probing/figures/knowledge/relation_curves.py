@@ -29,15 +29,15 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     lent: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
         ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
-    ends += lent if len(ends) + len(lent) <= end_labels.MAX_LABELS else lent[:1]
-    theme.apply(theme.clickable_last(figure), height=460)
+    ends += lent[:1]
+    theme.apply(theme.clickable_last(figure), height=420)
     last = int(points["layer"].max())
     layer_axis.horizontal(figure, last)
-    figure.update_xaxes(range=[-0.5, last + 0.15])
     zero = yardsticks.zero_of(points)
-    figure.update_yaxes(title_text=f"P@{k} minus {zero}, points" if zero else f"P@{k}", ticksuffix="" if zero else " %")
+    title = f"right answers beyond the {zero}, points (P@{k})" if zero else f"right answers, % (P@{k})"
+    figure.update_yaxes(title_text=title, ticksuffix="" if zero else " %")
     shown = yardsticks.extent(points, ("value", "low", "high", "majority", "swapped"), 100)
-    return end_labels.write(figure, ends, ranges=[shown])
+    return layer_axis.aligned(end_labels.write(figure, ends, ranges=[shown]))
 
 
 def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:

@@ -19,17 +19,13 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-_ROW = 12
-#: Per cent and opacity: 0 is transparent, so that the map is readable on light and dark pages; steep at first, because most cells are
-#: small. All models have the same scale, from 0 to 100, so that a shade means the same in every map.
-_STEPS = ((10, 0.3), (45, 0.72), (100, 1.0))
+_ROW = 13
 _MOST = 100
-_SHADES = [[0, theme.faint("#1F8ACB", 0.05)], *([step / _MOST, theme.faint("#1F8ACB", opacity)] for step, opacity in _STEPS)]
-_SIGNED = [
-    *([(1 - step / _MOST) / 2, theme.faint("#D55E00", opacity)] for step, opacity in reversed(_STEPS)),
-    [0.5, theme.faint("#808890", 0.08)],
-    *([(1 + step / _MOST) / 2, theme.faint("#1F8ACB", opacity)] for step, opacity in _STEPS),
-]
+#: Per cent -> colour on a light and on a dark page, where the most is the lightest; steep at first, because most cells are small. All
+#: models have the same scale, from 0 to 100, so that a shade means the same in every map.
+_MORE = {False: {10: "#C6DDF0", 45: "#4F9BD3", 100: "#08406F"}, True: {10: "#1D4765", 45: "#3E93D1", 100: "#E6F4FF"}}
+_FEWER = {False: {10: "#F6DCC8", 45: "#DE8544", 100: "#7A3300"}, True: {10: "#573314", 45: "#D5792C", 100: "#FFE9D6"}}
+_NONE = {False: "#F2F5F8", True: "#18212B"}
 
 
 def row_facts(points: pd.DataFrame) -> pd.DataFrame:
@@ -88,11 +84,22 @@ def ordered(points: pd.DataFrame, order: str) -> list[str]:
     return list(rows.sort_values([*keys, "label", "relation"], na_position="last")["relation"])
 
 
-def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "", mode: str = "value") -> go.Figure:
+def _colours(dark: bool, *, signed: bool) -> list[tuple[float, str]]:
+    """The colours from the least to the most; of differences, orange is below 0."""
+    more = [(share / _MOST, colour) for share, colour in ({0: _NONE[dark]} | _MORE[dark]).items()]
+    if not signed:
+        return more
+    fewer = [((1 - share / _MOST) / 2, colour) for share, colour in reversed(_FEWER[dark].items())]
+    return [*fewer, *(((1 + place) / 2, colour) for place, colour in more)]
+
+
+def relation_map(
+    points: pd.DataFrame, *, k: int, order: str = "onset", base: str = "", mode: str = "value", dark: bool = False
+) -> go.Figure:
     """One row per relation, one column per layer, P@k as shade; every cell carries its relation and layer.
 
-    The scale is the same for all models. Differences are signed: blue above 0, orange below. ``MARK`` marks the relations that
-    ``not_above_majority`` finds.
+    The scale is the same for all models, and the layers are aligned with those of ``layer_curve``. Differences are signed: blue above 0,
+    orange below. ``MARK`` marks the relations that ``not_above_majority`` finds.
 
     Args:
         points: ``relation, label, cardinality, layer, n, value, low, high, majority, swapped``, for other modes the difference to the
@@ -101,6 +108,7 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         order: a key of ``ORDERS``; rows are ordered by the values in every mode.
         base: displayed name of the model whose value is subtracted; ``""`` for the values themselves.
         mode: a key of ``yardsticks.MODES``: the yardstick that is subtracted, also from ``base_value``.
+        dark: whether the page is dark.
     """
     column = "value" if mode == "value" else f"above_{mode}"
     points = points.dropna(subset=["value"])
@@ -113,7 +121,7 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
     shown = points.assign(shade=(points[column] - points["base_value"] if base else points[column]) * 100)
     shades = shown.pivot(index="relation", columns="layer", values="shade").reindex(rows)
     place = {relation: number for number, relation in enumerate(rows)}
-    title = f"P@{k}, %" if not signed else f"P@{k} minus {MODES[mode]}, points" if not base else "difference, points"
+    title = f"right answers, % (P@{k})" if not signed else f"beyond the {MODES[mode]}, points" if not base else f"minus {base}, points"
     figure = go.Figure()
     figure.add_heatmap(
         z=shades.values,
@@ -122,10 +130,22 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         xgap=2,
         ygap=2,
         hoverinfo="skip",
-        colorscale=_SIGNED if signed else _SHADES,
+        colorscale=_colours(dark, signed=signed),
         zmin=-_MOST if signed else 0,
         zmax=_MOST,
-        colorbar={"title": {"text": title, "side": "right"}, "thickness": 12, "outlinewidth": 0},
+        colorbar={
+            "title": {"text": theme.plain(title), "side": "top", "font": {"size": 12}},
+            "orientation": "h",
+            "thickness": 8,
+            "len": 1,
+            "x": 0.5,
+            "y": 1,
+            "yanchor": "bottom",
+            "ypad": 2,
+            "outlinewidth": 0,
+            "nticks": 5,
+            "tickfont": {"size": 12},
+        },
     )
     # A heat map's cells cannot be clicked; invisible points can.
     figure.add_scatter(
@@ -140,14 +160,14 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         hovertext=[_hover(one, base, mode) for one in shown.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    theme.apply(figure, height=110 + _ROW * max(len(rows), 4))
+    theme.apply(figure, height=122 + _ROW * max(len(rows), 4))
     figure.update_layout(hoverdistance=80)
     layer_axis.horizontal(figure, int(points["layer"].max()))
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
     marked = set(not_above_majority(points))
     names = [
         (f"{one.cardinality} · " if order == "cardinality" and one.cardinality else "")
-        + theme.shorten(str(one.label), 26)
+        + theme.shorten(str(one.label), 22)
         + (f" {MARK}" if one.Index in marked else "")
         for one in first.itertuples()
     ]
@@ -157,9 +177,11 @@ def relation_map(points: pd.DataFrame, *, k: int, order: str = "onset", base: st
         ticktext=[theme.plain(name) for name in names],
         range=[len(rows) - 0.5, -0.5],
         showgrid=False,
-        tickfont_size=10,
+        side="right",
+        tickfont_size=12,
     )
-    return figure
+    figure.update_layout(margin_t=56)
+    return layer_axis.aligned(figure)
 
 
 def _hover(one, base: str, mode: str) -> str:
@@ -174,10 +196,10 @@ def _hover(one, base: str, mode: str) -> str:
     elif base:
         lines.append(f"{one.base_value * 100:+.1f} points against its {MODES[mode]} in {theme.plain(base)}, difference {one.shade:+.1f}")
     if pd.notna(one.majority):
-        lines.append(f"majority answer: {one.majority * 100:.1f} %")
+        lines.append(f"{MODES['majority']}: {one.majority * 100:.1f} %")
     if pd.notna(getattr(one, "swapped", None)):
         matched = f", own subject on the same facts {one.matched * 100:.1f} %" if pd.notna(getattr(one, "matched", None)) else ""
-        lines.append(f"swapped subject: {one.swapped * 100:.1f} %{matched}")
+        lines.append(f"{MODES['swapped']}: {one.swapped * 100:.1f} %{matched}")
     if mode != "value":
         above = [getattr(one, f"above_{mode}{end}") * 100 for end in ("", "_low", "_high")]
         lines.append(f"against the {MODES[mode]}: {above[0]:+.1f} points ({above[1]:+.1f} to {above[2]:+.1f})")

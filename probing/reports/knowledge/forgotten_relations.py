@@ -1,15 +1,18 @@
 """Forgotten relations: their number by each definition, and each definition's verdict on each relation."""
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import pandas as pd
 
 from probing.core.knowledge.forgetting import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
+from probing.core.knowledge.onset import onset
 from probing.core.knowledge.shares import hits_of
 from probing.core.metrics import RANKS
 from probing.core.nesia.corpus import EXPOSURES
 from probing.core.stats.paired_tests import PairedCounts
 from probing.reports.runs import IDENTITY, identities
+from probing.reports.wider import wider
 from probing.store import run_queries
 from probing.store.database import Database
 from probing.store.knowledge.forgetting_queries import against_last, relation_exposures
@@ -83,6 +86,52 @@ def relation_forgetting(
                  *(int(sizes.get((run.run_id, one.relation, exposure), 0)) for exposure in _EXPOSURES))
             )  # fmt: skip
     return pd.DataFrame(rows, columns=list(RELATION_COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
+
+
+def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.DataFrame:
+    """One row per model: ``model, relations``, and for each k the share ``P@k`` and the number ``n P@k`` of forgotten relations.
+
+    Args:
+        table: of ``forgotten``.
+        definition: of a forgotten relation.
+        order: all models, in the order of rows.
+    """
+    of_definition = table[table["definition"] == definition]
+    rows = []
+    for model in sorted(of_definition["model"].unique(), key=list(order).index):
+        of_model = of_definition[of_definition["model"] == model].set_index("k")
+        row = {"model": model, "relations": int(of_model["relations"].iloc[0])}
+        for k in RANKS:
+            row |= {f"P@{k}": float(of_model["share"].get(k, float("nan"))), f"n P@{k}": int(of_model["forgotten"].get(k, 0))}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """The relations of one run with where they appear, and with what guessing gives.
+
+    Args:
+        table: of ``relation_forgetting``.
+        points: of ``precision_by_relation``, of the same run and k.
+
+    Returns:
+        The table and onset (see ``core.knowledge.onset``), majority, swapped_last and swapped_inner (with a swapped subject, at the last
+        and at the best inner layer), above_guess: whether the best inner layer is above the majority answer, or where that is not defined
+        above the swapped subject, by its 95 % interval. The layer is chosen for its value, so the half width of the interval is widened
+        as Bonferroni asks for that many inner layers. Empty if no yardstick is defined.
+    """
+    final = int(points["layer"].max())
+    lines = points.dropna(subset=["value"]).groupby("relation")
+    onsets = {relation: onset(dict(zip(line["layer"], line["value"], strict=True)), final) for relation, line in lines}
+    last = points.loc[points["layer"] == final, ["relation", "majority", "swapped"]].rename(columns={"swapped": "swapped_last"})
+    table = table.assign(best_layer=pd.to_numeric(table["best_layer"]), onset=table["relation"].map(onsets).astype("Int64"))
+    inner = wider(points).astype({"layer": "float64"}).rename(columns={"layer": "best_layer", "swapped": "swapped_inner"})
+    floor = next((one for one in ("above_majority", "above_swapped") if inner[f"{one}_low"].notna().any()), "above_swapped")
+    factor = NormalDist().inv_cdf(1 - 0.025 / max(final - 1, 1)) / NormalDist().inv_cdf(1 - 0.025)
+    low = inner[floor] - (inner[floor] - inner[f"{floor}_low"]) * factor
+    inner = inner.assign(above_guess=(low > 0).astype("boolean").where(low.notna()))
+    found = table.merge(last, on="relation", how="left")
+    return found.merge(inner[["relation", "best_layer", "swapped_inner", "above_guess"]], on=["relation", "best_layer"], how="left")
 
 
 def _judged(

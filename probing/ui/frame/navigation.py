@@ -16,8 +16,6 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "app.py": ("home", "Home", ":material/home:"),
         "pages/1_Ask.py": ("ask", "Ask", ":material/edit_note:"),
         "pages/2_Layers.py": ("layers", "Layers", ":material/layers:"),
-        "pages/2_Relations.py": ("relations", "Relations", ":material/category:"),
-        "pages/7_Decoding_heads.py": ("heads", "Decoding heads", ":material/tune:"),
         "pages/3_Compare_models.py": ("compare", "Compare models", ":material/compare_arrows:"),
         "pages/12_What_fine_tuning_changed.py": ("fine_tuning", "What fine-tuning changed", ":material/difference:"),
         "pages/13_Forgetting.py": ("forgetting", "Forgetting", ":material/history:"),

@@ -1,13 +1,12 @@
 """Values or differences to a yardstick: the choice that several pages offer, and the sentence that states the yardsticks."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from probing.core.facts.fact import PROBE_SETS
-from probing.core.stats.baselines import MIN_FACTS, SMALL_SET, may_be_shown
+from probing.core.stats.baselines import MIN_FACTS, SMALL_SET
 from probing.figures.yardsticks import MODES as ZEROS
 from probing.ui.frame import selection
 from probing.ui.frame.page import View
@@ -15,7 +14,7 @@ from probing.ui.widgets.captions import size_words
 from probing.ui.widgets.markdown import Markdown, count, escape, filled, joined
 
 #: Mode of a figure -> its label.
-MODES = {"value": "value", "majority": "minus majority", "swapped": "minus swapped subject"}
+MODES = {"value": "all right answers", "majority": "beyond the commonest answer", "swapped": "beyond a blind guess"}
 NO_MAJORITY = (
     "The majority answer is a single answer, so it can be subtracted only from P@1 and P@1 among answers. The figure shows the values; "
     "choose one of these two metrics to see the difference."
@@ -78,48 +77,6 @@ def undefined(points: pd.DataFrame, *, majority: bool = True, swapped: bool = Tr
     elif points["above_swapped"].isna().all():
         why["swapped"] = NOT_STORED
     return why
-
-
-def beside(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, average: str = "micro") -> Markdown:
-    """All yardsticks of a model's share of facts, in sentences; see ``majority_and_rest``."""
-    return joined(" ", [one for one in majority_and_rest(row, who, majority=majority, average=average) if one])
-
-
-def majority_and_rest(row: Mapping[str, Any], who: Markdown, *, majority: bool = True, average: str = "micro") -> tuple[Markdown, Markdown]:
-    """The yardsticks of a model's share of facts, in sentences: majority answer; chance and swapped subject; each if defined.
-
-    Args:
-        row: ``n, majority, chance, swapped, matched, swapped_n`` of one point; missing and empty values are left out.
-        who: the model.
-        majority: whether a majority answer is defined for the metric; then too few facts for one are stated.
-        average: of the row's shares; a macro mean is no share of the facts that have a swapped subject.
-    """
-    first = Markdown("")
-    if pd.notna(row.get("majority")):
-        first = filled("Always giving the relation's commonest answer would be right for **{share:.1f} %**.", share=row["majority"] * 100)
-    words = []
-    if pd.notna(row.get("chance")):
-        words.append(filled("A random one of the relation's answers would be right for **{share:.1f} %**.", share=row["chance"] * 100))
-    if pd.notna(row.get("swapped")):
-        of = (
-            "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the facts, as the mean over "
-            "relations; asked about their own subject, for {matched:.1f} %. {n:,} facts have a swapped subject."
-            if average == "macro"
-            else "Asked about a **swapped subject**, {who} still gives the answer for **{swapped:.1f} %** of the {n:,} facts that have "
-            "one; asked about their own subject, for {matched:.1f} % of these."
-        )
-        words.append(
-            filled(
-                of,
-                who=who,
-                swapped=row["swapped"] * 100,
-                n=int(row["swapped_n"]),
-                matched=row["matched"] * 100,
-            )
-        )
-    if majority and not may_be_shown(row["n"]):
-        words.append(few(row["n"]))
-    return first, joined(" ", words)
 
 
 def say_size(points: pd.DataFrame, probe_set: str = "") -> None:

@@ -60,22 +60,6 @@ def swapped_words(points: pd.DataFrame, line: str = "run_id") -> str:
     return words + _not_measured(points, line)
 
 
-def above_words(points: pd.DataFrame, mode: str, line: str = "run_id") -> str:
-    """Explains a figure of differences: how to read it, and which facts count in it.
-
-    Args:
-        points, line: as for ``swapped_words``.
-        mode: ``majority`` or ``swapped``.
-    """
-    if mode == "majority":
-        return "Above the zero line the model gets more facts right than always giving the relation's most frequent answer; below, fewer."
-    return (
-        "Points above the zero line: the share of facts right with their own subject, minus the share with the same answer for another "
-        f"subject of the relation that does not have it. Only facts that have such a subject count: {_of_facts(points, line)}."
-        + _not_measured(points, line)
-    )
-
-
 def _of_facts(points: pd.DataFrame, line: str) -> str:
     """ "27,750 of 32,095"; equal lines are listed once."""
     measured = points[points["swapped_n"].notna()]

@@ -1,0 +1,278 @@
+"""The page of layers on stores in which the rank of every fact is planted: curves, map, what is better known inside, kinds of heads."""
+
+import base64
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from probing.core.facts.fact import Fact
+from probing.core.knowledge.onset import steepest
+from probing.reports.knowledge.forgotten_relations import by_model, relation_forgetting, with_yardsticks
+from probing.reports.knowledge.precision import precision_by_relation
+from probing.store.opening import open_database
+from tests.pages.conftest import line_with, numbers_in, opening, plain, visited, words
+from tests.pages.every_tab import whole
+from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
+from tests.store.planted import TOKENS, PlantedRun, plant_runs, planted_facts
+from tests.store.planted_heads import BASE, KNOWN, LENS_LOSS, TRAINED, plant_heads
+from tests.store.planted_heads import TUNED as COUNTED
+
+TUNED = "nesia-mini-qa-squad-1"
+FACTS = planted_facts("trex")
+pytestmark = pytest.mark.usefixtures("unfolded")
+
+
+@pytest.fixture(scope="module")
+def look(family, tmp_path_factory):
+    return visited(family, tmp_path_factory.mktemp("visits"))
+
+
+def table_with(app, *columns: str):
+    return next(table.value for table in app.dataframe if set(columns) <= set(table.value.columns))
+
+
+def drawn(app, name: str) -> dict:
+    """The figure of a name."""
+    (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
+    return json.loads(chart.proto.spec)
+
+
+def numbers(values) -> list[float]:
+    """The values of a trace, even if Plotly packs them."""
+    return list(np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])) if isinstance(values, dict) else list(values)
+
+
+def lines(chart: dict) -> dict[str, dict]:
+    """The measured lines of a figure over layers, by name."""
+    return {trace["name"]: trace for trace in chart["data"] if trace.get("mode") == "lines+markers"}
+
+
+def named_ends(chart: dict) -> list[str]:
+    notes = [note["text"] for note in chart["layout"].get("annotations", []) if note.get("name") == "end label"]
+    return [text.replace("<b>", "").replace("</b>", "").replace("-<br>", "-").replace("<br>", " ") for text in notes]
+
+
+def at_nought(chart: dict) -> list[str]:
+    return [trace["name"] for trace in chart["data"] if trace.get("mode") == "lines" and list(trace.get("y") or ()) == [0, 0]]
+
+
+def cells(app) -> dict[str, float]:
+    """The last layer's shares in the map, by relation, in per cent."""
+    heat, points = drawn(app, "relation-map")["data"]
+    shades = heat["z"] if isinstance(heat["z"], list) else np.reshape(numbers(heat["z"]), (-1, 4))
+    rows = dict(zip(numbers(points["y"]), (one[0] for one in points["customdata"]), strict=True))
+    return {relation: float(shades[int(row)][3]) for row, relation in rows.items()}
+
+
+def test_the_steepest_step_is_the_largest_rise_between_neighbours():
+    assert steepest({0: 0.1, 1: 0.2, 2: 0.5, 3: 0.4}) == (1, 2)
+    assert steepest({2: 0.5, 0: 0.1}) == (0, 2) and steepest({3: 0.5}) is None
+
+
+def test_the_sentence_says_between_which_layers_the_base_learns_most(look):
+    # The base knows none of its facts at layer 1 and the facts 0 to 5 of ten from layer 2 on.
+    for query in ({}, {"metric": "mrr"}):
+        assert numbers_in(line_with(look("layers", average="micro", **query), "Between layers")) == [1, 2, 0, 60]
+
+
+def test_the_first_lines_are_base_control_and_the_two_clearest_models(look, tmp_path):
+    tasks = ("ner-conll", "sst-2", "cola")
+    tuned = [
+        PlantedRun(model=f"nesia-mini-{task}", base="nesia-mini", rank=lambda number, layer, n=n: base_rank(number + n, layer))
+        for n, task in enumerate(tasks, 1)
+    ]
+    snapshot = plant_runs(tmp_path / "many", [FAMILY[0], FAMILY[2], *tuned])
+    app = look("layers", snapshot=snapshot)
+    assert set(app.multiselect(key="layers.models").value) == {"nesia-mini", "nesia-mini-control", "nesia-mini-cola", "nesia-mini-sst-2"}
+    dashes = {trace["name"]: trace["line"]["dash"] for trace in lines(drawn(app, "layer-curves")).values()}
+    assert len(dashes) == 4 and [name for name, dash in dashes.items() if dash == "longdash"] == ["control"]
+
+
+def test_yardsticks_are_drawn_once_for_all_models(look, few_suffice, family, tmp_path):
+    look = visited(family, tmp_path)
+    chart = drawn(look("layers"), "layer-curves")
+    names = named_ends(chart)
+    assert names.count("commonest answer") == names.count("blind guess") == 1
+    assert {"nesia-mini", "QA-SQuAD-1 ?", "control"} <= set(names)
+    assert {"commonest answer", "chance"} <= set(named_ends(drawn(look("layers", metric="answer_p_at_1"), "layer-curves")))
+
+
+@pytest.mark.parametrize("mode", ["majority", "swapped"])
+def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, few_suffice, tmp_path, mode):
+    app = visited(family, tmp_path)("layers", models="nesia-mini", average="micro", minus=mode)
+    chart = drawn(app, "layer-curves")
+    name = {"majority": "commonest answer", "swapped": "blind guess"}[mode]
+    assert at_nought(chart) == [name] and name in named_ends(chart)
+    (line,) = lines(chart).values()
+    if mode == "majority":
+        answers = Counter((fact.relation, fact.object) for fact in FACTS)
+        most = sum(max(n for (relation, _), n in answers.items() if relation == one) for one in {fact.relation for fact in FACTS})
+        assert numbers(line["y"])[-1] == pytest.approx((6 - most) * 10)
+    else:
+        # Planted: the rank with another subject is the own one plus five times the fact's number modulo three; all ten facts have one.
+        assert numbers(line["y"])[-1] == pytest.approx(40)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ({"k": "10", "minus": "majority"}, "only from P@1 and P@1 among answers"),
+        ({"metric": "mrr", "minus": "swapped"}, "measured only for P@1, P@10 and P@100"),
+    ],
+)
+def test_a_yardstick_that_is_not_defined_says_why_and_the_values_are_drawn(look, few_suffice, query, reason):
+    app = look("layers", **query)
+    assert not app.exception
+    (note,) = app.info
+    assert reason in note.value.replace("\\", "") and not at_nought(drawn(app, "layer-curves"))
+
+
+def test_the_facts_of_a_point_and_of_a_cell_can_be_opened_without_a_mouse(look, family, cache, monkeypatch):
+    app = opening(family, cache, monkeypatch)("layers", model="nesia-mini")
+    app.session_state["layers.point"] = app.session_state["layers.cell"] = True
+    app.run()
+    found = {one.proto.label: set(one.proto.query_string.split("&")) for one in app.get("page_link") if one.proto.label.startswith("Open")}
+    assert {"at_layer=3", "model=nesia-mini"} <= found["Open 6 facts"]
+    (cell,) = [query for label, query in found.items() if " of " in label]
+    assert {"at_layer=3", "relation=P36"} & cell
+
+
+def test_the_map_has_every_relation_at_every_layer_and_the_table_from_where_it_is_known(look):
+    app = look("layers", model="nesia-mini")
+    # Facts 0 to 3 are P19's, 4 to 6 P103's, 7 to 9 P36's; the base knows 0 to 5 from layer 2 on.
+    assert cells(app) == pytest.approx({"P19": 100, "P103": 200 / 3, "P36": 0})
+    onsets = table_with(app, "onset", "best_inner").set_index("relation")["onset"]
+    assert onsets["P19"] == onsets["P103"] == 2 and pd.isna(onsets["P36"])
+
+
+def test_the_map_minus_the_base_is_offered_where_there_is_one_that_was_asked_the_same(look, tmp_path):
+    assert not [one for one in look("layers", model="nesia-mini").toggle if one.key == "layers.against_base"]
+    assert cells(look("layers", model=TUNED, against_base="1"))["P19"] == pytest.approx(-75)
+    tuned = PlantedRun(model="tuned", base="nesia-mini", rank=tuned_rank, template_set="lama")
+    runs = [PlantedRun(rank=base_rank), tuned]
+    for folder, more in (("without", []), ("with", [PlantedRun(rank=lambda *_: 200, template_set="lama")])):
+        app = look("layers", snapshot=plant_runs(tmp_path / folder, [*runs, *more]), model="tuned", against_base="1")
+        assert bool([one for one in app.toggle if one.key == "layers.against_base"]) == (folder == "with")
+    assert cells(app)["P19"] == pytest.approx(25), "the base of the same prompts knows nothing"
+
+
+def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(look):
+    app = look("layers", model=TUNED, k="10", definition="caption")
+    # Rank <= 10 of P19's four facts: none at layer 1; facts 0 and 1 at layer 2; fact 0 at layer 3.
+    table = table_with(app, "best_inner", "caption", "doubling").set_index("relation")
+    assert table.index[0] == "P19", "what is better known inside comes first"
+    assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx([0.5, 2, 0.25, 0.25])
+    assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
+    of_models = table_with(app, "P@1", "n P@10").set_index("model")
+    assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
+    assert of_models["n P@10"].tolist() == [0, 1, 0] and of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
+
+
+def test_every_model_has_what_its_last_and_any_layer_know_and_what_it_lost(look):
+    table = table_with(look("layers", average="micro"), "total", "lost", "early_exit").set_index("model")
+    # The base knows six of ten facts; the tuned model 0 and 6, and inside also 1 and 5.
+    assert table.loc["nesia-mini", ["last_layer", "total"]].tolist() == [0.6, 0.6] and math.isnan(table.loc["nesia-mini", "lost"])
+    assert table.loc["QA-SQuAD-1 ?", ["last_layer", "total", "lost"]].tolist() == pytest.approx([0.2, 0.4, 0.4])
+
+
+def test_the_swapped_subject_in_the_table_is_of_the_last_and_of_the_best_inner_layer(look):
+    row = table_with(look("layers", model=TUNED), "best_inner", "swapped_last", "swapped_inner").set_index("relation").loc["P19"]
+    # Planted: rank + 5 * (number % 3). Layer 2 has fact 1 first, and not for another subject; layer 3 has fact 0 first for both.
+    assert (row["best_layer"], row["swapped_last"], row["swapped_inner"]) == (2, 0.25, 0.0)
+
+
+def test_relations_better_known_inside_are_held_against_guessing_at_their_best_layer(tmp_path):
+    # All are half known at the end. Inside, two are known whole, of which one has one answer; of the third, with two answers, 38 of 60
+    # facts: Wilson's interval, 50.7 to 74.4 %, is above 50 %, but not if it allows for the choice among two layers.
+    facts = [
+        Fact("trex", relation, f"subject {number}", TOKENS[-1 - number % answers], "", f"{number} is [MASK]")
+        for relation, answers in (("P19", 4), ("P36", 1), ("P103", 2))
+        for number in range(60)
+    ]
+    run = PlantedRun(
+        facts=tuple(facts), rank=lambda number, layer: 1 if (layer == 2 and number < 158) or (layer == 3 and number % 2) else 200
+    )
+    with open_database(plant_runs(tmp_path / "inner", [run])) as db:
+        points = precision_by_relation(db, (run.run_id,))
+        table = with_yardsticks(relation_forgetting(db, (run.run_id,)), points).set_index("relation")
+    assert dict(table["above_guess"]) == {"P19": True, "P36": False, "P103": False}
+    assert dict(table["onset"]) == {"P19": 2, "P36": 2, "P103": 2}
+
+
+def test_relations_of_a_model_are_counted_by_k_and_a_rank_that_is_not_counted_is_empty():
+    rows = [
+        {"model": model, "k": k, "definition": "strict", "relations": 41, "forgotten": number, "share": number / 41}
+        for model, found in (("tuned", (18, 16)), ("base", (3, 1)))
+        for k, number in zip((1, 10), found, strict=True)
+    ]
+    table = by_model(pd.DataFrame(rows), "strict", ["base", "tuned"])
+    assert list(table["model"]) == ["base", "tuned"] and table["P@100"].isna().all()
+    assert table.loc[1, ["P@1", "n P@1", "n P@10", "relations"]].tolist() == [18 / 41, 18, 16, 41]
+
+
+def test_relations_beyond_the_limit_of_the_figure_are_listed(look):
+    app = look("layers", relations=["P19", "P36", "P103", *(f"P{n}" for n in range(4))])
+    assert not app.exception and app.multiselect(key="layers.relations").value == ["P19", "P36", "P103"]
+    assert len(lines(drawn(app, "relation-curves"))) == 3
+
+
+def test_a_set_of_ones_own_says_the_width_of_its_interval_before_any_curve(tmp_path, look):
+    def snapshot(n: int, probe_set: str):
+        facts = tuple(Fact(probe_set, "sells", f"Shop {n}", TOKENS[-1 - n % 3], "", f"Shop {n} sells [MASK].") for n in range(n))
+        own = {"probe_set": probe_set, "facts": facts}
+        return plant_runs(tmp_path / probe_set, [PlantedRun(**own), PlantedRun(model="tuned", base="nesia-mini", **own)])
+
+    low, high = binomtest(30, 60).proportion_ci(method="wilson")
+    app = look("layers", snapshot=snapshot(60, "shop"), model="tuned", probe_set="shop")
+    kinds = [(one.type, str(getattr(one, "value", ""))) for one in app.main]
+    said = next(place for place, (_, text) in enumerate(kinds) if "95 % interval from" in text)
+    assert not app.exception and said < next(place for place, (kind, _) in enumerate(kinds) if kind == "plotly_chart")
+    assert numbers_in(line_with(app, "95 % interval from"))[:5] == [60, 50, 95, round(100 * low), round(100 * high)]
+    assert "95 % interval from" not in plain(look("layers", snapshot=snapshot(1000, "large"), model="tuned", probe_set="large"))
+
+
+def test_filters_that_keep_no_fact_say_so(look):
+    app = whole(look, "layers", exposures="held out", in_subject="yes")
+    assert not app.exception and any("No facts are left" in note.value for note in app.info)
+
+
+@pytest.mark.parametrize("counts", [(), ((COUNTED, "least_squares"),)], ids=["full", "counted"])
+def test_all_kinds_of_heads_are_drawn_by_name_with_their_losses_and_what_fine_tuning_cost(look, tmp_path, counts):
+    app = look("layers", plant_heads(tmp_path / "runs", counts), model=BASE, layers_tab="heads")
+    assert not app.exception
+    curves, losses, lost = (drawn(app, f"heads-{name}") for name in ("curves", "losses", "lost"))
+    known = lines(curves)
+    kinds = {"tied": "retrained reader", "logit_lens": "own output layer", "least_squares": "fitted map"}
+    assert list(known) == list(kinds.values())
+    assert len({trace["line"]["color"] for trace in known.values()}) == len({trace["marker"]["symbol"] for trace in known.values()}) == 3
+    for head, name in kinds.items():
+        assert numbers(known[name]["y"])[-1] == pytest.approx(KNOWN[BASE, head] / 120 * 100)
+        (dotted,) = [one for one in curves["data"] if one.get("name") == f"{name}: blind guess"]
+        assert dotted["line"]["dash"] == "dot" and dotted["line"]["color"] == known[name]["line"]["color"]
+    planted = {"logit_lens": LENS_LOSS, **{head: values for head, (values, _, _) in TRAINED.items()}}
+    assert {name: tuple(numbers(trace["y"])) for name, trace in lines(losses).items()} == {kinds[head]: planted[head] for head in planted}
+    shown = {trace.get("name") for trace in lost["data"]}
+    assert {"lost", "lost beyond the blind guess", "retrained reader", "fitted map"} <= shown and "own output layer" not in shown
+    assert table_with(app, "inner_loss", "last_loss").set_index("head").loc["retrained reader", "seconds"] == 50.0
+
+
+def test_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(tmp_path, cache, monkeypatch):
+    snapshot = plant_heads(tmp_path / "runs", ((COUNTED, "least_squares"),))
+    app = opening(snapshot, cache, monkeypatch)("layers", models=COUNTED, heads="least_squares")
+    app.session_state["layers.point"] = True
+    app.run()
+    assert not app.exception and "Only counts are stored for this run" in words(app)
+    assert f"python -m probing probe --model {COUNTED} --head least_squares --facts trex" in [one.value for one in app.code]
+
+
+def test_a_probe_set_of_another_kind_of_head_can_be_chosen(look, tmp_path):
+    runs = [PlantedRun(), PlantedRun(head="logit_lens", probe_set="questions")]
+    snapshot = plant_runs(tmp_path / "sets", runs)
+    app = look("layers", snapshot, model=BASE, probe_set="questions", layers_tab="heads")
+    assert not app.exception and not [one for one in app.info if "Ignored" in one.value]
+    assert "was probed on questions (ours) through one reader only" in plain(app)
