@@ -16,6 +16,7 @@ from probing.figures.theme import ink_on
 from probing.figures.tokens.entropy import entropy_lines
 from probing.figures.tokens.rank_lines import probability_lines, rank_lines
 from probing.figures.tokens.token_grid import tint
+from probing.reports.knowledge.typed_sentence import Stored
 from probing.reports.knowledge.typed_sentence import asked as stored_of
 from probing.reports.live_answer import every_token_of, first_layers
 from probing.ui import stored_examples
@@ -249,7 +250,7 @@ def layers_said(layers: list[int]) -> str:
     return f"at {stored_examples.layers_in_words(layers)}" if layers else "at no layer"
 
 
-def guesses(one: Answer, stored: object) -> Markdown:
+def guesses(one: Answer, stored: Stored | None) -> Markdown:
     """The yardsticks of the sentence: chance, the commonest answer of a stored relation, and the word pieces that the model reads."""
     said = [filled("By chance a word has {share:.2g} %.", share=100 / one.vocabulary)]
     if stored is not None and may_be_shown(stored.n):

@@ -379,7 +379,7 @@ def unfiltered(view: View) -> bool:
 def search(view: View, run_id: str, asked: dict[str, Any], found: int, last: int) -> None:
     """Draws the search, the order, and ways to facts worth looking at."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        words = {"placeholder": "subject, answer or words of the prompt", "icon": ":material/search:", "resets": FIRST_PAGE}
+        words: dict[str, Any] = {"placeholder": "subject, answer or words of the prompt", "icon": ":material/search:", "resets": FIRST_PAGE}
         selection.bound(st.text_input, "Search", "text", view.page, **words)
         reset = {"list_page": 1}
         selection.bound(

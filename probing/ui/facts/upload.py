@@ -98,7 +98,7 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     """The choice, completed by the base that the user names if the model was saved without a head."""
     if not live_models.lacks_head(choice):
         return choice
-    st.info(filled(live_models.WITHOUT_HEAD, name=view.called(choice.name)), icon=":material/help:")
+    st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
     options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
     base = selection.bound(
         st.selectbox,

@@ -43,7 +43,7 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
         st.info(
             filled(
                 "Only counts are stored for this run, no single facts: {model}, {head} heads, {facts}. This command probes it:",
-                model=view.called(run["model"]),
+                model=view.name(run["model"]),
                 head=run["head"],
                 facts=set_name(run["probe_set"]),
             ),

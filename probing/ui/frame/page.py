@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -11,11 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from probing.core.errors import StoreError
-from probing.core.head_kinds import HEADS
 from probing.core.tasks.objectives import CONTROL
 from probing.core.tasks.task_success import Verdict
 from probing.figures.model_looks import Looks, looks_of, marked
-from probing.figures.shown_runs import fit, followed, overlaid, set_name, set_order
+from probing.figures.shown_runs import fit, followed, overlaid
 from probing.reports import front
 from probing.reports.runs import one_run_each
 from probing.reports.shown_baselines import shown_baselines
@@ -24,21 +23,17 @@ from probing.store.database import Database
 from probing.store.run_queries import left_out_files, stored_models
 from probing.store.run_queries import runs as all_runs
 from probing.ui.frame import navigation, page_reads, selection
-from probing.ui.frame.contents import Contents
 from probing.ui.frame.selection import RunChoice
 from probing.ui.visits import VISITS
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
 from probing.ui.widgets.markdown import Markdown, code, escape, filled, listing
-from probing.ui.widgets.task_marks import badge, mark_key, score_words
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 _MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
-#: Pages that have no answer to show first; all others call ``View.introduce`` themselves, below theirs.
-WITHOUT_ANSWER = ("own_model", "papers", "methods")
 
 
 @dataclass(frozen=True)
@@ -50,18 +45,14 @@ class View:
         chosen: the choice of runs and facts, with defaults filled in and without names that are not in the store.
         database: the open database; None if there is none and the page does not need one.
         runs: the primary runs, one per model, head and probe set.
-        contents: draws the headings of the page's sections and the links to them.
         models: ``model, base, objective`` of every stored model, with runs of any kind; None if only ``runs`` are known.
-        explained: the marks that captions of the page have explained; see ``learned.marks_once``.
     """
 
     page: str
     chosen: RunChoice
     database: Database | None
     runs: pd.DataFrame
-    contents: Contents = field(default_factory=Contents)
     models: pd.DataFrame | None = None
-    explained: set[str] = field(default_factory=set)
 
     @property
     def overlaid(self) -> pd.DataFrame:
@@ -142,11 +133,6 @@ class View:
             whole = set(self.runs.loc[~self.runs["counted"].astype(bool), "model"])
         return sorted(models, key=lambda model: not (self.verdicts.get(model) == "learned" and model in whole))
 
-    @cached_property
-    def _scores(self) -> Mapping[str, str]:
-        """Fine-tuned model -> its task score in words."""
-        return score_words(self.learned)
-
     def name(self, model: str) -> str:
         """A model's short name without a mark; the full name of a model that is not stored."""
         return self.names.get(model, model)
@@ -159,14 +145,6 @@ class View:
         """Words with models named as in figures and menus, longest names first, because a base's name is part of the others'."""
         names = "|".join(map(re.escape, sorted(self.all_colours, key=len, reverse=True)))
         return re.sub(names, lambda found: self.label(found[0]), words) if names else words
-
-    def called(self, model: str) -> Markdown:
-        """A model's name in sentences; a badge shows whether a fine-tuned model learned its task, and its task score."""
-        return escape(self.name(model)) + badge(self.name(model), self.verdicts.get(model), self._scores.get(model, ""))
-
-    def introduce(self) -> None:
-        """Draws the links to the page's sections and, on the first page of a session, the notice on the demonstration model."""
-        self.contents.links()
 
     @property
     def exposures(self) -> tuple[str, ...] | None:
@@ -243,12 +221,7 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
             navigation.link("ask", "Ask a sentence of your own")
             st.stop()
     chosen, unknown = fit(selection.current(), runs)
-    view = View(page, chosen, opened, runs, Contents(page), stored)
-    if page in WITHOUT_ANSWER:
-        view.introduce()
-    if len(runs) and not selection.in_bar(page):
-        with st.sidebar:
-            _controls(view)
+    view = View(page, chosen, opened, runs, stored)
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
     blocks.say_ignored([value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values])
@@ -290,91 +263,6 @@ def _say_unread(ignored: selection.Ignored) -> None:
             filled("This page has no option {name}, so the link's is ignored.{hint}", name=code(name), hint=hint),
             icon=":material/link_off:",
         )
-
-
-def require(view: View, there: bool, what: Markdown, command: str) -> None:
-    """Stops the page if its kind of results is missing; see ``there_or_said``."""
-    if not there_or_said(there, what, command):
-        st.stop()
-
-
-def there_or_said(there: bool, what: Markdown, command: str) -> bool:
-    """Whether the page's kind of results is stored; if not, shows what is missing, as a sentence, and the command that makes it."""
-    if not there:
-        blocks.missing(what, command)
-    return there
-
-
-def _controls(view: View) -> None:
-    used, chosen, runs = selection.PAGE_FIELDS[view.page], view.chosen, view.runs
-    if "models" in used:
-        _several("Models", "models", view, list(view.colours), format_func=view.label, help=mark_key(view, view.colours))
-        _several("Heads", "heads", view, sorted(runs["head"].unique(), key=lambda h: ((*HEADS, h)).index(h)))
-        _several("Probe sets", "probe_sets", view, sorted(runs["probe_set"].unique(), key=set_order), format_func=set_name)
-    if "model" in used:
-        selection.bound(
-            st.selectbox,
-            "Model",
-            "model",
-            view.page,
-            value=chosen.model,
-            options=list(view.colours),
-            format_func=view.label,
-            help=mark_key(view, view.colours),
-            resets_dependents=True,
-        )
-        of_model = runs[runs["model"] == chosen.model]
-        selection.bound(st.selectbox, "Head", "head", view.page, value=chosen.head, options=list(of_model["head"].unique()))
-        of_model = of_model[of_model["head"] == chosen.head]
-        sets = sorted(of_model["probe_set"].unique(), key=set_order)
-        selection.bound(
-            st.selectbox,
-            "Probe set",
-            "probe_set",
-            view.page,
-            value=chosen.probe_set,
-            options=sets,
-            format_func=set_name,
-            resets_dependents=True,
-        )
-    if "average" in used:
-        selection.bound(
-            st.segmented_control,
-            "Mean over",
-            "average",
-            view.page,
-            options=list(selection.AVERAGES),
-            required=True,
-            format_func={"macro": "relations (macro)", "micro": "facts (micro)"}.get,
-            help="For every page with a mean of P@k, MRR or total knowledge. Macro: every relation counts once; micro: every fact counts "
-            "once. What pairs facts of two models counts facts, whatever is chosen here.",
-        )
-    if "exposures" in used:
-        selection.bound(
-            st.multiselect,
-            "Exposure",
-            "exposures",
-            view.page,
-            options=list(selection.EXPOSURES),
-            placeholder="all",
-            help="Whether the model's training text contains the fact, if that text is known: stated in so many words, subject and "
-            "answer in one sentence (evidence), unseen, or held out; in part: the fact's own evidence names it in another form.",
-        )
-    if "in_subject" in used:
-        selection.bound(
-            st.segmented_control,
-            "Answer is part of the subject",
-            "in_subject",
-            view.page,
-            options=list(selection.IN_SUBJECT),
-            required=True,
-            help="“Hotel de Paris is located in Paris”: copying is not knowledge. “no” leaves such facts out.",
-        )
-
-
-def _several(label: str, field: str, view: View, options: list[str], **more) -> None:
-    if len(options) > 1:
-        selection.bound(st.multiselect, label, field, view.page, value=getattr(view.chosen, field), options=options, **more)
 
 
 def run_of(view: View) -> pd.Series:

@@ -12,8 +12,8 @@ from probing.ui.frame import page_reads, selection
 from probing.ui.frame.page import View
 from probing.ui.widgets import blocks
 from probing.ui.widgets.export import Stamp
-from probing.ui.widgets.markdown import Markdown, filled, listing
-from probing.ui.widgets.task_marks import mark_key, marks_once
+from probing.ui.widgets.markdown import filled, listing
+from probing.ui.widgets.task_marks import mark_key
 
 P = ParamSpec("P")
 
@@ -57,10 +57,6 @@ class ShownRuns(Reading):
     def labels(self) -> dict[str, str]:
         """Model -> its name in figures."""
         return {model: self.view.label(model) for model in self.models}
-
-    def key(self) -> Markdown:
-        """The meaning of the marks on the names."""
-        return marks_once(self.view, self.models)
 
     def names(self, models: Sequence[str]) -> str:
         """Names of models in words."""

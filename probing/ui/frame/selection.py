@@ -236,11 +236,6 @@ def _own(page: str) -> Any:
     return st.session_state.get(f"{_KEY}.{page}") or _OWN[page]()
 
 
-def in_bar(page: str) -> bool:
-    """Whether a page's filters stand in a bar above its figures; the other pages are not moved yet."""
-    return _OWN[page].__module__.startswith("probing.ui.choices.")
-
-
 def value_of(page: str, name: str) -> Any:
     """What the user chose for a field of a page, shared or its own."""
     return getattr(current() if name in _SHARED else _own(page), name)
