@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from probing.core.errors import ProbingError
 from probing.core.paths import cache_folder
 from probing.core.registry import REPOSITORY
+from probing.ui.frame.navigation import ADDRESSES, PAGES
 from tests.browser.conftest import BUSY, INSTALL
 from tests.speed.measurement import Measurement
 
@@ -55,24 +56,19 @@ class Turned(NamedTuple):
 
     Attributes:
         path: the page's link.
-        role: of what is clicked.
-        views: the names of what is clicked.
+        clicked: selector of what opens the views: its first element the first, its second the other.
         shows: selector of what the page has in both views.
     """
 
     path: str
-    role: str
-    views: tuple[str, str]
-    shows: str
+    clicked: str = '[data-testid="stMain"] [role="tab"]'
+    shows: str = "h1"
 
 
 _FIGURE = ".js-plotly-plot .main-svg"
-OURS = {
-    "Layers": Turned("/Layers", "radio", ("any", "no"), _FIGURE),
-    "Compare models": Turned("/Compare_models", "radio", ("any", "no"), _FIGURE),
-    "Papers": Turned("/Papers", "tab", ("Claims of the text", "Tables 1 to 3"), "h1"),
-}
-_BARE = Turned("/", "radio", ("one", "two"), _FIGURE)
+OURS = {PAGES[file][1]: Turned(f"/{address}") for address, file in ADDRESSES.items()}
+OURS["Home"] = Turned("/", '[data-testid="stMain"] [data-testid="stButtonGroup"] button', ".grids-of-words td")
+_BARE = Turned("/", '[data-testid="stButtonGroup"] button', _FIGURE)
 
 
 def measure(quick: bool = False) -> list[Measurement]:
@@ -120,7 +116,7 @@ def _times(browser: Any, address: str, turned: Turned, rounds: int) -> dict[str,
         page.wait_for_selector(turned.shows)
         waited = time.perf_counter() - began
         found[WHAT[min(number, 1)]].append(waited + _still(page, None))
-        first, second = (page.get_by_role(turned.role, name=name, exact=True).first for name in turned.views)
+        first, second = (page.locator(turned.clicked).nth(number) for number in (0, 1))
         found["new view"].append(_still(page, second))
         found["view shown before"].append(_still(page, first))
         context.close()
