@@ -65,7 +65,7 @@ def first_sentence(view: View) -> tuple[str, list[str]]:
     return examples[0] if typed == OF_EXAMPLE else typed, examples
 
 
-def ask_line(view: View, label: str, shown: str) -> None:
+def ask_line(view: View, label: Markdown, shown: str) -> None:
     """Draws the sentence; Enter and leaving the field send it, too."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
@@ -102,7 +102,7 @@ def gap(view: View) -> None:
     prompt = with_masks(shown)
     stored = view.read(stored_of, prompt) if view.database and prompt.strip() else None
     words = followed_words(prompt, stored.answers if stored else ())
-    ask_line(view, "A sentence with a gap", shown)
+    ask_line(view, Markdown("A sentence with a gap"), shown)
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         models.choose(view)
         choose_example(examples)
@@ -282,7 +282,7 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
 def tokens(view: View) -> None:
     """The tab of all tokens: the best word of every layer at every token of a sentence."""
     shown, examples = first_sentence(view)
-    ask_line(view, "A sentence, with or without a gap", shown)
+    ask_line(view, Markdown("A sentence, with or without a gap"), shown)
     with filters.bar(view, own={"live_head": OPTIONS["live_head"]}, label="Options") as place:
         models.choose(view)
         choose_example(examples)

@@ -237,7 +237,7 @@ def below(pair: Pair) -> None:
             st.button("List the lost facts", icon=":material/list:", type="tertiary", on_click=opens)
         if pair.by_fact:
             for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
-                facts_link.link(pair.view, part, versus=pair.base, part=part, part_k=pair.view.chosen.k)
+                facts_link.link(pair.view, filled("{part}", part=part), versus=pair.base, part=part, part_k=pair.view.chosen.k)
         comparable(pair)
     if not len(pair.recovery) and pair.by_fact and not pair.view.filtered and pair.view.chosen.k in RECOVERED:
         blocks.missing("No way back to the lost facts was looked for.", RECOVER.format(model=pair.tuned, k=pair.view.chosen.k))

@@ -23,7 +23,7 @@ from probing.ui.grammar.shown import TRAIN_COMMAND, Shown, open_results
 from probing.ui.sentence_probes import own_file, whole
 from probing.ui.widgets import blocks
 from probing.ui.widgets.figure_cache import drawing
-from probing.ui.widgets.markdown import count, filled, listing
+from probing.ui.widgets.markdown import Markdown, count, filled, listing
 
 GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
 GAINS_HOW = (
@@ -191,7 +191,7 @@ def places(shown: Shown) -> None:
 def order(shown: Shown) -> None:
     """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
     st.subheader("Which task comes first?", anchor="order")
-    shown.choose_model("Model")
+    shown.choose_model(Markdown("Model"))
     model = shown.model
     pairs = shown.panels.order(model).rows
     if pairs.empty:

@@ -119,15 +119,15 @@ def bar(view: View) -> None:
     }
     words = {**labels, **KNOWN_WORDS, **PART_WORDS, **{model: view.label(model) for model in view.colours}}
     with filters.bar(view, "model", more=("head", "probe_set", "exposures", "in_subject"), own=chips, words=words) as place, place:
-        menu(view, "Relation", "relation", ["", *labels], {"": "all relations", **labels})
-        menu(view, "Known (rank 1)", "known", list(KNOWN), KNOWN_WORDS)
+        menu(view, Markdown("Relation"), "relation", ["", *labels], {"": "all relations", **labels})
+        menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
             menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
         others = [name for name in view.colours if name != view.chosen.model]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
-            menu(view, "Compared with", "versus", ["", *others], names, own.versus if own.versus in others else "")
-            menu(view, "Only facts that were", "part", list(PARTS), {"": "any", **PART_WORDS})
+            menu(view, Markdown("Compared with"), "versus", ["", *others], names, own.versus if own.versus in others else "")
+            menu(view, Markdown("Only facts that were"), "part", list(PARTS), {"": "any", **PART_WORDS})
             selection.known_rank(view.page, "part_k", resets=FIRST_PAGE)
             selection.bound(
                 st.multiselect,
@@ -140,7 +140,7 @@ def bar(view: View) -> None:
             )
 
 
-def menu(view: View, label: str, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
+def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
     """Draws a filter of the list as a menu."""
     selection.bound(
         st.selectbox,
@@ -318,7 +318,9 @@ def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> Non
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, target in (("Previous", "arrow_back", before), ("Next", "arrow_forward", after)):
             to = {"fact": target or fact["fact_id"]}
-            st.button(label, icon=f":material/{icon}:", disabled=target is None, on_click=selection.update, kwargs=to)
+            st.button(
+                filled("{label}", label=label), icon=f":material/{icon}:", disabled=target is None, on_click=selection.update, kwargs=to
+            )
         others = tuple(name for name in shown if name != view.chosen.model)
         asked_now = {"prompt": fact["prompt"], "watch": fact["object"], "live_model": view.chosen.model, "live_models": others, "mask": 1}
         navigation.link("ask", "Ask it now", **asked_now)
@@ -438,7 +440,14 @@ def leaf(view: View, run_id: str, asked: dict[str, Any], found: int, at: int, pa
             for label, icon, to, ends in (("Back", "chevron_left", at - 1, 1), ("More", "chevron_right", at + 1, pages)):
                 kwargs = {"list_page": to, "fact": ""}
                 key = f"facts.{label.lower()}"
-                st.button(label, key=key, icon=f":material/{icon}:", disabled=at == ends, on_click=selection.update, kwargs=kwargs)
+                st.button(
+                    filled("{label}", label=label),
+                    key=key,
+                    icon=f":material/{icon}:",
+                    disabled=at == ends,
+                    on_click=selection.update,
+                    kwargs=kwargs,
+                )
             st.caption(filled("page {at:,} of {pages:,}", at=at, pages=pages), width="content")
         st.download_button(
             "CSV", content, "facts.csv", "text/csv", key="facts.csv", on_click="ignore", icon=":material/download:", disabled=not found

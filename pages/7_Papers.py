@@ -190,7 +190,8 @@ shown = Shown(view, PAPERS[name], found)
 with said:
     say(judged)
 if not found.ours or not found.ours.run_ids:
-    blocks.missing(*MISSING[name])
+    what, command = MISSING[name]
+    blocks.missing(filled("{what}", what=what), command)
 picture(shown, judged)
 tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
 with selection.open_tab("papers_tab", tabs, view.page) as tab:

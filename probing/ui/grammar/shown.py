@@ -63,7 +63,7 @@ class Shown(ShownRuns):
         seen = ", span text not in training" if self.own.unseen else ""
         return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
 
-    def choose_model(self, label: str) -> None:
+    def choose_model(self, label: Markdown) -> None:
         """The menu of the one model, if there are several."""
         if len(self.models) > 1:
             selection.bound(

@@ -143,7 +143,7 @@ def _chosen(view: View, choices: list[Choice], shipped: list[MinimalPair], table
     for place, (name, (label, example)) in zip(st.columns(2), labels.items(), strict=True):
         with place:
             more: dict[str, Any] = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
-            selection.bound(st.text_input, label, name, view.page, **more)
+            selection.bound(st.text_input, filled("{label}", label=label), name, view.page, **more)
     if number:
         return number, None
     if not (own.likelier.strip() and own.unlikelier.strip()):

@@ -172,7 +172,7 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
                 "width": 200,
                 "label_visibility": "collapsed",
             }
-            selection.bound(st.selectbox, label, name, view.page, **more)
+            selection.bound(st.selectbox, filled("{label}", label=label), name, view.page, **more)
     return token, head - 1 if head else None
 
 

@@ -15,6 +15,7 @@ from probing.reports.reproduction.sentences import tables as sentences
 from probing.ui.reproduction.edge_figures import labels
 from probing.ui.reproduction.shown import Shown
 from probing.ui.widgets import blocks
+from probing.ui.widgets.markdown import escape
 
 #: The text of a cell that was not published; the CSV has the words.
 NONE = "none"
@@ -46,7 +47,7 @@ class Table:
         """Draws it; a table of ours only, which no results are stored for, is left out: the top of the page states what is missing."""
         if self.name not in shown.found.tables:
             return
-        st.subheader(self.title)
+        st.subheader(escape(self.title))
         table = shown.found.tables[self.name]
         blocks.table_with_download(
             table,
@@ -58,7 +59,7 @@ class Table:
             height=self.height,
         )
         if self.caption:
-            st.caption(self.caption)
+            st.caption(escape(self.caption))
 
 
 def _facts(shown: Shown, table: pd.DataFrame) -> pd.DataFrame:
