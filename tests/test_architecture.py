@@ -63,6 +63,7 @@ JOINERS = {
     "workflows/forgetting": "what is forgotten are facts, which are stored as those of every run",
     "core/metrics.py": "one table of the quantities of all capabilities",
     "ui/__init__.py": "every page's selection is known wherever one page is open, so that links can lead to it",
+    "ui/stored_examples.py": "one fact in the grids of several pages",
     "ui/choices": "a page's parts may belong to several capabilities",
     "reports/front.py": "the first page's numbers are of facts and of trainings",
     "ui/live": "one sentence is asked everything that can be asked of it",

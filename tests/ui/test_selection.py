@@ -89,8 +89,8 @@ def test_numbers_out_of_range_are_ignored_by_name(name, value):
 
 def test_a_link_sets_the_fields_of_its_page_and_leaves_the_shared_ones_that_it_does_not_read():
     before = replace(RunChoice(), model="a model", live_model="another", models=("a",))
-    shared, mine, _ = from_query({"average": ["micro"]}, "layers", before)
-    assert (shared.average, shared.models, mine.metric) == ("micro", (), "p_at_k")
+    shared, mine, _ = from_query({"example": ["2"]}, "home", before)
+    assert (shared.models, mine.example) == ((), 2)
     assert (shared.model, shared.live_model) == ("a model", "another")
 
 
