@@ -89,9 +89,10 @@ def choose(view: View) -> tuple[str, ...]:
 
 def say(judged: Sequence[Judged]) -> None:
     """The one sentence: how many claims hold."""
-    hold, fail, rest = counts(tiles(judged))
-    words = "{hold} of {n} claims {verb}, {fail} do not, {rest} need a bigger model or unpublished numbers."
-    blocks.sentence(filled(words, hold=hold, n=len(judged), verb="holds" if hold == 1 else "hold", fail=fail, rest=rest))
+    hold, fail, _ = counts(tiles(judged))
+    words = "Of {n} claims {hold} {verb} here and {fail} {do} not; the others need a bigger model or unpublished numbers."
+    verb, do = ("holds" if hold == 1 else "hold"), ("does" if fail == 1 else "do")
+    blocks.sentence(filled(words, n=len(judged), hold=hold, verb=verb, fail=fail, do=do))
 
 
 def target(claim: Claim) -> tuple[str, str]:

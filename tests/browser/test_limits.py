@@ -31,12 +31,12 @@ LOOK = r"""() => {
     const main = document.querySelector('[data-testid="stMainBlockContainer"]');
     const down = document.querySelector('[data-testid="stMain"]').scrollTop, skip = 'style, script, [data-testid="stIconMaterial"]';
     const panel = main.querySelector('[role="tabpanel"]:not([hidden])'), bar = main.querySelector('[role="tablist"]');
-    const drawn = '.js-plotly-plot, .stBidiComponent, .tiles, [data-testid="stDataFrame"]';
+    const drawn = '.js-plotly-plot, .stBidiComponent, .claims, .own-facts, [data-testid="stDataFrame"]';
     const parts = {page: {words: 0, captions: 0}, tab: {words: 0, captions: 0}};
     const texts = [], walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
         const parent = walk.currentNode.parentElement;
-        if (parent.closest(skip)) continue;
+        if (parent.closest(skip) || parent.closest('details:not([open]) > :not(summary)')) continue;
         const range = document.createRange();
         range.selectNodeContents(walk.currentNode);
         const box = range.getBoundingClientRect(), found = walk.currentNode.textContent.match(/\p{L}{2,}/gu) || [];
@@ -58,7 +58,7 @@ LOOK = r"""() => {
 }"""
 #: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are none.
 INTERVAL = re.compile(r"\([^()]* to [^()]*\)")
-NAMES = re.compile(r"\b(?:19|20)\d\d\b|layers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|≤ \d+|\b1(?=\s+≤)")
+NAMES = re.compile(r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)")
 
 
 class Link(NamedTuple):

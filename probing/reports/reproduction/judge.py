@@ -1,8 +1,8 @@
 """Does a claim of a paper hold for stored results? One judge for all claims that ``data/published`` states with a check.
 
 A comparison holds or fails if the 95 % interval of the difference of both quantities lies on one side of the margin. A claim holds if every
-comparison that it names holds, and does not hold if one fails. If a model, a probe set or another row that it names is missing, or a model
-has not learned its task, the claim cannot be tested, and what is missing is named.
+comparison that it names holds, and does not hold if one fails. If none fails, and a model, a probe set or another row that it names is
+missing, or a model has not learned its task, the claim cannot be tested, and what is missing is named.
 """
 
 import math
@@ -89,7 +89,8 @@ def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
         return Judged(claim, "", pd.DataFrame(columns=list(COMPARED)))
     rows = [_compared(claim.name, claim.check, one, quantities) for one in claim.check.comparisons()]
     table = pd.DataFrame(rows, columns=list(COMPARED))
-    verdict = next((one for one in (UNTESTED, FAILS, UNSURE) if one in set(table["verdict"])), HOLDS)
+    # One comparison that fails refutes a claim about all of them, whatever else is missing.
+    verdict = next((one for one in (FAILS, UNTESTED, UNSURE) if one in set(table["verdict"])), HOLDS)
     return Judged(claim, verdict, table)
 
 
