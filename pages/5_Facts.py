@@ -123,7 +123,8 @@ def bar(view: View) -> None:
         menu(view, "Known (rank 1)", "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
             menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
-        others = [name for name in view.colours if name != view.chosen.model]
+        listed = set(view.runs.loc[~view.runs["counted"].astype(bool), "model"]) - {view.chosen.model}
+        others = [name for name in view.colours if name in listed]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
             menu(view, "Compared with", "versus", ["", *others], names, own.versus if own.versus in others else "")
@@ -307,7 +308,7 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
 def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> None:
     """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
     run = run_of(view)
-    said = [escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
+    said = [escape(fact["prompt"]), escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
     asked = view.read(fact_runs, fact["fact_id"])
     of_run = asked[(asked["run_id"] == run["run_id"]) & (asked["exposure"] != "unknown")]
     said += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]

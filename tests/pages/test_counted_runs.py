@@ -62,5 +62,7 @@ def test_compare_shows_a_counted_pairs_net_losses_and_says_what_is_missing(look,
 
 def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look, counted):
     app = look("layers", counted, models=TUNED, heads="least_squares")
+    app.session_state["layers.point"] = True
+    app.run()
     assert not app.exception and SAID in words(app) and COMMAND in commands(app)
     assert "facts have rank" not in words(app)
