@@ -123,8 +123,9 @@ def bar(view: View) -> None:
         menu(view, "Known (rank 1)", "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
             menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
-        listed = set(view.runs.loc[~view.runs["counted"].astype(bool), "model"]) - {view.chosen.model}
-        others = [name for name in view.colours if name in listed]
+        chosen = view.chosen
+        alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
+        others = [name for name in view.colours if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
             menu(view, "Compared with", "versus", ["", *others], names, own.versus if own.versus in others else "")
@@ -170,7 +171,7 @@ def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
         runs: those of the chosen head that asked the fact.
     """
     own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
-    base = base_of(runs, chosen)
+    base = base_of(view.runs, chosen)
     if not base and base_of(runs, own.versus) != chosen:
         tuned = [name for name in view.colours if base_of(runs, name) == chosen and name not in view.controls]
         tuned.sort(key=lambda name: view.clearest is None or name != view.clearest.model)
@@ -222,7 +223,7 @@ def one_fact(view: View, fact_id: str) -> None:
     if shown:
         say(view, fact, shown, outcomes)
     bar(view)
-    if view.chosen.model not in by_model:
+    if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
         st.info(filled(words, model=view.name(view.chosen.model), head=view.chosen.head), icon=":material/info:")
     if shown:

@@ -38,7 +38,7 @@ def test_one_fact_of_a_counted_run_shows_the_other_runs_and_is_not_called_unaske
 
     app = look("facts", counted, model=TUNED, head="least_squares", fact=FACTS[0].fact_id)
     assert not app.exception and SAID in words(app)
-    assert "was not probed for this fact" not in words(app)
+    assert "was not asked this fact" not in words(app)
     assert any("fact-ranks" in str(one.proto.id) for one in app.get("plotly_chart"))
 
 
