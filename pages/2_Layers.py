@@ -340,7 +340,7 @@ def draw_models(view: View) -> None:
     run_ids = tuple(runs["run_id"])
     table = view.report(forgotten, run_ids, RANKS, DEFINITIONS)
     if table.empty:
-        words = "{probe_set} has no relations to compare; choose T-REx."
+        words = "No relations of {probe_set} are stored that can be compared."
         st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
         return
     known = view.report(total, run_ids, (chosen.k,), (chosen.average,))

@@ -123,7 +123,9 @@ def bar(view: View) -> None:
         menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
             menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
-        others = [name for name in view.colours if name != view.chosen.model]
+        chosen = view.chosen
+        alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
+        others = [name for name in view.colours if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
             menu(view, Markdown("Compared with"), "versus", ["", *others], names, own.versus if own.versus in others else "")
@@ -169,7 +171,7 @@ def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
         runs: those of the chosen head that asked the fact.
     """
     own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
-    base = base_of(runs, chosen)
+    base = base_of(view.runs, chosen)
     if not base and base_of(runs, own.versus) != chosen:
         tuned = [name for name in view.colours if base_of(runs, name) == chosen and name not in view.controls]
         tuned.sort(key=lambda name: view.clearest is None or name != view.clearest.model)
@@ -221,7 +223,7 @@ def one_fact(view: View, fact_id: str) -> None:
     if shown:
         say(view, fact, shown, outcomes)
     bar(view)
-    if view.chosen.model not in by_model:
+    if view.chosen.model not in by_model and not count_messages.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
         st.info(filled(words, model=view.name(view.chosen.model), head=view.chosen.head), icon=":material/info:")
     if shown:
@@ -307,7 +309,7 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
 def about(view: View, fact: pd.Series, shown: Mapping[str, pd.DataFrame]) -> None:
     """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
     run = run_of(view)
-    said = [escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
+    said = [escape(fact["prompt"]), escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
     asked = view.read(fact_runs, fact["fact_id"])
     of_run = asked[(asked["run_id"] == run["run_id"]) & (asked["exposure"] != "unknown")]
     said += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]

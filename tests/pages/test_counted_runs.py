@@ -38,7 +38,7 @@ def test_one_fact_of_a_counted_run_shows_the_other_runs_and_is_not_called_unaske
 
     app = look("facts", counted, model=TUNED, head="least_squares", fact=FACTS[0].fact_id)
     assert not app.exception and SAID in words(app)
-    assert "was not probed for this fact" not in words(app)
+    assert "was not asked this fact" not in words(app)
     assert any("fact-ranks" in str(one.proto.id) for one in app.get("plotly_chart"))
 
 
@@ -62,5 +62,7 @@ def test_compare_shows_a_counted_pairs_net_losses_and_says_what_is_missing(look,
 
 def test_the_facts_behind_a_point_of_a_counted_run_are_not_counted_as_none(look, counted):
     app = look("layers", counted, models=TUNED, heads="least_squares")
+    app.session_state["layers.point"] = True
+    app.run()
     assert not app.exception and SAID in words(app) and COMMAND in commands(app)
     assert "facts have rank" not in words(app)

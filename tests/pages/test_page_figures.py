@@ -25,21 +25,20 @@ def values(figure: dict) -> list:
     ("page", "name", "query"),
     [
         ("compare", "paired-curves", {"tuned": "nesia-mini-qa-squad-1", "k": "10", "compare_tab": "layers"}),
-        ("home", "home-retention", {}),
         ("layers", "relation-map", {"model": "nesia-mini-qa-squad-1", "k": "10"}),
     ],
 )
 def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name, query):
     app = look(page, **query)
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
-    title = "" if page == "home" else Path(PAGES[page]).stem.split("_", 1)[1]
+    title = Path(PAGES[page]).stem.split("_", 1)[1]
     options = "&".join(f"{field}={one}" for field, value in query.items() for one in ([value] if isinstance(value, str) else value))
     figure = page_figure(f"http://localhost:8501/{title}?{options}", name)
     assert values(json.loads(figure.to_json())) == values(json.loads(chart.proto.spec))
 
 
 def test_a_page_or_a_figure_that_is_not_there_is_named_with_those_that_are(stored):
-    with pytest.raises(FigureError, match=r"got a link to Curves; expected one of Edge_sentences, .*, or none for Home"):
+    with pytest.raises(FigureError, match=r"got a link to Curves; expected one of Ask, .*, or none for Home"):
         page_figure("Curves?k=1", "layer-curves")
     with pytest.raises(FigureError, match="got the figure curve; expected one of layer-curves"):
         page_figure("Layers", "curve")

@@ -161,7 +161,7 @@ def _chosen(view: View, found: "SentenceAttention") -> tuple[int, int | None]:
     head = own.attention_head if own.attention_head <= heads else 0
     offered = {
         "attending": ("Attention of", token, len(found.tokens), lambda place: f"{place + 1}. {found.tokens[place]}"),
-        "attention_head": ("Head", head, heads + 1, lambda number: f"head {number}" if number else "mean of all heads"),
+        "attention_head": ("Head", head, heads + 1, ["mean of all heads", *(f"head {n}" for n in range(1, heads + 1))].__getitem__),
     }
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, (label, value, n, written) in offered.items():
