@@ -65,7 +65,7 @@ class Plots:
         >>> import probing
         >>> figure = probing.results().plot.curve(model="nesia-mini", probe_set="trex", k=10)
         >>> figure.layout.yaxis.title.text
-        'P@10, macro'
+        'right answers, % (P@10, macro)'
         """
         names, layers, cell = run_names(model, head, probe_set, templates), several("layer", layer), _cell(k, average)
         refuse_layers(self._results.database, names, layers)
@@ -196,7 +196,7 @@ class Plots:
         >>> results = probing.results()
         >>> fact_id = results.facts("nesia-mini", "tied", "trex", limit=1).loc[0, "fact_id"]
         >>> [trace.type for trace in results.plot.fact(fact_id, model="nesia-mini").data]
-        ['heatmap', 'scatter', 'scatter']
+        ['heatmap', 'heatmap', 'scatter', 'scatter']
         """
         db = self._results.database
         one = open_fact(db, fact_id)
@@ -262,7 +262,7 @@ class Plots:
         >>> import probing
         >>> figure = probing.results().plot.sentences(model="nesia-mini", task="subject-number")
         >>> figure.layout.annotations[0].text
-        'Subject number'
+        '<b>Subject number</b><br>best: layer 1, 72.9 %'
         """
         choice = chosen(SENTENCES, what, model=model, task=task, pooling=pooling, reading=reading, protocol=protocol)
         return for_notebook(sentence_figures.sentence_figure(self._results.database, choice, several("layer", layer), self._looks), dark)

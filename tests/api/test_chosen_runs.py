@@ -30,12 +30,12 @@ def lines(figure) -> set[str]:
 def test_a_named_model_without_tied_heads_has_a_line(results):
     both = lines(results.plot.curve(model=["my-bert", "nesia-mini"], probe_set="trex"))
     assert both == {"my-bert", "nesia-mini"}, "by the heads that both have"
-    assert lines(results.plot.curve(model="my-bert")) == {"my-bert · logit_lens"}
-    assert lines(results.plot.curve(model="my-bert", probe_set="trex")) == {"my-bert · logit_lens"}
+    assert lines(results.plot.curve(model="my-bert")) == {"my-bert · own output layer"}
+    assert lines(results.plot.curve(model="my-bert", probe_set="trex")) == {"my-bert · own output layer"}
 
 
 def test_a_probe_set_without_tied_heads_has_lines(results):
-    assert lines(results.plot.curve(probe_set="questions")) == {"loner · logit_lens"}
+    assert lines(results.plot.curve(probe_set="questions")) == {"loner · own output layer"}
 
 
 def test_a_named_model_without_tied_heads_has_a_bar(results):
@@ -45,8 +45,8 @@ def test_a_named_model_without_tied_heads_has_a_bar(results):
 
 
 def test_figures_without_a_named_model_are_those_of_the_page_with_a_line_of_every_added_model(results):
-    of_trex = {"nesia-mini · tied", "nesia-mini · logit_lens", "my-bert · logit_lens"}
-    assert lines(results.plot.curve()) == {"loner · logit_lens · questions (ours)", *(f"{name} · T-REx" for name in of_trex)}
+    of_trex = {"nesia-mini · retrained reader", "nesia-mini · own output layer", "my-bert · own output layer"}
+    assert lines(results.plot.curve()) == {"loner · own output layer · questions (ours)", *(f"{name} · T-REx" for name in of_trex)}
 
 
 def test_a_named_model_that_cannot_be_drawn_is_refused(results):

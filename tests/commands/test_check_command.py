@@ -17,7 +17,7 @@ from probing.models.sentences.files import probes_folder as sentence_folder
 from probing.models.sentences.files import write_probes
 from probing.workflows import check as module
 from tests.models.edges.planted_probes import plant_probes
-from tests.pages.test_live_sentence import planted
+from tests.pages.test_ask_sentence import planted
 from tests.store.planted import PlantedRun, plant_runs
 
 
