@@ -45,17 +45,15 @@ def content(figure) -> tuple:
     ("page", "name", "query"),
     [
         ("layers", "layer-curves", {"models": MODELS}),
-        ("compare", "flow", {"tuned": SST_2.name, "k": "100"}),
         ("grammar", "grammar-curves", {"layerwise": "at", "unseen": "1"}),
         ("compare", "sentence-change", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"}),
-        ("forgetting", "forgetting-outcome", {}),
     ],
 )
 def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     monkeypatch.setenv("PROBING_CACHE", str(root / "pages"))
     app = app_at(page, query)
-    app.session_state[f"{name}.files"] = app.session_state[f"{name}.paper"] = True
+    app.session_state[f"{name}.Save"] = True
     app.run()
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]
     (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
@@ -90,10 +88,10 @@ def test_the_grid_of_a_fact_shows_what_its_frame_says(results):
     fact_id = results.facts(COLA.name, part="still_inside").loc[0, "fact_id"]
     table = results.fact(fact_id, model=COLA.name)
     figure = results.plot.fact(fact_id, model=COLA.name)
-    words = figure.data[1]
+    right, words = figure.data[1:3]
     best = [token for place, (token, _) in zip(words.x, words.customdata, strict=True) if place == 1]
     assert best == list(table["token"])
-    assert len(figure.layout.shapes) >= (table["gold_rank"] == 1).sum()
+    assert (right.z == 1).sum() >= (table["gold_rank"] == 1).sum()
 
 
 def test_a_dark_figure_has_light_text_and_dark_cells(results):

@@ -1,22 +1,15 @@
 """A majority answer of few facts is no baseline: pages show it from 50 facts on, and the report gives its number for any."""
 
 import json
-import re
 
 import pytest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import opening, visited, words
+from tests.pages.conftest import opening, visited
 from tests.pages.every_tab import whole
 from tests.store.planted import PlantedRun, plant_runs
 
-#: A sentence that shows a majority answer, or what it gets right.
-SAID = re.compile(
-    r"commonest answer (would be|is) right for|majority answer \*\*water|(the|also the) majority answer of “sells”|"
-    r"majority answer [\d.]+ %|commonest answer would be right, too",
-    re.IGNORECASE,
-)
-PAGES = ("home", "layers", "facts", "compare", "ask")
+PAGES = ("layers", "compare")
 
 
 def facts(n: int) -> tuple[Fact, ...]:
@@ -41,17 +34,15 @@ def look(snapshots, tmp_path_factory):
     visit = visited(snapshots[49], tmp_path_factory.mktemp("visits"))
 
     def opened(page: str, n: int):
-        query = {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"} if page == "ask" else {}
-        return whole(visit, page, snapshot=snapshots[n], **query)
+        return whole(visit, page, snapshot=snapshots[n])
 
     return opened
 
 
 def shown(app) -> list[str]:
-    """The majority answers of a page: sentences, and lines or marks of figures."""
+    """The lines and marks of the commonest answer in the figures of a page."""
     charts = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
-    drawn = [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
-    return drawn + [found.group() for found in SAID.finditer(words(app).replace("\\", ""))]
+    return [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -11,7 +11,7 @@ from probing.ui.sentence_probes import own_file
 from tests.models.tiny_models import save
 from tests.pages.conftest import line_with, numbers_in, opening, words
 from tests.pages.planted_family import charts
-from tests.pages.test_pipeline_page import numbers, said, traces
+from tests.pages.test_grammar_page import numbers, said, traces
 from tests.planted_relatives import BASE, COLA, LAYERS, SEED_2, SEED_3
 from tests.sentences_planted import BIGRAM, COORDINATION, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
 
