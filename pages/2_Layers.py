@@ -1,6 +1,5 @@
 """Layers: where in a model knowledge appears, for which relations, and whether that depends on how a layer is read."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -163,9 +162,6 @@ def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
     chosen, label = view.chosen, METRICS[metric].label
     minus = f" minus {MODES[mode]}" if mode != "value" else ""
     runs = table.drop_duplicates("run_id").set_index("run_id")
-    fields = {name: list(dict.fromkeys(table[name])) for name in ("model", "head", "probe_set")}
-    ranked = re.fullmatch(r"p_at_(\d+)", metric)
-    call = plot("curve", **fields, k=chosen.k, average=chosen.average, filtered=view.filtered) if ranked and not minus else ""
     blocks.figure(
         drawing(
             metric_curve,
@@ -185,7 +181,6 @@ def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
         how=CURVE_HOW,
         alt=f"{label}{minus} by layer for {', '.join(map(view.label, chosen.models))}",
         on_point=lambda point: facts_link.go(view, **point_fields(view, runs.loc[str(point[0])], int(point[1]))),
-        call=call,
     )
 
 

@@ -169,7 +169,6 @@ def curves(shown: Shown) -> None:
         caption=CURVES,
         how=f"{words} {CURVES_HOW} {shown.marks}",
         alt=f"{name} by layer, one panel per task",
-        call=shown.call("scores", kind=mode, published=shown.own.published) if mode in ("cumulative", "at") else "",
     )
 
 

@@ -140,6 +140,8 @@ def bar(view: View) -> None:
                 format_func=view.label,
                 max_selections=MAX_MODELS - 2,
             )
+            further = [name for name in own.fact_models if name in others][MAX_MODELS - 2 :]
+            blocks.say_ignored([view.label(name) for name in further], of="the models that fit beside each other")
 
 
 def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:

@@ -44,8 +44,6 @@ def content(figure) -> tuple:
 @pytest.mark.parametrize(
     ("page", "name", "query"),
     [
-        ("layers", "layer-curves", {"models": MODELS}),
-        ("grammar", "grammar-curves", {"layerwise": "at", "unseen": "1"}),
         ("compare", "sentence-change", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"}),
     ],
 )

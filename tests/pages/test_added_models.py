@@ -1,7 +1,6 @@
 """A user's own model: it is asked without trained heads, and once probed it appears next to the demonstration models."""
 
 import json
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -61,22 +60,6 @@ def test_its_probe_set_alone_shows_it_with_its_base(look):
     assert not app.toggle(key="layers.panels").disabled
 
 
-def test_home_names_it_and_links_to_its_curves_and_to_the_comparison_with_its_base(look):
-    app = look("home")
-    assert not app.exception
-    (said,) = [one.value.replace("\\", "") for one in app.main.markdown if "Added to the demonstration models" in one.value]
-    assert f"**{MINE}" in said and "support" in said and "nesia-mini" not in said
-    links = {
-        one.proto.page: parse_qs(one.proto.query_string)
-        for one in app.main.get("page_link")
-        if "What its" in one.proto.label or "compared with" in one.proto.label
-    }
-    assert links["Layers"]["models"] == ["nesia-mini", MINE]
-    assert links["Compare_models"] == {"tuned": [MINE], "head": ["logit_lens"], "probe_set": ["support"]}
-    followed = look("layers", **links["Layers"])
-    assert any(MINE in name for name in lines(followed))
-
-
 @pytest.fixture
 def own_model(tmp_path):
     """A model of the menu without trained heads."""
@@ -103,8 +86,7 @@ def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_
     app.run()
     (read,) = [one.value.replace("\\", "") for one in app.caption if "Read as" in one.value]
     assert "semicolons" in read and "object = Answer, prompt = Question" in read and "no subject, relation" in read
-    (left_out,) = [one.value for one in app.dataframe if "reason" in one.value.columns]
-    assert left_out.values.tolist() == [["not exactly one mask", "Paris has no gap.", "Paris"]]
+    assert "1 left out: not exactly one mask" in words(app)
     app.button(key="own.ask").click().run()
     assert not app.exception and not app.warning
     assert own_model in lens_line(app)

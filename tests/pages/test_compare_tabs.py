@@ -70,7 +70,7 @@ def test_the_time_course_is_that_of_the_tuned_model_beside_its_control(look):
 
 
 def test_recipes_of_the_task_are_points(look):
-    names = {trace["name"] for trace in charts(look("prevention"))[0]["data"] if trace["mode"] == "markers"}
+    names = {trace["name"] for trace in named(look("prevention"), "control")["data"] if trace.get("mode") == "markers" and "name" in trace}
     assert {"50 % old weights", "lowest 2 layers frozen", "control"} <= names
     assert not look("prevention", protected=f"{BASE.name} {COLA.objective}").main.info
 
@@ -99,7 +99,8 @@ def test_a_change_is_the_difference_of_the_accuracies(look, kind, pooling, of_ba
 def test_each_measurement_is_drawn_and_a_missing_one_comes_with_its_command(look):
     app = look("beyond", beyond_measure="perplexity")
     assert f"edges train --tasks all --model {COLA.name}" in commands(app) and "changes measure" not in commands(app)
-    assert charts(app)[0]["layout"]["annotations"][0]["text"].startswith("<b>Perplexity")
+    panels = [note["text"] for one in charts(app) for note in one["layout"].get("annotations", ())]
+    assert any(text.startswith("<b>Perplexity") for text in panels)
     assert {trace.get("name", "").replace("<br>", " ") for one in charts(app) for trace in one["data"]} & set(FATES)
 
 
@@ -141,7 +142,8 @@ def test_all_models_stand_in_figure_and_table_in_the_order_of_what_they_kept(loo
     assert list(shown.values()) == sorted(shown.values(), reverse=True)
     table = table_of(app, "kept", "net")
     assert len(table) >= 4 and table["kept"].notna().sum() == 3
-    assert charts(app)[1]["layout"]["yaxis"]["title"]["text"] == "attention moved by, tokens"
+    titles = [one["layout"]["yaxis"].get("title", {}).get("text") for one in charts(app)]
+    assert "attention moved by, tokens" in titles
 
 
 @pytest.mark.parametrize("tab", TABS)

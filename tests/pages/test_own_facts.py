@@ -42,12 +42,12 @@ def test_uploaded_facts_are_counted_asked_and_offered_for_download(own_facts):
         b'{"subject": "Spain", "relation": "capital", "object": "Madrid", "prompt": "No gap"}\n'
         b'{"subject": "Peru", "relation": "capital", "object": "zzzqqq", "prompt": "The capital of Peru is [MASK]."}\n',
     )
-    assert "3 facts read, 2 can be asked; left out: 1 not exactly one mask." in words(app)
+    assert "1 fact can be asked. 1 left out: not exactly one mask (Madrid). 1 left out: answers of several word" in words(app)
     app.button(key="own.ask").click().run()
     assert not app.exception
     table = next(frame.value for frame in app.dataframe if "L0" in frame.value.columns)
     assert len(table) == 2 and table[f"L{LAYERS}"][0] >= 1
-    assert "Of 1 fact asked" in words(app) and "1 fact could not be asked of this model: zzzqqq: " in words(app)
+    assert "Of 1 fact" in words(app)
     assert "No tied heads are trained for tiny here" in words(app), "no head was chosen"
     assert any(button.key == "own-facts.csv" for button in app.get("download_button"))
     app.selectbox(key="facts.own_head").set_value("tied").run()
@@ -89,7 +89,7 @@ def test_own_facts_are_asked_of_a_model_without_a_head_once_its_base_is_named(ow
     assert app.button(key="own.ask").disabled and "--base" not in words(app)
     app.selectbox(key="facts.own_base").set_value("tiny").run()
     app.button(key="own.ask").click().run()
-    assert not app.exception and not app.warning and "Of 1 fact asked" in words(app)
+    assert not app.exception and not app.warning and "Of 1 fact" in words(app)
     app = own_facts("long.jsonl", fact.replace(b"The capital", b"The " * 100 + b"capital"))
     app.button(key="own.ask").click().run()
     assert "None of these facts could be asked" in words(app)

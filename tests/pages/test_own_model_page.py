@@ -143,12 +143,6 @@ def test_other_facts_under_a_taken_name_get_a_number_and_the_taken_name_is_refus
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
-def test_a_relation_of_ones_own_has_no_cardinality_beside_its_name(probed):
-    look, _ = probed
-    app = look("layers", model=MINE, probe_set="support")
-    assert not app.exception and app.multiselect(key="layers.relations").options == ["sells"]
-
-
 def test_the_result_has_no_majority_answer_of_two_facts(probed):
     _, snapshot = probed
     with open_database(snapshot) as db:

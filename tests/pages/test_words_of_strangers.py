@@ -1,6 +1,7 @@
 """A store whose every text is an attack: no page shows any of it as markup, as a link or as an image."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -117,6 +118,10 @@ def texts(message) -> list[tuple[str, str]]:
         if where == ("Dataframe", "columns"):
             # Headings are plain; the help on one is Markdown.
             found += [("Dataframe.help", one["help"]) for one in json.loads(value).values() if one.get("help")]
+            continue
+        if where == ("Html", "body"):
+            # Addresses of our own links are encoded.
+            found.append(("Html.body", re.sub(r'href="[^"<>]*"', "", value)))
             continue
         for one in value if field.is_repeated and not hasattr(value, "items") else [value]:
             if isinstance(one, str):
