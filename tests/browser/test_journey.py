@@ -13,7 +13,7 @@ from PIL import Image
 
 from probing.ui.frame.navigation import ADDRESSES
 
-from .conftest import VIEWS, follow, settle
+from .conftest import VIEWS, settle
 from .test_pictures import HEIGHT, PICTURES, WIDTH
 
 pytestmark = pytest.mark.browser
@@ -139,45 +139,13 @@ def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
     no_trouble(page)
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_answer_and_grid_of_the_shipped_model_are_visible_without_scrolling(live, visit, width, height):
-    """The window that other tests go on in shows here what a user finds first."""
-    page = live if width == 1280 else visit("/Ask", width=width, height=height)
-    _is_visible_without_scrolling(page, width, height)
-    page.keyboard.press("Escape")
-    follow(page, "/Ask?prompt=Rocky+Balboa+was+born+in+___.&watch=philadelphia")
-    page.wait_for_function("""() => document.querySelector('[data-testid="stMain"]').innerText.includes("Philadelphia")""")
-    _is_visible_without_scrolling(page, width, height)
-
-
-def _is_visible_without_scrolling(page, width: int, height: int) -> None:
-    page.wait_for_selector(".js-plotly-plot .heatmaplayer image, .js-plotly-plot .heatmaplayer .hm")
-    answer = page.get_by_text("The last layer predicts").first.bounding_box()
-    cells = page.locator(".js-plotly-plot .xy .textpoint, .js-plotly-plot .scatterlayer .text text").all()
-    boxes = [box for cell in cells if (box := cell.bounding_box())]
-    # Layers 0 to 8, five tokens each, and the legend.
-    assert len(boxes) >= 45
-    legend = page.locator(".js-plotly-plot .infolayer .colorbar").first.bounding_box()
-    for box in (answer, legend, *boxes[:45]):
-        assert box["y"] >= 0 and box["y"] + box["height"] <= height, box
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width, box
-    assert answer["y"] < legend["y"] < boxes[0]["y"] + boxes[0]["height"]
-    shown = [box.get_attribute("aria-label") for box in page.get_by_role("textbox").all() if box.is_visible()]
-    assert len(shown) == 1, "other controls are behind More options"
-    page.get_by_role("button", name="More options").click()
-    for label in ("Compare with", "Track tokens", "Head", "Top-k per layer", "Change the sentence", "Restore base layers"):
-        page.get_by_text(label, exact=True).first.wait_for()
-    no_trouble(page)
-    page.keyboard.press("Escape")
-
-
 def test_a_typed_sentence_is_answered_at_every_layer(live):
     box = live.get_by_role("textbox").first
     box.fill("The capital of Spain is [MASK].")
     box.press("Control+Enter")
     settle(live)
-    live.get_by_text("The last layer predicts").first.wait_for()
-    assert "9 layers at once" in live.inner_text("body")
+    live.get_by_text("comes first").first.wait_for()
+    assert "Computed on the" in live.inner_text("body")
     assert "prompt=" in live.url
     no_trouble(live)
 
@@ -188,7 +156,7 @@ def test_a_typed_sentence_is_answered_at_every_layer(live):
         ("Paris is a city.", "where the answer belongs"),
         ("[MASK] is in [MASK].", "The sentence has 2 gaps"),
         ("word " * 600 + "[MASK].", "word pieces"),
-        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "The last layer predicts"),
+        ("🙂🙃 <script>alert(1)</script> **bold** is [MASK].", "comes first"),
     ],
     ids=["no mask", "two masks", "too long", "emoji and markup"],
 )
@@ -208,23 +176,18 @@ def test_a_copied_link_opens_the_same_view(visit):
     assert again.inner_text('[data-testid="stMain"]') == first
 
 
-def test_from_what_a_model_lost_to_one_lost_fact(tour):
+def test_from_what_a_model_kept_to_its_facts(tour):
     page = tour("/Compare_models?tuned=nesia-mini-ner-conll")
-    link = page.get_by_role("link", name=re.compile(r"^\W*(\w+\W+)?not read at any layer: [\d,]+")).first
-    number = re.search(r"not read at any layer: ([\d,]+)", link.inner_text()).group(1)
-    link.click()
+    page.get_by_role("link", name="kept").first.click()
     page.wait_for_url(re.compile("Facts"))
     settle(page)
-    shown = page.inner_text('[data-testid="stMain"]')
-    assert f"{number} facts" in shown and "not read" in shown
-    assert "part=not_read" in page.url and "versus=nesia-mini" in page.url
+    assert "part=kept" in page.url and "versus=nesia-mini" in page.url
     no_trouble(page)
 
 
 def test_two_models_answer_one_sentence_side_by_side(tour):
     page = tour("/Ask?live_model=nesia-mini&live_models=nesia-mini-qa-squad-1&prompt=The+capital+of+France+is+%5BMASK%5D.&watch=paris")
-    shown = page.inner_text('[data-testid="stMain"]')
-    assert shown.count("; layer 0: ") == 2
+    assert page.locator(".grids-of-words table.grid").count() == 2
     page.wait_for_selector(".js-plotly-plot .main-svg")
     no_trouble(page)
 
@@ -239,7 +202,7 @@ def test_an_emptied_field_asks_for_a_sentence_with_a_gap(live):
     box.fill("Rocky Balboa was born in <mask>.")
     live.get_by_role("button", name="Ask", exact=True).click()
     settle(live)
-    live.get_by_text("The last layer predicts").first.wait_for()
+    live.get_by_text("comes first").first.wait_for()
     assert box.input_value() == "Rocky Balboa was born in <mask>."
 
 

@@ -7,7 +7,7 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.core.registry import read_registry
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import opening
+from tests.pages.conftest import opening, words
 from tests.store.planted import PlantedRun, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
