@@ -7,7 +7,7 @@ import pytest
 from probing.core.facts.fact import Fact
 from probing.core.registry import read_registry
 from tests.models.tiny_models import LAYERS, save
-from tests.pages.conftest import opening, words
+from tests.pages.conftest import opening
 from tests.store.planted import PlantedRun, plant_runs
 
 pytestmark = pytest.mark.usefixtures("unfolded")
@@ -84,9 +84,9 @@ def test_own_facts_are_asked_of_a_model_without_trained_heads_by_the_logit_lens_
     app.selectbox(key="facts.live_model").set_value(own_model)
     app.file_uploader(key="own.file").set_value(("mine.csv", content, "text/csv"))
     app.run()
-    (read,) = [one.value.replace("\\", "") for one in app.caption if "Read as" in one.value]
+    (read,) = [one.value.replace("\\", "") for one in app.markdown if "Read as" in one.value]
     assert "semicolons" in read and "object = Answer, prompt = Question" in read and "no subject, relation" in read
-    assert "1 left out: not exactly one mask" in words(app)
+    assert "1 left out: not exactly one mask" in read
     app.button(key="own.ask").click().run()
     assert not app.exception and not app.warning
     assert own_model in lens_line(app)
