@@ -28,7 +28,7 @@ def page_figure(link: str, name: str) -> go.Figure:
     The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page are in no link.
 
     Args:
-        link: of the page, with or without the address of a server, such as ``Layers?metric=p_at_10``.
+        link: of the page, with or without the address of a server, such as ``Layers?k=10``.
         name: of the figure, as the page's Python call has it.
 
     Raises:

@@ -111,7 +111,7 @@ def test_home_reads_its_example_layer_by_layer_by_button_by_keys_and_by_word(tou
 
 
 def test_a_figure_is_saved_at_the_width_of_a_column_with_its_address(tour):
-    page = tour("/Layers?metric=p_at_10")
+    page = tour("/Layers?k=10")
     # A click while the page is still being drawn is lost.
     page.get_by_role("button", name="Save").first.click()
     settle(page)
@@ -170,7 +170,7 @@ def test_odd_sentences_get_a_helpful_answer(live, typed, expected):
 
 
 def test_a_copied_link_opens_the_same_view(visit):
-    page = visit("/Layers?metric=p_at_10")
+    page = visit("/Layers?k=10")
     first = page.inner_text('[data-testid="stMain"]')
     again = visit(page.url.split("127.0.0.1")[1].split("/", 1)[1].join(["/", ""]))
     assert again.inner_text('[data-testid="stMain"]') == first

@@ -32,7 +32,7 @@ PICTURES = {
     "layer-curves": Picture("/Layers"),
     "compare": Picture("/Compare_models?tuned=nesia-mini-ner-conll"),
     "facts": Picture("/Facts"),
-    "live": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia"),
+    "live": Picture("/Ask?prompt=Rocky+Balboa+was+born+in+%5BMASK%5D.&watch=philadelphia", shows=".grids-of-words table"),
 }
 
 
