@@ -122,7 +122,7 @@ def bar(view: View) -> None:
         menu(view, Markdown("Relation"), "relation", ["", *labels], {"": "all relations", **labels})
         menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
-            menu(view, chips[field], field, [None, *range(first, last + 1)], {None: "any"})
+            menu(view, filled("{label}", label=chips[field]), field, [None, *range(first, last + 1)], {None: "any"})
         chosen = view.chosen
         alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
         others = [name for name in view.colours if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])]
