@@ -41,20 +41,14 @@ def content(figure) -> tuple:
     return shown(json.loads(figure.to_json()))
 
 
-@pytest.mark.parametrize(
-    ("page", "name", "query"),
-    [
-        ("compare", "sentence-change", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"}),
-    ],
-)
-def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch, page, name, query):
+def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapshot, root, monkeypatch):
     monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
     monkeypatch.setenv("PROBING_CACHE", str(root / "pages"))
-    app = app_at(page, query)
-    app.session_state[f"{name}.Save"] = True
+    app = app_at("compare", {"tuned": SST_2.name, "change_kind": "mean", "compare_tab": "beyond"})
+    app.session_state["sentence-change.Save"] = True
     app.run()
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().plot." in one.value]
-    (chart,) = [one for one in app.get("plotly_chart") if f"{name}.figure" in str(one.proto.id)]
+    (chart,) = [one for one in app.get("plotly_chart") if "sentence-change.figure" in str(one.proto.id)]
     assert content(eval(call.replace("probing.results()", "results"), {"results": results})) == shown(json.loads(chart.proto.spec))
 
 

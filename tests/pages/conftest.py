@@ -138,6 +138,21 @@ def unfolded() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def popped() -> Iterator[None]:
+    """What a page draws once a popover of it is opened is there: that of the quiet rows of figures."""
+    popover = st.popover
+
+    def opened(label: str, *, key: str | None = None, **options):
+        if "on_change" in options:
+            st.session_state[key] = True
+        return popover(label, key=key, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(st, "popover", opened)
+        yield
+
+
 def words(app: AppTest) -> str:
     """All text on the page outside the sidebar's navigation."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "success", "code")

@@ -51,14 +51,6 @@ def commands(app) -> str:
     return "\n".join(one.value for one in app.main.get("code"))
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_a_tab_has_its_title_and_figures_with_stamps(look, tab):
-    app = look(tab)
-    assert not app.exception and app.main.subheader and charts(app)
-    for figure in charts(app):
-        assert all(note.get("name") != "stamp" for note in figure["layout"].get("annotations", []))
-
-
 def test_the_time_course_is_that_of_the_tuned_model_beside_its_control(look):
     app = look("when")
     lost = [trace for trace in named(app, "returned")["data"] if trace["name"] == "lost"]

@@ -1,15 +1,18 @@
 """A majority answer of few facts is no baseline: pages show it from 50 facts on, and the report gives its number for any."""
 
 import json
+import re
 
 import pytest
 
 from probing.core.facts.fact import Fact
-from tests.pages.conftest import opening, visited
+from tests.pages.conftest import opening, visited, words
 from tests.pages.every_tab import whole
 from tests.store.planted import PlantedRun, plant_runs
 
-PAGES = ("layers", "compare")
+pytestmark = pytest.mark.usefixtures("unfolded", "popped")
+
+PAGES = ("layers", "compare", "facts", "ask")
 
 
 def facts(n: int) -> tuple[Fact, ...]:
@@ -32,17 +35,15 @@ def snapshots(tmp_path_factory):
 @pytest.fixture(scope="module")
 def look(snapshots, tmp_path_factory):
     visit = visited(snapshots[49], tmp_path_factory.mktemp("visits"))
-
-    def opened(page: str, n: int):
-        return whole(visit, page, snapshot=snapshots[n])
-
-    return opened
+    asked = {"ask": {"prompt": "Shop 1 sells [MASK].", "live_model": "nesia-mini"}}
+    return lambda page, n: whole(visit, page, snapshot=snapshots[n], **asked.get(page, {}))
 
 
 def shown(app) -> list[str]:
-    """The lines and marks of the commonest answer in the figures of a page."""
+    """The commonest answer of a page: lines and marks of its figures, and what says which it is."""
     charts = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
-    return [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
+    drawn = [trace["name"] for chart in charts for trace in chart["data"] if str(trace.get("name", "")).startswith("commonest answer")]
+    return drawn + re.findall("commonest answer of .* is water", words(app))
 
 
 @pytest.mark.parametrize("page", PAGES)

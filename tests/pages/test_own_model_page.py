@@ -51,12 +51,6 @@ def test_without_a_run_the_page_shows_a_finished_sample_of_ours(visit):
     assert not [one for one in app.button if one.key == "own_model.run"]
 
 
-def test_the_empty_form_says_what_it_needs(visit):
-    app = visit("own_model", "empty", NEW)
-    assert not app.exception and "Name a model and give facts" in plain(app)
-    assert not [one for one in app.button if one.key == "own_model.run"]
-
-
 def test_answers_of_several_word_pieces_are_named_before_the_run(visit):
     app = visit("own_model", "empty", {**NEW, "my_model": "nesia-mini-ner-conll"})
     facts = "Frage;Antwort\nParis liegt in [MASK].;france\nI love [MASK].;New York\nTango is from [MASK].;Buenos Aires\n"
