@@ -9,9 +9,21 @@ export default function (component) {
   button.onclick = () => {
     const camera = document.querySelector(`.st-key-${CSS.escape(data.within)} .modebar-btn`)
     said.textContent = camera ? "" : "The figure is not drawn yet. Wait a moment, then press again."
-    if (camera && data.chunk) mark(Uint8Array.from(data.chunk))
-    if (camera) camera.click()
+    if (!camera) return
+    if (data.chunk) mark(Uint8Array.from(data.chunk))
+    keepOpen()
+    camera.click()
   }
+}
+
+// Plotly saves by a click of its own on a link outside the popover, which would close it and take the figure away while it is drawn.
+function keepOpen() {
+  const quiet = (event) => {
+    if (!event.target.closest?.("a[download]")) return
+    window.removeEventListener("click", quiet, true)
+    event.stopPropagation()
+  }
+  window.addEventListener("click", quiet, true)
 }
 
 const make = URL.createObjectURL.bind(URL)
